@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "examples/ptb/saved_model.h"
+#include "examples/ptb/model/saved_model.h"
 #include "fuzz/safetensors.h"
 #include "training/checkpoint.h"
 

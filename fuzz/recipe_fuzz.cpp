@@ -1,6 +1,6 @@
 // Recipes: any bytes as a recipe's text, and as an assignment of --set. A recipe that is accepted is written
 // out with every key, and that text makes the same recipe again.
-#include "examples/ptb/recipe.h"
+#include "examples/ptb/model/recipe.h"
 #include "fuzz/target.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {

@@ -1,7 +1,7 @@
 // Files of weights: any bytes as a safetensors file. Its header, every tensor, and the model that it claims
 // to hold, of ptb and of PyTorch.
-#include "examples/ptb/saved_model.h"
-#include "examples/ptb/torch_model.h"
+#include "examples/ptb/model/saved_model.h"
+#include "examples/ptb/model/torch_model.h"
 #include "fuzz/safetensors.h"
 #include "training/files/safetensors.h"
 

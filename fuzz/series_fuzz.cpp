@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "data/gzip.h"
-#include "data/series/categories.h"
-#include "data/series/holidays.h"
-#include "data/series/series.h"
-#include "data/series/series_windows.h"
+#include "examples/timeseries/files/categories.h"
+#include "examples/timeseries/series/holidays.h"
+#include "examples/timeseries/series/series.h"
+#include "examples/timeseries/series/series_windows.h"
 #include "fuzz/target.h"
 
 namespace {

@@ -1,8 +1,8 @@
 // ptb: trains language models, of the Penn Treebank and other text.
 #include <fmt/format.h>
 
-#include "commands.h"
-#include "recipe.h"
+#include "examples/ptb/commands/commands.h"
+#include "examples/ptb/model/recipe.h"
 #include "training/program/cli/program.h"
 #include "training/program/run/run_commands.h"
 

@@ -1,8 +1,8 @@
 // timeseries: trains recurrent models of series, to forecast and to detect.
 #include <fmt/format.h>
 
-#include "commands.h"
-#include "recipe.h"
+#include "examples/timeseries/commands/commands.h"
+#include "examples/timeseries/recipe/recipe.h"
 #include "training/program/cli/program.h"
 #include "training/program/run/run_commands.h"
 

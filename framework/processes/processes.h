@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "framework/check.h"
+#include "framework/processes/blocks.h"
 
 namespace unroll {
 
@@ -85,14 +86,6 @@ bool asked_of_first_rank(F ask) {
 }
 
 // Blocks of memory between two ranks. For each that one sends the other receives one of the same size, in the same order.
-struct SentBlock {
-  int to = 0;
-  std::span<const std::byte> data;
-};
-struct ReceivedBlock {
-  int from = 0;
-  std::span<std::byte> data;
-};
 void exchange_blocks(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received);
 
 // Whether a thread may exchange while another, which exchanges nothing then, computes.

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "framework/processes/processes.h"
+#include "framework/processes/blocks.h"
 
 namespace unroll {
 

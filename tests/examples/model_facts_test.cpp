@@ -1,6 +1,6 @@
 // What belongs to a model stands in its file: the zero of its trend, its scaling, the order of its channels. No command takes
 // them from the file at hand. (Resumption: resume_facts_test.cpp.)
-#include "data/series/times.h"
+#include "examples/timeseries/series/times.h"
 #include "tests/examples/timeseries.h"
 #include "tests/torch_files.h"
 

@@ -192,7 +192,7 @@ def baselines(channels, train, window, horizon, period, order):
 
 
 class Interval:
-    """Of one channel: as wide as the errors before were, each step by itself (data/series/conformal.h)."""
+    """Of one channel: as wide as the errors before were, each step by itself (examples/timeseries/series/conformal.h)."""
 
     def __init__(self, channel, window, horizon, deviation, least):
         self.channel, self.window, self.deviation, self.least = channel, window, deviation, least

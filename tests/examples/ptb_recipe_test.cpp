@@ -1,9 +1,9 @@
 // The recipes of `ptb`: its keys and their documentation, and the hyperparameters of the bundled ones.
-#include "examples/ptb/recipe.cpp"  // the keys, for their documentation
+#include "examples/ptb/model/recipe.cpp"  // the keys, for their documentation
 #include "tests/examples/recipe_keys.h"
 #include "tests/folder.h"
 #include "tests/support.h"
-#include "training/recipe/recipe_reader.h"
+#include "training/program/recipe/recipe_reader.h"
 
 using namespace unroll;
 

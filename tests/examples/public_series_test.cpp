@@ -1,5 +1,5 @@
 // The rows of the baselines that others have computed for public series.
-#include "data/series/baselines.h"
+#include "examples/timeseries/baselines/baselines.h"
 #include "tests/data_files.h"
 #include "tests/support.h"
 

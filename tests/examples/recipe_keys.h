@@ -6,7 +6,7 @@
 
 #include "tests/program.h"
 #include "tests/support.h"
-#include "training/recipe/recipe_reader.h"
+#include "training/program/recipe/recipe_reader.h"
 
 // The page has each row of the table of keys as the declarations make it, and no other row that begins with a key; of a page
 // with other tables, no other of four cells.

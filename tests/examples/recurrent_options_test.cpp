@@ -4,7 +4,7 @@
 
 #include "tests/layers/lstm_cases.h"
 #include "tests/program.h"
-#include "training/recipe/recurrent_keys.h"
+#include "training/program/recipe/recurrent_keys.h"
 
 using namespace unroll;
 

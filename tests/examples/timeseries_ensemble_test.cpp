@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "examples/timeseries/ensemble_weights.cpp"  // the weights, by themselves
+#include "examples/timeseries/ensemble/ensemble_weights.cpp"  // the weights, by themselves
 #include "tests/examples/timeseries.h"
 #include "training/files/safetensors.h"
 

@@ -2,7 +2,7 @@
 #include <atomic>
 #include <thread>
 
-#include "data/series/times.h"
+#include "examples/timeseries/series/times.h"
 #include "tests/examples/timeseries.h"
 #include "training/files/safetensors.h"
 

@@ -3,9 +3,9 @@
 #include <map>
 #include <set>
 
-#include "data/series/calendar.h"
-#include "data/series/holidays.h"
-#include "data/series/times.h"
+#include "examples/timeseries/series/calendar.h"
+#include "examples/timeseries/series/holidays.h"
+#include "examples/timeseries/series/times.h"
 #include "tests/examples/timeseries.h"
 #include "tests/torch_files.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "data/series/series.h"
+#include "examples/timeseries/series/series.h"
 #include "tests/environment.h"
 #include "tests/examples/timeseries.h"
 #include "training/files/safetensors.h"

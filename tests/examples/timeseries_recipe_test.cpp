@@ -1,7 +1,7 @@
 // The recipes of `timeseries`: its keys and their documentation, which of them a recipe reads, and the bundled ones.
-#include "examples/timeseries/ensemble_keys.cpp"  // the keys, for their documentation
-#include "examples/timeseries/recipe.cpp"
-#include "examples/timeseries/recipe_rules.cpp"
+#include "examples/timeseries/recipe/ensemble_keys.cpp"  // the keys, for their documentation
+#include "examples/timeseries/recipe/recipe_keys.cpp"
+#include "examples/timeseries/recipe/recipe_rules.cpp"
 #include "tests/examples/recipe_keys.h"
 
 using namespace unroll;

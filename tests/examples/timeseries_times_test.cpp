@@ -1,6 +1,6 @@
 // What the program `timeseries` makes of the times of a file: the rows beyond its last, the step that a model knows, whole
 // numbers that are dates, and what it says where that cannot be told. Dates are counted by hand.
-#include "data/series/times.h"
+#include "examples/timeseries/series/times.h"
 
 #include "tests/examples/timeseries.h"
 #include "tests/torch_files.h"

@@ -12,7 +12,7 @@
 #include "framework/random.h"
 #include "tests/folder.h"
 #include "tests/support.h"
-#include "training/recipe/recipe_reader.h"
+#include "training/program/recipe/recipe_reader.h"
 
 using namespace unroll;
 namespace fs = std::filesystem;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "examples/lessons/lesson.h"
-#include "examples/timeseries/bundled_series.h"
+#include "examples/timeseries/data/bundled_series.h"
 #include "layers/dense.h"
 #include "layers/recurrent/lstm.h"
 #include "optim/optimizer.h"

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "tests/program.h"
-#include "training/recipe/recipe_reader.h"
+#include "training/program/recipe/recipe_reader.h"
 
 namespace {
 

@@ -10,11 +10,11 @@
 #include "tests/training/program/model_metadata.h"
 #include "tests/training/program/trained_programs.h"
 #include "training/files/json/read_json.h"
-#include "training/report/log.h"
 #include "training/files/run_files.h"
-#include "training/run_folder.h"
-#include "training/recipe/toml_values.h"
 #include "training/files/vocabulary_file.h"
+#include "training/program/recipe/toml_values.h"
+#include "training/report/log.h"
+#include "training/run_folder.h"
 
 using namespace unroll;
 namespace fs = std::filesystem;

@@ -7,8 +7,8 @@
 #include "framework/one_line.h"
 #include "tests/training/program/trained_programs.h"
 #include "training/files/json_text.h"
-#include "training/recipe/toml_values.h"
 #include "training/files/vocabulary_file.h"
+#include "training/program/recipe/toml_values.h"
 
 using namespace unroll;
 namespace fs = std::filesystem;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "layers/recurrent/lstm.h"
-#include "training/recipe/recipe_sections.h"
+#include "training/program/recipe/recipe_sections.h"
 #include "training/report/run_description.h"
 
 namespace unroll {

@@ -9,7 +9,7 @@
 #include "framework/one_line.h"
 #include "training/checkpoint.h"
 #include "training/program/cli/invocation.h"
-#include "training/recipe/recipe_file.h"
+#include "training/program/recipe/recipe_file.h"
 
 namespace unroll {
 

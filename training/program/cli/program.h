@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "training/program/cli/command.h"
-#include "training/recipe/recipe_reader.h"
+#include "training/program/recipe/recipe_reader.h"
 
 namespace unroll {
 

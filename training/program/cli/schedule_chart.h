@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "training/recipe/recipe_sections.h"
+#include "training/program/recipe/recipe_sections.h"
 #include "training/report/chart.h"
 
 namespace unroll {

@@ -7,7 +7,7 @@
 
 #include "framework/parameters.h"
 #include "training/files/safetensors.h"
-#include "training/recipe/recipe_sections.h"
+#include "training/program/recipe/recipe_sections.h"
 #include "training/report/run_description.h"
 
 namespace unroll {

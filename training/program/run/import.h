@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "training/program/cli/command.h"
+#include "training/program/recipe/recurrent_keys.h"
 #include "training/program/run/torch_tensors.h"
-#include "training/recipe/recurrent_keys.h"
 
 namespace unroll {
 

@@ -7,8 +7,8 @@
 #include "framework/clock.h"
 #include "training/files/atomic_file.h"
 #include "training/program/cli/console.h"
+#include "training/program/look/look_page.h"
 #include "training/program/run/run_commands.h"
-#include "training/report/look_page.h"
 
 namespace unroll {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "training/recipe/recipe_reader.h"
 #include "training/files/safetensors.h"
+#include "training/program/recipe/recipe_reader.h"
 
 namespace unroll {
 

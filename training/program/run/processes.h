@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "training/recipe/recipe_sections.h"
+#include "training/program/recipe/recipe_sections.h"
 
 namespace unroll {
 

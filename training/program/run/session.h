@@ -18,8 +18,8 @@
 #include "framework/processes/processes.h"
 #include "framework/profile.h"
 #include "training/program/cli/console.h"
+#include "training/program/recipe/recipe_sections.h"
 #include "training/program/run/result.h"
-#include "training/recipe/recipe_sections.h"
 #include "training/report/run_description.h"
 #include "training/trainer.h"
 

@@ -10,7 +10,7 @@
 #include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "training/files/state_dict.h"
-#include "training/recipe/recipe_reader.h"
+#include "training/program/recipe/recipe_reader.h"
 
 namespace unroll {
 

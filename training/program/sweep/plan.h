@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "training/recipe/recipe_reader.h"
+#include "training/program/recipe/recipe_reader.h"
 
 namespace unroll {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "data/series/csv.h"
+#include "data/csv.h"
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "training/files/atomic_file.h"

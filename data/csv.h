@@ -1,0 +1,64 @@
+// Comma-separated values as RFC 4180 describes them: rows of cells, each row with the line it begins in.
+//
+// Lines end with LF or CRLF; a byte-order mark is passed over; quotes enclose separators, line ends and,
+// doubled, quotes. Blanks around a cell without quotes do not belong to it. Empty lines at the end do not
+// count.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace unroll {
+
+class CsvReader {
+ public:
+  // A row may have more cells than that: they are counted, and the header of a series is refused.
+  static constexpr std::size_t most_columns = 1 << 20;
+
+  // The text must outlive the reader; `origin` names it in errors. InputError: nothing but blanks, not UTF-8.
+  CsvReader(std::string_view text, std::string origin, char separator = ',');
+
+  // The next row into cells() and line(); false at the end. InputError with line and column (a cell's number,
+  // from 1): a quote that is not closed, stands inside a cell without quotes, or is followed by text.
+  bool next();
+  // Those that are kept. They lie in the text, or, with quotes inside quotes, in the reader: until its next row, and as long as a
+  // copy of the reader that was made in this row.
+  const std::vector<std::string_view>& cells() const& { return cells_; }
+  std::vector<std::string_view> cells() const&& = delete;
+  std::vector<bool> quoted() const;         // by cell: it stands in quotes
+  int64_t count() const { return count_; }  // of the row's cells, also of those that are not kept
+  int64_t line() const { return line_; }    // the row's first, from 1
+  int64_t lines() const { return lines_; }  // of the text: no more rows than that
+  // From the next row on so many cells of each are kept, and those beyond only counted.
+  void keep(std::size_t cells) { kept_ = cells; }
+
+  const std::string& origin() const& { return origin_; }
+  std::string origin() const&& { return origin_; }
+  char separator() const { return separator_; }
+
+ private:
+  void skip_blanks();
+  std::string_view read_quoted(std::size_t column);
+  std::string_view read_plain(const char* end_of_line, std::size_t column);
+  std::string_view text_;
+  std::string origin_;
+  char separator_;
+  bool has_quotes_ = false;
+  std::vector<std::string_view> cells_;
+  std::vector<std::size_t> quoted_;                         // cells in quotes
+  std::vector<std::shared_ptr<const std::string>> inside_;  // cells with quotes in them
+  std::size_t kept_ = most_columns + 1;
+  int64_t count_ = 0;
+  std::size_t at_ = 0;  // the next byte
+  int64_t lines_ = 1;
+  int64_t line_ = 0;       // of the row in cells_
+  int64_t next_line_ = 1;  // of the next byte
+};
+
+// A text as a cell that a CsvReader reads back: in quotes, where it needs them.
+std::string csv_cell(std::string text);
+
+}  // namespace unroll

@@ -1,0 +1,316 @@
+// ptb evaluate: the perplexity of a saved model on a split of its text.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "examples/ptb/commands/commands.h"
+#include "examples/ptb/model/options.h"
+#include "examples/ptb/model/saved_model.h"
+#include "examples/ptb/scores/agreement.h"
+#include "examples/ptb/scores/dynamic_score.h"
+#include "examples/ptb/scores/dynamic_statistics.h"
+#include "examples/ptb/scores/text_scores.h"
+#include "examples/ptb/scores/tune.h"
+#include "examples/ptb/session/result.h"
+#include "examples/ptb/text/text.h"
+#include "framework/clock.h"
+#include "framework/processes/processes.h"
+#include "framework/signals.h"
+#include "framework/threads.h"
+#include "training/files/gradient_statistics.h"
+#include "training/program/cli/console.h"
+#include "training/program/run/machine.h"
+
+namespace ptb {
+
+namespace {
+
+Split split_named(const std::string& name) {
+  for (const Split split : {Split::train, Split::valid})
+    if (unroll::name(split) == name) return split;
+  return Split::test;
+}
+
+// What was asked for, read before anything is computed.
+struct Wanted {
+  std::string split_name;
+  ScoreWays ways;
+  std::optional<DynamicSettings> dynamic;
+  std::string statistics;  // the file; empty: beside the model
+  std::string data;
+  bool json = false;
+
+  std::FILE* out() const { return json ? stderr : stdout; }
+  // "        perplexity 80.1234 dynamic: rate …"
+  void print_score(double perplexity, const std::string& how) const {
+    show(out(), "{: >{}}  perplexity {:.4f} {}\n", "", split_name.size() - 1, perplexity, how);
+    std::fflush(out());
+  }
+  void print_line(const std::string& line) const {
+    show(out(), "{: >{}}  {}\n", "", split_name.size() - 1, line);
+  }
+  std::string at_temperature(const std::string& how) const {
+    return ways.temperature == 1 ? how : fmt::format("{} at temperature {:g}", how, ways.temperature);
+  }
+};
+
+std::string describe(const NeuralCacheConfig& cache) {
+  return fmt::format("with the cache of the last {} steps, theta {:g}, lambda {:g}", cache.window,
+                     cache.theta, cache.lambda);
+}
+
+void require_one_stream(const Command& command, const char* option, const char* why, int batch) {
+  if (!command.given(option)) return;
+  require_input(batch == 1, "evaluate: --{} needs --batch 1, not {}{}: {}", option, batch,
+                command.given("batch") ? "" : ", the recipe's data.eval_batch", why);
+}
+
+// Of all processes, where several are started.
+Score shared_score(const SavedModel& saved, const SplitText& text, int batch) {
+  const std::vector<std::string> all = gather_from_ranks(fingerprint_of(saved.model->params) + ' ' +
+                                                         fingerprint_of(text.tokens, text.documents));
+  for (size_t rank = 1; is_first_process() && rank < all.size(); ++rank)
+    require_input(all[rank] == all[0], "rank {} has another model or text than rank 0", rank);
+  const ScoreSum sum = shared_sum(score_in_shards(*saved.model, text.tokens, saved.vocabulary.eos(), batch,
+                                                  text.documents, saved.recipe.training.shards));
+  return {sum.total, sum.count};
+}
+
+void print_static(const Wanted& wanted, const SplitText& text, const TextScores& scores) {
+  std::FILE* const out = wanted.out();
+  const double perplexity = scores.model.perplexity();
+  show(out, "{}: perplexity {:.4f}, {} tokens of {}", wanted.split_name, perplexity, scores.model.tokens,
+       text.whole);
+  if (!text.documents.empty())
+    show(out, " in {} document{}", text.documents.size(), text.documents.size() == 1 ? "" : "s");
+  if (text.source)
+    show(out, ", the source itself {:.4f}: {:.1f} % above the best possible", *text.source,
+         100 * (perplexity / *text.source - 1));
+  show(out, "\n");
+  if (text.unknown > 0)
+    show(out, "{: >{}}  {}\n", "", wanted.split_name.size() - 1,
+         describe_unknown(text.unknown, std::ssize(text.tokens)));
+  if (wanted.ways.temperature != 1)
+    wanted.print_score(scores.tempered.perplexity(), wanted.at_temperature("with the softmax"));
+  if (wanted.ways.cache)
+    wanted.print_score(scores.mixture.perplexity(), wanted.at_temperature(describe(*wanted.ways.cache)));
+  std::fflush(out);
+}
+
+// What --dynamic divides by, or will be made of.
+std::optional<Statistics> wanted_statistics(const Wanted& wanted, SavedModel& saved,
+                                            const std::string& checkpoint) {
+  if (!wanted.dynamic || wanted.dynamic->rule != DynamicSettings::Rule::rms) return {};
+  return Statistics(
+      saved,
+      wanted.statistics.empty() ? statistics_path(checkpoint) : std::filesystem::path(wanted.statistics),
+      wanted.data);
+}
+
+Result::Dynamic evaluate_dynamically(const Wanted& wanted, SavedModel& saved,
+                                     std::optional<Statistics>& divided_by, const SplitText& text) {
+  const DynamicSettings& settings = *wanted.dynamic;
+  Tensor statistics;
+  if (divided_by) {
+    std::string said;
+    statistics = divided_by->root_mean_square(said);
+    show(wanted.out(), "note: {}\n", said);
+  }
+  const double begin = clock_seconds();
+  const auto optimizer = make_dynamic(*saved.model, settings, statistics);
+  TextScorer scorer(wanted.ways);
+  Progress progress("dynamic", std::ssize(text.tokens), {.stream = stderr});
+  score_dynamically(*saved.model, text.tokens, saved.vocabulary.eos(), text.documents, settings, *optimizer,
+                    [&](const ScoredSegment& s) {
+                      scorer.add(s.h, softmax_cross_entropies(s.logits, s.target, scorer.temperatures()),
+                                 s.target, s.resets);
+                      const Score& sofar = scorer.scores().tempered;
+                      progress.update(
+                          sofar.tokens,
+                          {{"perplexity", sofar.perplexity()},
+                           {"words/s", static_cast<double>(sofar.tokens) / (clock_seconds() - begin), true}});
+                    });
+  progress.clear();
+  const TextScores& scores = scorer.scores();
+  Result::Dynamic result{.settings = settings,
+                         .perplexity = scores.tempered.perplexity(),
+                         .with_cache = {},
+                         .seconds = clock_seconds() - begin};
+  require_input(std::isfinite(result.perplexity), "--dynamic: the perplexity is {}: the rate {} is too large",
+                result.perplexity, settings.rate);
+  const std::string how = fmt::format("dynamic: {}", ptb::describe(settings));
+  wanted.print_score(result.perplexity, wanted.at_temperature(how));
+  if (wanted.ways.cache) {
+    result.with_cache = scores.mixture.perplexity();
+    wanted.print_score(*result.with_cache,
+                       "dynamic, and " + wanted.at_temperature(describe(*wanted.ways.cache)));
+  }
+  return result;
+}
+
+}  // namespace
+
+void evaluate(Command& command) {
+  Wanted wanted;
+  wanted.split_name = "test";
+  std::string cache, dynamic, tune_mode;
+  int batch = 0;
+  bool agreement = false;
+  Machine machine;
+  command.describe(
+      "Scores a trained model on a split of its text, every token once. The perplexity is exp(total negative "
+      "log-likelihood / tokens); ends of sentences count. Products are in fp32, also for a model that "
+      "trained in another precision.");
+  add_checkpoint(command);
+  add_data_option(command, wanted.data);
+  command.option("split", wanted.split_name, "NAME", "the split to score").one_of({"valid", "test", "train"});
+  command
+      .option("batch", batch, "N",
+              "streams read side by side, each from an empty state; with 1 the state is carried through the "
+              "whole split")
+      .otherwise("the recipe's data.eval_batch");
+  command.option("temperature", wanted.ways.temperature, "T",
+                 "score with logits / T too: above 1 the model is less sure of itself");
+  command
+      .option(
+          "cache", cache, "SETTINGS",
+          "score with a neural cache too, as in window=500,theta=1.0,lambda=0.1 (its defaults): words of the "
+          "last steps become likelier again where the state is like theirs; needs one stream")
+      .otherwise("");
+  command
+      .option(
+          "dynamic", dynamic, "SETTINGS",
+          "score with dynamic evaluation too: the model learns from each segment of the text once it is scored. "
+          "Settings as in rate=5e-5,decay=0.002,epsilon=2e-5,segment=5 (its defaults), or sgd,rate=0.1; needs one "
+          "stream. The model's file stays as it is")
+      .otherwise("")
+      .may_stand_alone("rms", {"rms", "sgd"});
+  command
+      .option(
+          "statistics", wanted.statistics, "FILE",
+          "the gradients' statistics that --dynamic divides by; made of the training text if there is no such "
+          "file, which takes about as long as an epoch of training")
+      .otherwise("NAME.statistics.safetensors beside the model");
+  command
+      .option(
+          "tune", tune_mode, "full|quick",
+          "choose rate, decay, temperature and cache on the first 20,000 tokens of the validation split, and print the "
+          "command that scores the test split with them; quick: a tenth of the time. Each trial is kept in "
+          "NAME.tune.json beside the model, from which an interrupted search goes on")
+      .one_of({"full", "quick"})
+      .otherwise("")
+      .may_stand_alone("full", {"full", "quick"});
+  command.option(
+      "agreement", agreement,
+      "of a model of the built-in grammar: how often it gives a verb the number of its subject, by the number of "
+      "nouns of the other number between, with 95 % intervals; and the units that tell the number best");
+  machine.add_to(command);
+  add_json_option(command, wanted.json);
+  command.example("evaluate runs/demo-1/last.safetensors", "perplexity on the test split");
+  command.example("evaluate best.safetensors --batch 1 --cache theta=1.0,lambda=0.1",
+                  "with a memory of the last 500 words");
+  command.example("evaluate best.safetensors --dynamic", "learning from what it has just read");
+  command.example("evaluate runs/demo-1/last.safetensors --agreement",
+                  "does the verb agree with its subject?");
+  command.example("evaluate best.safetensors --tune quick", "finds settings for the line above");
+  command.example("evaluate model.safetensors --data ptb --split valid --json", "for a script to read");
+  if (!command.parse()) return;
+  machine.set_up(command);
+  const Split split = split_named(wanted.split_name);
+
+  SavedModel saved = load_model(command.positional());
+  if (!command.given("batch")) batch = saved.recipe.data.eval_batch;
+  // Processes share the streams of a model that was trained in shards, and nothing else.
+  const int shards = saved.recipe.training.shards;
+  std::optional<AloneForNow> alone;
+  if (batch == 1 || shards == 1 ||
+      std::ranges::any_of(std::array{"cache", "dynamic", "tune", "temperature", "agreement"},
+                          [&](const char* option) { return command.given(option); })) {
+    if (!is_first_process()) return;
+    if (process_count() > 1 && !command.given("threads")) set_threads(local_processes().cores);
+    alone.emplace();
+  }
+  require_input(batch >= 1, "evaluate: --batch {} must be at least 1", batch);
+  ScoreWays& ways = wanted.ways;
+  require_input(ways.temperature >= 1e-3 && ways.temperature <= 1e3,
+                "evaluate: --temperature {} is not from 0.001 to 1000", ways.temperature);
+  if (command.given("cache")) ways.cache = read_cache_config(cache);
+  require_one_stream(command, "cache",
+                     "the cache of a word is what the text said just before it, and of streams side by side "
+                     "only one is that text",
+                     batch);
+  if (command.given("dynamic")) wanted.dynamic = read_dynamic_settings(dynamic);
+  require_one_stream(command, "dynamic", "what the model learns from a text is of use to what follows in it",
+                     batch);
+  require_one_stream(command, "tune", "what the model learns from a text is of use to what follows in it",
+                     batch);
+  if (command.given("tune")) {
+    for (const char* other : {"split", "temperature", "cache", "dynamic", "agreement"})
+      require_input(
+          !command.given(other),
+          "evaluate: --tune chooses its settings on the validation split, so --{} has no place beside it",
+          other);
+    saved.recipe.data.eval_batch = 1;
+    return run_tune({.checkpoint = command.positional(),
+                     .data = wanted.data,
+                     .statistics = wanted.statistics,
+                     .mode = tune_mode,
+                     .json = wanted.json},
+                    saved, command.program());
+  }
+  require_input(
+      !command.given("statistics") || (wanted.dynamic && wanted.dynamic->rule == DynamicSettings::Rule::rms),
+      "evaluate: --statistics is for --tune, and for --dynamic with the rule rms, which divides by them");
+  require_input(
+      !agreement || saved.recipe.data.corpus == CorpusKind::grammar,
+      "evaluate: --agreement is for models of the built-in grammar, which knows the subject of each verb; this one "
+      "is of another text");
+  require_input(!agreement || !saved.model->transformer,
+                "{}: --agreement asks units of recurrent layers, and this model has a transformer's "
+                "(model.architecture)",
+                command.positional());
+  saved.recipe.data.eval_batch = batch;
+  const SplitText text = load_split(saved.recipe, wanted.data, split, saved.vocabulary);
+
+  const SignalGuard guard;
+  auto statistics = wanted_statistics(wanted, saved, command.positional());  // may be damaged
+  const double begin = clock_seconds();
+  const int32_t eos = saved.vocabulary.eos();
+  Result result(saved.recipe, *saved.model);
+  TextScores scores;
+  if (ways.cache || ways.temperature != 1)
+    scores = score_in_ways(*saved.model, text.tokens, eos, batch, ways, text.documents);
+  else
+    scores.model = shared_score(saved, text, batch);
+  result.run.seconds = clock_seconds() - begin;
+  const double perplexity = scores.model.perplexity();
+  require_input(std::isfinite(perplexity),
+                "{}: the perplexity of the {} split is {}: the model's weights are too large to compute with",
+                command.positional(), wanted.split_name, perplexity);
+  result.unknown_tokens = text.unknown;
+  result.run.count = scores.model.tokens;
+  result.run.rate = static_cast<double>(scores.model.tokens) / result.run.seconds;
+  (split == Split::train   ? result.train_perplexity
+   : split == Split::valid ? result.valid_perplexity
+                           : result.test_perplexity) = perplexity;
+  if (split == Split::valid) result.source_valid_perplexity = text.source;
+  if (split == Split::test) result.source_test_perplexity = text.source;
+  if (command.given("temperature"))
+    result.temperature = {ways.temperature,
+                          ways.temperature == 1 ? perplexity : scores.tempered.perplexity()};
+  if (ways.cache) result.cache = {*ways.cache, scores.mixture.perplexity()};
+
+  print_static(wanted, text, scores);
+  if (wanted.dynamic) result.dynamic = evaluate_dynamically(wanted, saved, statistics, text);
+  if (agreement) {
+    result.agreement = evaluate_agreement(parts_of(*saved.model), saved.vocabulary, 200);
+    for (const std::string& line : describe(*result.agreement)) wanted.print_line(line);
+  }
+  for (const std::string& note : text.notes) show(wanted.out(), "note: {}\n", note);
+  if (wanted.json) result.print_json();
+}
+
+}  // namespace ptb

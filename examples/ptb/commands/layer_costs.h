@@ -1,0 +1,26 @@
+// The cost of each option of a recipe's recurrent layers, measured on this machine.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "examples/ptb/model/recipe.h"
+
+namespace ptb {
+
+struct LayerOptionCost {
+  std::string option, value = {};  // "zoneout_h", "0.5"
+  double held = 0;  // bytes from forward to backward beyond the plain layers', of a window, all layers
+  double time = 0;  // forward and backward of a window, as a multiple of the plain layers' time
+  std::string how = {};
+};
+
+// Each option that is set by itself, and last all of them together. The recurrent layers alone are measured, two of them at
+// most, in windows of the recipe's size. All take turns, twice and for two seconds at least; the best time of each counts.
+struct LayerCosts {
+  std::vector<LayerOptionCost> options;
+  int layers = 0, rounds = 0;  // that were measured
+};
+LayerCosts measure_layer_costs(const Recipe& recipe);
+
+}  // namespace ptb

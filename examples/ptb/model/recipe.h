@@ -1,0 +1,102 @@
+// The recipe of a language model: every key that a recipe for `ptb` may have.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/text/corpus.h"
+#include "layers/transformer.h"
+#include "training/program/recipe/recipe_sections.h"
+#include "training/program/recipe/recurrent_keys.h"
+
+namespace ptb {
+
+using namespace unroll;
+
+enum class Architecture : uint8_t { recurrent, transformer, recurrent_attention };
+enum class CorpusKind : uint8_t { ptb, grammar, text };
+enum class Reduction : uint8_t { mean, sum_over_steps };
+enum class Reset : uint8_t { none, document };
+enum class Graphs : uint8_t { automatic, always, never };
+enum class InitScheme : uint8_t { uniform, pytorch };
+
+struct Recipe {
+  std::string name;  // of the recipe, for the run's folder; not a key
+
+  // The options of the recurrent layers with dropout as the key means it: everywhere, unless a rate of its own is given.
+  struct Model : RecurrentConfig {
+    Architecture architecture = Architecture::recurrent;
+    int heads = 4, feed_forward = 0, memory = 64, attention_layers = 1;  // of a transformer
+    float attention_dropout = 0;
+    int embedding = 200;
+    CellKind cell = CellKind::lstm;
+    float input_dropout = -1, hidden_dropout = -1, output_dropout = -1;  // -1: dropout
+    float embedding_dropout = 0;
+    bool tied = false;
+    float init = 0.1f;
+    InitScheme init_scheme = InitScheme::uniform;
+    Model() : RecurrentConfig{.hidden = 200, .layers = 2} {}
+  } model;
+  struct {
+    CorpusKind corpus = CorpusKind::ptb;
+    Level level = Level::word;
+    Reset reset = Reset::none;
+    int batch = 20, bptt = 20;
+    bool variable_bptt = false;
+    int eval_batch = 1;
+    int64_t limit = 0;
+    int64_t train_tokens = 200'000, valid_tokens = 10'000, test_tokens = 10'000;
+    uint64_t seed = 1;
+  } data;
+  struct : TrainingSection {
+    Reduction reduction = Reduction::sum_over_steps;
+    Graphs graph = Graphs::automatic;
+    float activation_regularization = 0, temporal_activation_regularization = 0;
+    int sample_every_epochs = 0, sample_words = 30, surprising_words = 12;
+  } training;
+  OptimizerSection optimizer;
+  ScheduleSection schedule;
+  TrainingSections sections() const { return {training, optimizer, schedule}; }
+};
+
+// The rates of dropout where they act.
+struct DropoutRates {
+  // Of the embedding's output; between recurrent layers, or of what a transformer's layers add; of the last layer's output.
+  float input, hidden, output;
+};
+DropoutRates dropout_rates(const Recipe& recipe);
+// Whether windows are played as CUDA graphs. By themselves they are where all have one size and there is nothing that a
+// graph rules out: each size's graph keeps memory of its own.
+bool plays_graphs(const Recipe& recipe, bool profiled);
+inline bool has_recurrent(const Recipe& r) { return r.model.architecture != Architecture::transformer; }
+inline bool has_transformer(const Recipe& r) { return r.model.architecture != Architecture::recurrent; }
+// The layers of the model: recurrent ones, and a transformer's, of those that it has.
+RecurrentConfig layers_of(const Recipe& recipe);
+TransformerConfig transformer_of(const Recipe& recipe);
+int width_of(const Recipe& recipe);  // of what the decoder reads
+// "LSTM", "Transformer", "LSTM with attention"
+std::string title_of(const Recipe& recipe);
+// "2 LSTM layers of 200", "Transformer, 4 layers of …"
+std::string describe_layers(const Recipe& recipe);
+inline const CellFacts& cell_of(const Recipe& recipe) { return facts_of(recipe.model.cell); }
+// How its text becomes tokens.
+inline TextForm form_of(const Recipe& recipe) {
+  return {recipe.data.level, recipe.data.reset == Reset::document};
+}
+
+// The table of keys over a recipe's fields. The recipe must outlive the reader.
+void declare_keys(RecipeReader& reader, Recipe& recipe);
+
+// A recipe with its overrides, once the rules between keys are kept. Throws InputError.
+Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides);
+// The same from the resolved text in a saved model.
+Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides = {});
+// Every key with its value.
+std::string resolved(const Recipe& recipe);
+
+// The keys whose values differ.
+std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& after);
+
+}  // namespace ptb

@@ -1,0 +1,25 @@
+// The words of a text that a model expected least.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "examples/ptb/model/model.h"
+
+namespace ptb {
+
+struct Surprise {
+  double bits;
+  int32_t word, expected;       // what came, and what was likeliest …
+  double p_expected;            // … and how likely
+  std::vector<int32_t> before;  // the words before it in its sentence, `most_before` of them at most
+};
+constexpr size_t most_before = 16;
+
+// The `count` words of most bits, those first; of equals the earlier in its stream. Read in `batch` streams as score() does
+// (model.h). Throws Interrupted after a signal.
+std::vector<Surprise> most_surprising(const LanguageModel& model, std::span<const int32_t> text, int32_t eos,
+                                      int batch, int count, std::span<const int64_t> documents = {});
+
+}  // namespace ptb

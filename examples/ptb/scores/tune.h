@@ -1,0 +1,50 @@
+// `evaluate --tune`: chooses the settings of dynamic evaluation, the temperature and the cache on the validation text.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "examples/ptb/model/saved_model.h"
+#include "examples/ptb/scores/dynamic_score.h"
+#include "examples/ptb/scores/tune_table.h"
+
+namespace ptb {
+
+// In stages, each with the best of those before: the rate at the default decay, the decay, the temperature, the cache. If the
+// best stands at the border of its grid, the grid is extended.
+struct TunePlan {
+  std::string mode = "full";
+  int64_t tokens = 20'000;  // of the validation text, its first
+  std::vector<double> rates = {3e-5, 4e-5, 5e-5, 6e-5, 7e-5, 1e-4}, decays = {1e-3, 2e-3, 3e-3, 5e-3};
+  int most_extensions = 4;  // of a grid
+  std::vector<int> windows = {500, 2000};
+  std::vector<double> thetas = {0.1, 0.2, 0.4, 0.7, 1}, lambdas = {0.02, 0.05, 0.1, 0.15};
+};
+// A tenth of the time: "quick" has fewer trials of fewer tokens.
+TunePlan tune_plan(const std::string& mode);
+
+struct Tuned {
+  DynamicSettings dynamic;
+  double temperature = 1;
+  std::optional<NeuralCacheConfig> cache;  // none: every one made the score worse
+  double static_perplexity = 0, perplexity = 0;
+  int64_t tokens = 0;  // that were scored in a trial
+};
+
+// Makes the trials that the table lacks, each with a line on `out`, and shows the progress on standard error. The model's
+// weights are as they were afterwards. `text`: the validation text. Throws InputError, Interrupted.
+Tuned tune(SavedModel& saved, std::span<const int32_t> text, std::span<const int64_t> documents,
+           const Tensor& statistics, const TunePlan& plan, TuneTable& table, std::FILE* out);
+
+// The whole command: statistics, table, trials, and the line that scores the test split.
+struct TuneCommand {
+  std::string checkpoint, data, statistics, mode;
+  bool json = false;
+};
+void run_tune(const TuneCommand& command, SavedModel& saved, const std::string& program);
+
+}  // namespace ptb

@@ -1,0 +1,47 @@
+// What a command found out about a language model, as one JSON object.
+#pragma once
+
+#include <optional>
+
+#include "examples/ptb/model/model.h"
+#include "examples/ptb/model/recipe.h"
+#include "examples/ptb/scores/agreement.h"
+#include "examples/ptb/scores/dynamic_score.h"
+#include "layers/neural_cache.h"
+#include "training/program/run/result.h"
+
+namespace ptb {
+
+// What was not done is null; the source's perplexities are there for the built-in corpus only, cache, temperature and dynamic
+// evaluation where they were asked for.
+struct Result {
+  RunResult run;
+  std::optional<double> train_perplexity, valid_perplexity, test_perplexity;
+  std::optional<double> source_valid_perplexity, source_test_perplexity;
+  bool has_source = false;
+  struct Cache {
+    NeuralCacheConfig config;
+    double perplexity;  // of the model's mixture with it
+  };
+  std::optional<Cache> cache;
+  struct Temperature {
+    double temperature, perplexity;
+  };
+  std::optional<Temperature> temperature;
+  struct Dynamic {
+    DynamicSettings settings;
+    double perplexity;                 // at the temperature, if one was asked for
+    std::optional<double> with_cache;  // of the mixture
+    double seconds;                    // of scoring and learning, without the statistics
+  };
+  std::optional<Dynamic> dynamic;
+  std::optional<AgreementTable> agreement;
+  // Not in the vocabulary: of the text that `evaluate` scored, and of those that `train` did.
+  std::optional<int64_t> unknown_tokens, unknown_valid_tokens, unknown_test_tokens;
+
+  Result(const Recipe& recipe, const LanguageModel& model);
+  // One line on standard output.
+  void print_json() const;
+};
+
+}  // namespace ptb

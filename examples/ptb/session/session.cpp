@@ -1,0 +1,210 @@
+#include "examples/ptb/session/session.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "examples/ptb/model/saved_model.h"
+#include "training/program/cli/explanations.h"
+#include "training/program/cli/invocation.h"
+#include "training/program/run/first_weights.h"
+
+namespace ptb {
+
+// Said in the words of the recipe, and before anything is made in the size of a batch.
+static WindowOptions window_options(const Recipe& recipe, const Text& text) {
+  check_streams(recipe, std::ssize(text.corpus.train));
+  return {.batch = recipe.data.batch, .steps = recipe.data.bptt, .documents = text.documents(Split::train)};
+}
+
+TextTraining::TextTraining(RunOptions options, Recipe recipe)
+    : options_(std::move(options)),
+      recipe_(std::move(recipe)),
+      console_(options_.console()),
+      text_(load_text(recipe_, options_.data)),
+      model_(recipe_, text_.corpus.vocabulary.size()),
+      windows_(text_.corpus.train, window_options(recipe_, text_)),
+      state_(model_.zero_state(recipe_.data.batch)),
+      result_(recipe_, model_),
+      session_(options_, training_run()) {
+  if (recipe_.training.deterministic && model_.recurrent)
+    require_repeatable(model_.recurrent->choice().engine);
+  result_.source_valid_perplexity = text_.source_valid;
+  result_.source_test_perplexity = text_.source_test;
+  result_.unknown_valid_tokens = text_.unknown_valid;
+  result_.unknown_test_tokens = text_.unknown_test;
+}
+
+std::vector<RunDescription::Figure> TextTraining::facts() const {
+  const Corpus& corpus = text_.corpus;
+  const auto [input, between, output] = dropout_rates(recipe_);
+  const std::string rates = input == between && between == output
+                                ? fmt::format("{:g}", input)
+                                : fmt::format("{:g} / {:g} / {:g}", input, between, output);
+  std::vector<RunDescription::Figure> facts = {
+      {"recipe", fmt::format("{}: {}", recipe_.name, describe(recipe_, options_.data))},
+      {"text",
+       fmt::format("{} / {} / {} tokens", with_commas(std::ssize(corpus.train)),
+                   with_commas(std::ssize(corpus.valid)), with_commas(std::ssize(corpus.test))),
+       fmt::format("to train on, to validate, to test; {} {}", with_commas(corpus.vocabulary.size()),
+                   recipe_.data.level == Level::word ? "words" : "characters")},
+      {"model", fmt::format("embedding {}, {}, dropout {}: {} parameters", recipe_.model.embedding,
+                            describe_layers(recipe_), rates, with_commas(model_.params.count()))},
+      {"engine", model_.engine_text()},
+      {"", describe_computing(recipe_.training)}};
+  if (recipe_.data.reset == Reset::document) {
+    const auto count = [&](Split split) { return with_commas(std::ssize(text_.documents(split))); };
+    facts.insert(facts.begin() + 2, {"",
+                                     fmt::format("{} / {} / {} documents", count(Split::train),
+                                                 count(Split::valid), count(Split::test)),
+                                     "each read from a state of zeros"});
+  }
+  if (plays_graphs(recipe_, options_.profile))
+    facts.insert(facts.end() - 1, {"", "windows are played as CUDA graphs (training.graph)"});
+  for (const std::string& note : text_.notes) facts.push_back({"note", note});
+  if (const auto& file = options_.init_from; !file.empty()) {
+    // A run that is resumed does not need the file.
+    const auto keys =
+        options_.resume ? std::vector<DifferingKey>() : ptb::differing_keys(SafetensorsFile(file), recipe_);
+    std::ranges::copy(describe_first_weights(file, keys), std::back_inserter(facts));
+  }
+  return facts;
+}
+
+RunDescription TextTraining::description() const {
+  RunDescription run{
+      .title = {},
+      .summary = fmt::format("{} language model of {} parameters: {}", title_of(recipe_),
+                             format_number(static_cast<double>(model_.params.count())),
+                             describe(recipe_, options_.data)),
+      .names = {.unit = recipe_.data.level == Level::word ? "words" : "characters", .perplexity = true},
+      .facts = facts(),
+      .results = {},
+      .levels = {},
+      .tables = {}};
+  if (model_.recurrent) run.tables = {engine_table(model_.recurrent->choice())};
+  if (text_.source_valid) run.levels.push_back({"the best possible", *text_.source_valid});
+  return run;
+}
+
+TrainingTask TextTraining::task() {
+  TrainingTask task{.windows = windows_.count(),
+                    .begin_epoch = [this](int) { state_.reset(); },
+                    .loss = [this](int64_t) { return loss(window_, windows_.resets(), state_, next_); },
+                    .shard_loss = [this](int64_t k, const Shard& shard) { return shard_loss(k, shard); },
+                    .load =
+                        [this](int64_t k) {
+                          window_ = windows_.at(k);
+                          return windows_.kind_of(window_);
+                        },
+                    .carry = [this] { state_ = next_; },
+                    .validate = [this] { return score_split(Split::valid).perplexity(); },
+                    .carried = carried(state_)};
+  // One stream is no two processes'.
+  if (recipe_.data.eval_batch > 1 && recipe_.training.shards > 1)
+    task.shared_validation =
+        score_in_shards(model_, text_.corpus.valid, text_.corpus.vocabulary.eos(), recipe_.data.eval_batch,
+                        text_.documents(Split::valid), recipe_.training.shards);
+  if (recipe_.data.variable_bptt)
+    task.cut = [this](int epoch) {
+      windows_.cut([&](int64_t k) { return steps_of_window(recipe_, epoch, k); });
+      return windows_.count();
+    };
+  return task;
+}
+
+WindowLoss TextTraining::loss(const Window& window, const IdTensor& resets, const ModelVars& state,
+                              ModelVars& next) const {
+  const auto& t = recipe_.training;
+  const int steps = window.target.dim(0);
+  const LanguageModel::Output out = model_(window.input, window.target, state, resets);
+  next = out.state;
+  WindowLoss result = mean_loss(out.loss, window.target.size());
+  if (const real alpha = t.activation_regularization; alpha > 0)
+    result.objective = result.objective + activation_regularization(out.dropped, alpha);
+  if (const real beta = t.temporal_activation_regularization; beta > 0)
+    result.objective = result.objective + temporal_activation_regularization(out.y, beta, resets);
+  if (t.reduction == Reduction::sum_over_steps)
+    result.objective = result.objective * static_cast<real>(steps);
+  if (recipe_.data.variable_bptt) result.rate_factor = static_cast<double>(steps) / recipe_.data.bptt;
+  return result;
+}
+
+WindowLoss TextTraining::shard_loss(int64_t k, const Shard& shard) {
+  const int batch = recipe_.data.batch, begin = shard.begin(batch), end = shard.end(batch);
+  if (begin == end) return {};
+  const Window window = windows_.at(k, begin, end);
+  ModelVars next;
+  WindowLoss result = loss(window, windows_.resets(), state_.rows(begin, end), next);
+  result.share = static_cast<double>(end - begin) / batch;
+  result.carry = [this, begin, next] { state_.set_rows(begin, next); };
+  return result;
+}
+
+TrainingRun TextTraining::training_run() {
+  return {.recipe_name = recipe_.name,
+          .recipe = resolved(recipe_),
+          .sections = recipe_.sections(),
+          .params = model_.params,
+          .task = task(),
+          .metadata = metadata(),
+          .also = tied_weights(model_),
+          .take_first_weights =
+              [this] {
+                load_first_weights(options_.init_from, recipe_, text_.corpus.vocabulary,
+                                   describe(recipe_, options_.data), model_);
+              },
+          .description = description(),
+          .differing_keys =
+              [this](const RecipeFile& before) { return ptb::differing_keys(load_recipe(before), recipe_); },
+          .window_sizes = {{"data.batch", recipe_.data.batch}, {"data.bptt", recipe_.data.bptt}},
+          .graph = plays_graphs(recipe_, options_.profile),
+          .operations = operations_of_step(recipe_, model_.params),
+          .data_differences = [this](const Metadata& then,
+                                     const std::string& path) { return differences(then, path); },
+          .sample = [this](int epoch) { return sample(epoch); },
+          .score_a_little = [this] { score_a_little(); },
+          .report = [this](std::optional<double> valid,
+                           RunDescription& description) { report(*valid, description); },
+          .print_json =
+              [this](const RunResult& run) {
+                result_.run = run;
+                result_.train_perplexity = run.train;
+                result_.print_json();
+              },
+          .next = "generate",
+          .look_words = look_words()};
+}
+
+// None where there is a transformer, which the page does not show.
+std::function<std::vector<std::string>()> TextTraining::look_words() const {
+  if (model_.transformer) return {};
+  return [this] { return std::vector<std::string>{"--text", shell_word(text_to_look_at_)}; };
+}
+
+// Of a checkpoint: what resuming it compares.
+Metadata TextTraining::metadata() const {
+  Metadata metadata = model_metadata(recipe_, text_.corpus.vocabulary);
+  metadata["engine"] = model_.engine();
+  metadata["text"] = fingerprint_of(text_.corpus.train, text_.documents(Split::train));
+  metadata["valid_text"] = fingerprint_of(text_.corpus.valid, text_.documents(Split::valid));
+  return metadata;
+}
+
+DataDifferences TextTraining::differences(const Metadata& then, const std::string& path) const {
+  const Metadata now = metadata();
+  const auto same = [&](const char* key) { return then.contains(key) && then.at(key) == now.at(key); };
+  require_input(same("vocabulary"), "{}: its vocabulary is not that of {}", path,
+                describe(recipe_, options_.data));
+  DataDifferences differences{.scores = !same("valid_text")};
+  if (!same("text")) differences.notes.push_back("the text to train on is another");
+  if (then.contains("valid_text") && !same("valid_text"))
+    differences.notes.push_back("the text to validate on is another");
+  return differences;
+}
+
+Score TextTraining::score_split(Split split) const {
+  return score(model_, text_.corpus.split(split), text_.corpus.vocabulary.eos(), recipe_.data.eval_batch,
+               text_.documents(split), recipe_.training.shards);
+}
+
+}  // namespace ptb

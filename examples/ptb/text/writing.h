@@ -1,0 +1,27 @@
+// Letting a model write: words drawn from its predictions, one after the other.
+#pragma once
+
+#include <string>
+
+#include "data/text/corpus.h"
+#include "examples/ptb/model/model.h"
+
+namespace ptb {
+
+struct WritingOptions {
+  std::string prompt = {};  // is gone on from; empty: a sentence begins
+  int words = 100;          // to draw, and those that end the last sentence
+  double temperature = 1;   // of the softmax; towards 0 the likeliest word is certain
+  int top_k = 0;            // only the likeliest so many words; 0: all
+  uint64_t seed = 1;
+};
+
+// Prompt and what follows it, a line for each sentence. Records nothing. A word of the prompt that the vocabulary lacks
+// is read as <unk>, and counted in `unknown`, where that is given; throws InputError where it lacks that too.
+// Throws Interrupted after a signal (framework/signals.h).
+//
+// With documents, a blank line of the prompt begins a new one, from an empty state; the model itself ends none.
+std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, TextForm form,
+                       const WritingOptions& options, int64_t* unknown = nullptr);
+
+}  // namespace ptb

@@ -1,0 +1,358 @@
+// See ets.h.
+#include "examples/timeseries/baselines/ets.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+#include <utility>
+
+#include "examples/timeseries/baselines/least_squares.h"
+#include "examples/timeseries/baselines/minimise.h"
+
+namespace unroll {
+namespace {
+
+using Trend = EtsForm::Trend;
+using Season = EtsForm::Season;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// --- one row -----------------------------------------------------------------------------------------------
+
+struct Step {
+  double q, mu, e, level, slope, season;
+};
+
+Step step_of(const EtsModel& m, double level, double slope, double season, double y) {
+  const bool multiplies = m.form.season == Season::multiplicative;
+  const double q = level + m.phi * slope, mu = multiplies ? q * season : q + season, e = y - mu;
+  const double moved = multiplies ? e / season : e;
+  return {q,
+          mu,
+          e,
+          q + m.alpha * moved,
+          m.phi * slope + m.beta * moved,
+          season + m.gamma * (multiplies ? e / q : e)};
+}
+
+// --- likelihood and its slopes -----------------------------------------------------------------------------
+
+// n log Σ ε² + 2 Σ log|μ| if the error multiplies: minus twice the log likelihood, but for a constant. So small a share of the
+// rows' spread is added to the sum that a perfect fit has a finite value.
+double badness(const EtsModel& m, const EtsRows& rows, double least, EtsSlopes* slopes) {
+  const std::size_t n = rows.y.size(), period = std::max<std::size_t>(m.season.size(), 1);
+  const bool multiplies = m.form.season == Season::multiplicative, relative = m.form.multiplicative_error;
+  std::vector<double> season = m.season;
+  if (season.empty()) season = {0};
+  struct Kept {
+    double slope, season, q, mu, e;
+  };
+  std::vector<Kept> kept(slopes ? n : 0);
+  double level = m.level, slope = m.slope, squares = 0, logs = 0, count = 0;
+  for (std::size_t t = 0; t < n; ++t) {
+    double& s = season[t % period];
+    const Step step = step_of(m, level, slope, s, rows.y[t]);
+    if (relative && !(step.mu > 0)) return infinity;
+    if (multiplies && !(s > 0 && step.q > 0)) return infinity;
+    if (slopes) kept[t] = {slope, s, step.q, step.mu, step.e};
+    if (rows.filled.empty() || !rows.filled[t]) {
+      const double error = relative ? step.e / step.mu : step.e;
+      squares += error * error;
+      if (relative) logs += std::log(step.mu);
+      ++count;
+    }
+    level = step.level, slope = step.slope, s = step.season;
+  }
+  squares += count * least;
+  if (!std::isfinite(squares)) return infinity;
+  if (slopes) {
+    slopes->season.assign(period, 0);
+    double of_level = 0, of_slope = 0;  // of those after the row
+    for (std::size_t t = n; t-- > 0;) {
+      const Kept& k = kept[t];
+      double& of_season = slopes->season[t % period];
+      double of_e = 0, of_mu = 0;
+      if (rows.filled.empty() || !rows.filled[t]) {
+        const double by = 2 * count / squares;
+        if (relative) {
+          const double error = k.e / k.mu;
+          of_e = by * error / k.mu;
+          of_mu = -by * error * error / k.mu + 2 / k.mu;
+        } else {
+          of_e = by * k.e;
+        }
+      }
+      const double moved = multiplies ? k.e / k.season : k.e, turned = multiplies ? k.e / k.q : k.e;
+      const double of_moved = m.alpha * of_level + m.beta * of_slope, of_turned = m.gamma * of_season;
+      slopes->alpha += moved * of_level;
+      slopes->beta += moved * of_slope;
+      slopes->gamma += turned * of_season;
+      slopes->phi += k.slope * of_slope;
+      double of_q = of_level;
+      of_e += (multiplies ? of_moved / k.season : of_moved) + (multiplies ? of_turned / k.q : of_turned);
+      if (multiplies) {
+        of_q -= of_turned * turned / k.q;
+        of_season -= of_moved * moved / k.season;
+      }
+      of_mu -= of_e;
+      of_q += multiplies ? of_mu * k.season : of_mu;
+      of_season += multiplies ? of_mu * k.q : of_mu;
+      slopes->phi += k.slope * of_q;
+      of_slope = m.phi * of_slope + m.phi * of_q;
+      of_level = of_q;
+    }
+    slopes->level = of_level, slopes->slope = of_slope;
+  }
+  return count * std::log(squares) + 2 * logs;
+}
+
+double count_of(const EtsRows& rows) {
+  return static_cast<double>(rows.y.size() -
+                             static_cast<std::size_t>(std::count_if(rows.filled.begin(), rows.filled.end(),
+                                                                    [](uint8_t f) { return f; })));
+}
+
+// Of the summed squares that are added to: far below what matters, above what rounding leaves of a perfect fit.
+double least_square(const EtsForm& form, const EtsRows& rows) {
+  const auto [low, high] = std::minmax_element(rows.y.begin(), rows.y.end());
+  const double spread = form.multiplicative_error ? 1 : *high - *low;
+  return 1e-18 * spread * spread;
+}
+
+double likelihood_of(double badness, double n) {
+  return -0.5 * (badness + n * (1 + std::log(2 * std::numbers::pi / n)));
+}
+
+// --- what is fitted: free numbers to a model ---------------------------------------------------------------
+
+constexpr double least_rows = 5;  // for the AICc of a level, its smoothing and a variance
+constexpr double lowest = 1e-4, highest = 0.9999, least_phi = 0.8, most_phi = 0.98;
+
+double logistic(double x) { return 1 / (1 + std::exp(-x)); }
+double inverse_logistic(double share) { return std::log(share / (1 - share)); }
+
+// The free numbers: α; β and γ as shares of what α leaves them; φ; level, slope, and the season but for its last.
+class Free {
+ public:
+  Free(const EtsForm& form, int64_t period, double unit)
+      : form_(form),
+        period_(form.season == Season::none ? 0 : static_cast<std::size_t>(period)),
+        unit_(unit) {}
+
+  bool has_trend() const { return form_.trend != Trend::none; }
+  bool is_damped() const { return form_.trend == Trend::damped; }
+  std::size_t count() const {
+    return 2 + 2 * has_trend() + is_damped() + (period_ > 0 ? period_ : 0);  // γ and period - 1 states
+  }
+  double season_unit() const { return form_.season == Season::multiplicative ? 0.1 : unit_; }
+
+  EtsModel model(std::span<const double> x) const {
+    EtsModel m{.form = form_};
+    std::size_t i = 0;
+    m.alpha = lowest + (highest - lowest) * logistic(x[i++]);
+    if (has_trend()) m.beta = lowest + (m.alpha - lowest) * logistic(x[i++]);
+    if (period_ > 0) m.gamma = lowest + (1 - m.alpha - lowest) * logistic(x[i++]);
+    if (is_damped()) m.phi = least_phi + (most_phi - least_phi) * logistic(x[i++]);
+    m.level = x[i++] * unit_;
+    if (has_trend()) m.slope = x[i++] * unit_;
+    if (period_ == 0) return m;
+    const bool multiplies = form_.season == Season::multiplicative;
+    double rest = 0;
+    for (std::size_t k = 0; k + 1 < period_; ++k) {
+      const double off = x[i++] * season_unit();
+      m.season.push_back(off + (multiplies ? 1 : 0));
+      rest -= off;
+    }
+    m.season.push_back(rest + (multiplies ? 1 : 0));
+    return m;
+  }
+
+  // The slopes by the free numbers, from those by the model.
+  void chain(std::span<const double> x, const EtsModel& m, const EtsSlopes& of, std::span<double> to) const {
+    std::size_t i = 0;
+    const auto sigma = [&](std::size_t k) { return logistic(x[k]) * (1 - logistic(x[k])); };
+    double by_alpha = of.alpha;
+    const std::size_t alpha_at = i++;
+    if (has_trend()) {
+      by_alpha += of.beta * logistic(x[i]);
+      to[i] = of.beta * (m.alpha - lowest) * sigma(i);
+      ++i;
+    }
+    if (period_ > 0) {
+      by_alpha -= of.gamma * logistic(x[i]);
+      to[i] = of.gamma * (1 - m.alpha - lowest) * sigma(i);
+      ++i;
+    }
+    to[alpha_at] = by_alpha * (highest - lowest) * sigma(alpha_at);
+    if (is_damped()) to[i] = of.phi * (most_phi - least_phi) * sigma(i), ++i;
+    to[i++] = of.level * unit_;
+    if (has_trend()) to[i++] = of.slope * unit_;
+    for (std::size_t k = 0; k + 1 < period_; ++k)
+      to[i++] = (of.season[k] - of.season[period_ - 1]) * season_unit();
+  }
+
+  // Beginning with that α, that share for γ, and with states that a look at the first rows gives.
+  std::vector<double> first(double alpha, double share, const EtsModel& states) const {
+    std::vector<double> x = {inverse_logistic((alpha - lowest) / (highest - lowest))};
+    if (has_trend()) x.push_back(inverse_logistic(0.1));
+    if (period_ > 0) x.push_back(inverse_logistic(share));
+    if (is_damped()) x.push_back(inverse_logistic(0.9));
+    x.push_back(states.level / unit_);
+    if (has_trend()) x.push_back(states.slope / unit_);
+    const double centre = form_.season == Season::multiplicative ? 1 : 0;
+    for (std::size_t k = 0; k + 1 < period_; ++k) x.push_back((states.season[k] - centre) / season_unit());
+    return x;
+  }
+
+ private:
+  EtsForm form_;
+  std::size_t period_;
+  double unit_;
+};
+
+// A line through the first rows, and the mean distances from it of each row of the season.
+EtsModel first_states(const EtsForm& form, const EtsRows& rows, int64_t period) {
+  const bool has_season = form.season != Season::none, multiplies = form.season == Season::multiplicative;
+  const auto m = static_cast<std::size_t>(has_season ? period : 1);
+  const std::size_t n = std::min(rows.y.size(), has_season ? 4 * m : std::size_t{10});
+  std::vector<double> x, y;
+  for (std::size_t t = 0; t < n; ++t) {
+    x.push_back(1);
+    if (form.trend != Trend::none) x.push_back(static_cast<double>(t) + 1);
+    y.push_back(rows.y[t]);
+  }
+  const std::vector<double> line = least_squares(x, y, form.trend != Trend::none ? 2 : 1);
+  EtsModel states{.form = form, .level = line[0], .slope = line.size() > 1 ? line[1] : 0};
+  if (!has_season) return states;
+  double total = 0;
+  for (std::size_t k = 0; k < m; ++k) {
+    double sum = 0, count = 0;
+    for (std::size_t t = k; t < n; t += m, ++count) {
+      const double at = states.level + states.slope * (static_cast<double>(t) + 1);
+      sum += multiplies ? (at > 0 ? rows.y[t] / at : 1) : rows.y[t] - at;
+    }
+    states.season.push_back(sum / count);
+    total += sum / count;
+  }
+  const double mean = total / static_cast<double>(m);
+  for (double& s : states.season) s = multiplies ? std::max(s / mean, 0.05) : s - mean;
+  if (multiplies) {  // what was raised to 0.05 is taken from all
+    const double now =
+        std::accumulate(states.season.begin(), states.season.end(), 0.0) / static_cast<double>(m);
+    for (double& s : states.season) s /= now;
+  }
+  return states;
+}
+
+double unit_of(const EtsRows& rows) {
+  const double n = static_cast<double>(rows.y.size());
+  const double mean = std::accumulate(rows.y.begin(), rows.y.end(), 0.0) / n;
+  double squares = 0;
+  for (const double y : rows.y) squares += (y - mean) * (y - mean) / n;
+  return std::sqrt(squares);
+}
+
+}  // namespace
+
+std::string EtsForm::name() const {
+  std::string text = multiplicative_error ? "M" : "A";
+  text += trend == Trend::none ? "N" : trend == Trend::additive ? "A" : "Ad";
+  return text + (season == Season::none ? "N" : season == Season::additive ? "A" : "M");
+}
+
+double log_likelihood(const EtsModel& model, const EtsRows& rows, EtsSlopes* slopes) {
+  if (slopes) *slopes = {};
+  const double found = badness(model, rows, 0, slopes);
+  if (!std::isfinite(found)) return -infinity;
+  if (slopes) {
+    for (double* slope :
+         {&slopes->alpha, &slopes->beta, &slopes->gamma, &slopes->phi, &slopes->level, &slopes->slope})
+      *slope *= -0.5;
+    for (double& slope : slopes->season) slope *= -0.5;
+  }
+  return likelihood_of(found, count_of(rows));
+}
+
+std::optional<EtsModel> fit_ets(const EtsForm& form, const EtsRows& rows, int64_t period) {
+  const double n = count_of(rows), unit = rows.y.empty() ? 0 : unit_of(rows);
+  const bool has_season = form.season != Season::none;
+  const bool positive = std::all_of(rows.y.begin(), rows.y.end(), [](double y) { return y > 0; });
+  if ((form.multiplicative_error || form.season == Season::multiplicative) && !positive) return std::nullopt;
+  if (has_season && (period < 2 || static_cast<int64_t>(rows.y.size()) < 2 * period)) return std::nullopt;
+  const Free free(form, period, unit);
+  const double parameters = static_cast<double>(free.count()) + 1;  // and the variance
+  if (n - parameters - 1 <= 0 || !(unit > 0) || !std::isfinite(unit)) return std::nullopt;
+  const double least = least_square(form, rows);
+  EtsSlopes slopes;
+  const SmoothFunction function = [&](std::span<const double> x, std::span<double> gradient) {
+    const EtsModel model = free.model(x);
+    slopes = {};
+    const double value = badness(model, rows, least, &slopes);
+    if (std::isfinite(value)) free.chain(x, model, slopes, gradient);
+    return value;
+  };
+  const EtsModel states = first_states(form, rows, period);
+  constexpr double least_gain = 1e-5;  // of minus twice the log likelihood
+  constexpr int most_steps = 300;
+  // There may be a best of hardly any smoothing, of a season that moves with a level that does not, and of the opposite.
+  constexpr std::pair<double, double> starts[] = {{0.1, 0.1}, {0.3, 0.7}, {0.7, 0.1}};
+  std::optional<Minimum> best;
+  for (const auto& [alpha, share] : starts) {
+    if (!has_season && share > 0.5) continue;
+    Minimum found = minimise(function, free.first(alpha, share, states), least_gain, most_steps);
+    if (std::isfinite(found.value) && (!best || found.value < best->value)) best = std::move(found);
+  }
+  if (!best) return std::nullopt;
+  EtsModel model = free.model(best->x);
+  model.log_likelihood = likelihood_of(best->value, n);
+  model.aicc =
+      -2 * model.log_likelihood + 2 * parameters + 2 * parameters * (parameters + 1) / (n - parameters - 1);
+  return model;
+}
+
+std::optional<EtsModel> choose_ets(const EtsRows& rows, int64_t period) {
+  if (count_of(rows) < least_rows) return std::nullopt;
+  if (const auto [low, high] = std::minmax_element(rows.y.begin(), rows.y.end()); *low == *high)
+    return EtsModel{.form = {}, .level = *low};  // of what never changes
+  std::optional<EtsModel> best;
+  for (const bool relative : {false, true})
+    for (const Trend trend : {Trend::none, Trend::additive, Trend::damped})
+      for (const Season season : {Season::none, Season::additive, Season::multiplicative}) {
+        if (season == Season::multiplicative && !relative) continue;
+        const auto found = fit_ets({relative, trend, season}, rows, period);
+        if (found && (!best || found->aicc < best->aicc)) best = found;
+      }
+  return best;
+}
+
+// --- states ------------------------------------------------------------------------------------------------
+
+EtsStates::EtsStates(EtsModel model) : model_(std::move(model)) {}
+
+double EtsStates::season(int64_t row) const {
+  if (model_.season.empty()) return 0;
+  const auto period = static_cast<int64_t>(model_.season.size());
+  return row < 0 ? model_.season[static_cast<std::size_t>(row + period)]
+                 : seasons_[static_cast<std::size_t>(row)];
+}
+
+void EtsStates::add(double y) {
+  const int64_t row = rows();
+  const Step step = step_of(model_, level(row - 1), slope(row - 1),
+                            season(row - static_cast<int64_t>(model_.season.size())), y);
+  levels_.push_back(step.level), slopes_.push_back(step.slope), seasons_.push_back(step.season);
+}
+
+void EtsStates::forecast(int64_t rows, std::span<double> to) const {
+  const auto period = static_cast<int64_t>(model_.season.size());
+  double value = level(rows - 1), damped = slope(rows - 1);
+  for (std::size_t h = 0; h < to.size(); ++h) {
+    damped *= model_.phi;
+    value += damped;
+    const double s = period > 0 ? season(rows - period + static_cast<int64_t>(h) % period) : 0;
+    to[h] = model_.form.season == Season::multiplicative ? value * s : value + s;
+  }
+}
+
+}  // namespace unroll

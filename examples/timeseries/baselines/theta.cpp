@@ -1,0 +1,147 @@
+// See theta.h.
+#include "examples/timeseries/baselines/theta.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "examples/timeseries/baselines/least_squares.h"
+#include "framework/check.h"
+
+namespace unroll {
+namespace {
+
+using Numbers = std::vector<double>;
+
+bool is_observed(std::span<const uint8_t> filled, std::size_t row) { return filled.empty() || !filled[row]; }
+
+double without(double y, double season, bool multiplies) { return multiplies ? y / season : y - season; }
+double with(double y, double season, bool multiplies) { return multiplies ? y * season : y + season; }
+
+// n r² / (1 + 2 Σ r_k²), of the autocorrelations r_k before the period and r at it, beside 1.645².
+bool has_season(std::span<const double> y, int64_t period) {
+  const auto m = static_cast<std::size_t>(period);
+  if (period < 2 || y.size() < 2 * m) return false;
+  const double n = static_cast<double>(y.size()), mean = std::accumulate(y.begin(), y.end(), 0.0) / n;
+  const auto product = [&](std::size_t lag) {
+    double sum = 0;
+    for (std::size_t t = lag; t < y.size(); ++t) sum += (y[t] - mean) * (y[t - lag] - mean);
+    return sum;
+  };
+  const double square = product(0);
+  double before = 1;
+  for (std::size_t lag = 1; lag < m; ++lag) {
+    const double r = product(lag) / square;
+    before += 2 * r * r;
+  }
+  const double r = product(m) / square;
+  return n * r * r / before > 1.645 * 1.645;
+}
+
+// By the distances from a moving average as wide as the period, its ends of half weight if the period is even.
+Numbers season_of(std::span<const double> y, std::span<const uint8_t> filled, int64_t period,
+                  bool multiplies) {
+  const auto m = static_cast<std::size_t>(period), half = m / 2;
+  Numbers sums(m, 0), counts(m, 0);
+  for (std::size_t t = half; t + half < y.size(); ++t) {
+    if (!is_observed(filled, t)) continue;
+    double level = 0;
+    for (std::size_t k = t - half; k <= t + half; ++k)
+      level += (m % 2 == 0 && (k == t - half || k == t + half) ? 0.5 : 1) * y[k];
+    sums[t % m] += without(y[t], level / static_cast<double>(m), multiplies);
+    ++counts[t % m];
+  }
+  for (std::size_t k = 0; k < m; ++k) {
+    if (counts[k] == 0) return {};
+    sums[k] /= counts[k];
+  }
+  const double mean = std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(m);
+  for (double& s : sums) s = multiplies ? s / mean : s - mean;
+  return sums;
+}
+
+// Of the errors a row ahead.
+double squares_of(std::span<const double> y, std::span<const uint8_t> filled, double alpha) {
+  double level = y[0], sum = 0;
+  for (std::size_t t = 0; t < y.size(); ++t) {
+    const double error = y[t] - level;
+    if (is_observed(filled, t)) sum += error * error;
+    level += alpha * error;
+  }
+  return sum;
+}
+
+// The least of 100 places between 0 and 1, then by golden section between its neighbours.
+double best_alpha(std::span<const double> y, std::span<const uint8_t> filled) {
+  constexpr int places = 100;
+  const auto squares = [&](double alpha) { return squares_of(y, filled, alpha); };
+  int best = 1;
+  double least = squares(1.0 / places);
+  for (int k = 2; k <= places; ++k)
+    if (const double now = squares(static_cast<double>(k) / places); now < least) least = now, best = k;
+  double low = static_cast<double>(best - 1) / places,
+         high = std::min(1.0, static_cast<double>(best + 1) / places);
+  const double golden = (std::sqrt(5.0) - 1) / 2;
+  double a = high - golden * (high - low), b = low + golden * (high - low), at_a = squares(a),
+         at_b = squares(b);
+  while (high - low > 1e-9) {
+    if (at_a < at_b) {
+      high = b, b = a, at_b = at_a, a = high - golden * (high - low), at_a = squares(a);
+    } else {
+      low = a, a = b, at_a = at_b, b = low + golden * (high - low), at_b = squares(b);
+    }
+  }
+  const double middle = (low + high) / 2;
+  return high == 1 && squares(1) <= squares(middle) ? 1 : std::max(middle, 1e-6);
+}
+
+}  // namespace
+
+std::optional<ThetaModel> fit_theta(std::span<const double> y, std::span<const uint8_t> filled,
+                                    int64_t period) {
+  if (y.size() < 4) return std::nullopt;
+  ThetaModel model;
+  Numbers plain(y.begin(), y.end());
+  if (has_season(y, period)) {
+    model.multiplies = std::all_of(y.begin(), y.end(), [](double value) { return value > 0; });
+    model.season = season_of(y, filled, period, model.multiplies);
+    for (std::size_t t = 0; t < plain.size() && !model.season.empty(); ++t)
+      plain[t] = without(plain[t], model.season[t % model.season.size()], model.multiplies);
+  }
+  Numbers x, observed;
+  for (std::size_t t = 0; t < plain.size(); ++t) {
+    if (!is_observed(filled, t)) continue;
+    x.insert(x.end(), {1, static_cast<double>(t)});
+    observed.push_back(plain[t]);
+  }
+  if (observed.empty()) return std::nullopt;
+  model.slope = least_squares(x, observed, 2)[1];
+  model.first = plain[0];
+  model.alpha = best_alpha(plain, filled);
+  return model;
+}
+
+ThetaStates::ThetaStates(ThetaModel model) : model_(std::move(model)) {}
+
+double ThetaStates::season(int64_t row) const {
+  if (model_.season.empty()) return model_.multiplies ? 1 : 0;
+  return model_.season[static_cast<std::size_t>(row % static_cast<int64_t>(model_.season.size()))];
+}
+
+void ThetaStates::add(double y) {
+  const double before = levels_.empty() ? model_.first : levels_.back();
+  const double plain = without(y, season(rows()), model_.multiplies);
+  levels_.push_back(before + model_.alpha * (plain - before));
+}
+
+void ThetaStates::forecast(int64_t rows, std::span<double> to) const {
+  require(rows >= 1 && rows <= this->rows(), "theta: {} rows of {}", rows, this->rows());
+  const double level = levels_[static_cast<std::size_t>(rows - 1)];
+  const double ahead = (1 - std::pow(1 - model_.alpha, static_cast<double>(rows))) / model_.alpha;
+  for (std::size_t h = 0; h < to.size(); ++h)
+    to[h] = with(level + model_.slope / 2 * (static_cast<double>(h) + ahead),
+                 season(rows + static_cast<int64_t>(h)), model_.multiplies);
+}
+
+}  // namespace unroll

@@ -1,0 +1,218 @@
+// timeseries backtest: how a recipe does when it is trained and scored anew on several parts of a series.
+#include <algorithm>
+#include <cmath>
+
+#include "examples/timeseries/commands/commands.h"
+#include "examples/timeseries/recipe/options.h"
+#include "examples/timeseries/session/ensemble_folds.h"
+#include "examples/timeseries/session/session.h"
+#include "framework/one_line.h"
+#include "framework/processes/processes.h"
+#include "training/files/json/read_json.h"
+#include "training/files/json_text.h"
+#include "training/program/cli/console.h"
+#include "training/program/run/machine.h"
+
+namespace timeseries {
+
+namespace {
+
+// What is found of the model, or of a baseline.
+struct Judged {
+  std::string name;
+  bool knows_labels = false;
+  std::vector<std::vector<double>> folds = {};  // by fold: its scores by measure
+
+  std::vector<double> of(size_t measure) const {
+    std::vector<double> values;
+    for (const auto& fold : folds) values.push_back(fold[measure]);
+    return values;
+  }
+};
+
+void add(std::vector<Judged>& all, const JudgedRow& row, const std::string& name) {
+  const auto found = std::ranges::find(all, name, &Judged::name);
+  (found == all.end() ? all.emplace_back(Judged{name, row.knows_labels}) : *found)
+      .folds.push_back(row.values);
+}
+
+// Of the folds in which it is defined.
+double mean_of(const std::vector<double>& values) {
+  double sum = 0, count = 0;
+  for (const double value : values)
+    if (std::isfinite(value)) sum += value, ++count;
+  return sum / count;
+}
+
+RunDescription::Table table_of(const std::string& name, size_t measure, const std::vector<Judged>& all,
+                               const std::vector<std::string>& folds) {
+  RunDescription::Table table{.title = name, .note = {}, .columns = {name}};
+  for (const Judged& judged : all) {
+    // A baseline for which a fold has too little history has fewer values.
+    if (judged.folds.size() != folds.size()) {
+      table.note +=
+          fmt::format("{}{}: too little history in a fold.", table.note.empty() ? "" : " ", judged.name);
+      continue;
+    }
+    table.columns.push_back(judged.name);
+    table.rows.resize(folds.size() + 1);
+    const std::vector<double> values = judged.of(measure);
+    for (size_t k = 0; k < folds.size(); ++k) table.rows[k].push_back(figure(values[k]));
+    table.rows.back().push_back(figure(mean_of(values)));
+  }
+  for (size_t k = 0; k <= folds.size(); ++k)
+    table.rows[k].insert(table.rows[k].begin(), k < folds.size() ? folds[k] : "mean");
+  return table;
+}
+
+// The means over folds, of those that have a score in each.
+std::vector<JudgedRow> means_of(const std::vector<Judged>& all, size_t folds) {
+  std::vector<JudgedRow> rows;
+  for (const Judged& judged : all) {
+    if (judged.folds.size() != folds) continue;
+    rows.push_back({.name = judged.name, .knows_labels = judged.knows_labels});
+    for (size_t k = 0; k < judged.folds[0].size(); ++k) rows.back().values.push_back(mean_of(judged.of(k)));
+  }
+  return rows;
+}
+
+// A threshold is another in each fold.
+std::string name_of_baseline(const std::string& name) {
+  return name.starts_with("threshold") ? "threshold" : name;
+}
+
+std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, int folds, int64_t test_rows) {
+  if (recipe.detects()) return contiguous_blocks(series.rows(), folds);
+  require_input(test_rows == 0 || test_rows >= recipe.data.horizon,
+                "backtest: --test-rows {} is less than the horizon, data.horizon = {}: no window would fit",
+                test_rows, recipe.data.horizon);
+  if (test_rows == 0) test_rows = std::max<int64_t>(recipe.data.horizon, series.rows() / 20);
+  // An ensemble's own folds stand in place of rows to validate.
+  return rolling_origin(series.rows(), folds, test_rows, recipe.has_folds() ? 0 : test_rows);
+}
+
+// What a fold has found, as bytes that another rank reads: every number keeps its bits.
+std::string bytes_of(const Evaluation& evaluation) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const JudgedRow& row : judged_rows(evaluation))
+    rows.push_back({row.name, row.knows_labels, row.values});
+  const auto bytes = nlohmann::ordered_json::to_cbor({{"rows", rows}, {"scores", json_of(evaluation)}});
+  return {bytes.begin(), bytes.end()};
+}
+
+// Each rank has scored the folds of its turn: all of them, for every rank.
+std::vector<std::string> all_folds(const std::vector<std::string>& mine) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const std::string& fold : mine)
+    list.push_back(nlohmann::ordered_json::binary({fold.begin(), fold.end()}));
+  const auto bytes = nlohmann::ordered_json::to_cbor(list);
+  std::vector<std::string> all(mine.size());
+  for (const std::string& theirs : gather_from_ranks(std::string(bytes.begin(), bytes.end()))) {
+    const auto folds = nlohmann::ordered_json::from_cbor(theirs);
+    for (size_t k = 0; k < all.size(); ++k)
+      if (const auto& fold = folds.at(k).get_binary(); !fold.empty()) all[k].assign(fold.begin(), fold.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+void backtest(Command& command) {
+  RunOptions run;
+  std::string csv;
+  int folds = 5;
+  Machine machine;
+  int64_t test_rows = 0;
+  RecipeOptions options = recipe_options();
+  command.describe(
+      "Trains a recipe's model anew for each of several folds, and scores it on each fold's test beside the "
+      "baselines. To forecast, the origin rolls: each fold tests the rows after those of the fold before, "
+      "and trains on all rows before its validation rows. To detect, each fold tests one contiguous block, "
+      "validates on the one before it, and trains on the others. Training windows cross no border of the "
+      "two; scored windows look back into the rows before theirs. The recipe's own split is not used; "
+      "nothing is written. Processes that mpirun started share the folds.");
+  options.add_with_recipe(command, {.seed = true});
+  command.group(csv_option().heading);
+  add_csv_option(command, csv);
+  machine.add_to(command);
+  command.group("Folds");
+  command.option("folds", folds, "N", "how many");
+  command
+      .option("test-rows", test_rows, "N",
+              "to forecast: rows that a fold tests, and as many that it validates on")
+      .otherwise("a twentieth of the series, the horizon at least");
+  command.group("Output");
+  add_json_option(command, run.json);
+  command.example("backtest airline --folds 4 --test-rows 12", "the last four years, one after the other");
+  command.example("backtest eeg --folds 10", "ten contiguous blocks");
+  if (!command.parse()) return;
+  require_input(folds >= 2 && folds <= 1000, "backtest: --folds {} must be in [2, 1000]", folds);
+  require_input(test_rows >= 0, "backtest: --test-rows {} is negative", test_rows);
+  Recipe recipe = load_recipe(command.positional(), options.overrides(command));
+  machine.set_up(command, recipe.training.precision);
+  require_input(
+      !recipe.detects() || !command.given("test-rows"),
+      "backtest: --test-rows is for forecasts; to detect (data.label), a fold tests one of --folds blocks");
+  require_input(recipe.data.test_files.empty(),
+                "backtest: the test of this recipe is files of their own (data.test_files)");
+  require_input(
+      recipe.training.on_divergence != OnDivergence::rollback,
+      "backtest: training.on_divergence = \"rollback\" goes back to checkpoints, and the folds write "
+      "none; \"skip\" or \"stop\" is possible");
+  require_input(recipe.data.id.empty(),
+                "backtest: data.id = {}: the folds are of one series; data.only reads one of several",
+                toml_string(recipe.data.id));
+  require_input(
+      recipe.training.init_from.empty(),
+      "backtest: training.init_from = {}: the model may have been trained on what a fold tests; each fold begins anew",
+      toml_string(recipe.training.init_from));
+  run.program = command.program();
+  run.data = csv;
+
+  const Console console = run.console();
+  const Series series = load_series(recipe, csv);
+  std::vector<std::string> names;
+  std::vector<Judged> judged;
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  const std::vector<SeriesSplit> splits = folds_of(recipe, series, folds, test_rows);
+  const SeriesData first_fold(recipe, csv, {.fold = splits.front()});
+  print_notes(console, first_fold);
+  const size_t targets = first_fold.targets().size();
+  std::vector<std::string> found(splits.size());  // of the folds that this rank scores
+  for (size_t k = 0; k < splits.size(); ++k) {
+    const SeriesSplit& split = splits[k];
+    names.push_back(fmt::format("{} to {}", series.times.text(split.test.front().begin),
+                                series.times.text(split.test.back().end - 1)));
+    if (static_cast<int>(k) % process_count() != process_rank()) continue;
+    {
+      const AloneForNow alone;
+      EnsembleFacts members;
+      if (recipe.has_folds())
+        members = run_folds(run, recipe, csv, {.out = console.out, .quiet = true}, split);
+      SeriesTraining training(run, recipe, {.fold = split, .ensemble = members.empty() ? nullptr : &members});
+      found[k] = bytes_of(training.score_fold());
+    }
+    console.info("fold {}/{}: {}\n", k + 1, folds, names.back());
+  }
+  found = all_folds(found);
+  for (size_t k = 0; k < splits.size(); ++k) {
+    const auto fold = nlohmann::ordered_json::from_cbor(found[k]);
+    for (const auto& row : fold.at("rows"))
+      add(judged, {.name = row.at(0), .knows_labels = row.at(1), .values = row.at(2)},
+          name_of_baseline(row.at(0)));
+    json.push_back({{"test", names[k]}, {"scores", fold.at("scores")}});
+  }
+  const Comparison comparison = compare(means_of(judged, splits.size()), recipe.detects());
+  for (const char* key : recipe.detects() ? std::vector{"accuracy", "balanced_accuracy"}
+                                          : std::vector{summary_measure(targets).key}) {
+    const auto measure = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
+    console.print("\n");
+    console.print(
+        table_of(measure->name, static_cast<size_t>(measure - comparison.measures.begin()), judged, names));
+  }
+  console.print("\nBy the means over all folds:\n");
+  for (const std::string& line : verdicts(comparison)) console.print("{}\n", line);
+  if (run.json) show("{}\n", json_text(json));
+}
+
+}  // namespace timeseries

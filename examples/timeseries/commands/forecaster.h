@@ -1,0 +1,97 @@
+// Forecasts from any row of a series, also further than the model's horizon; and their interval (interval.h).
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "examples/timeseries/data/series_data.h"
+#include "examples/timeseries/ensemble/saved_model.h"
+#include "examples/timeseries/networks/interval.h"
+#include "training/report/chart.h"
+
+namespace timeseries {
+
+// Of so many steps; values in original units.
+struct Forecast {
+  int64_t origin = 0;             // the row of the first step
+  std::vector<double> values;     // [steps, targets]
+  std::vector<double> low, high;  // an interval around them; empty: not known
+  std::string interval;  // what it is, and how many values of the test lie within; or why there is none
+  std::optional<std::string> warning = {};  // of values far outside of those that trained the model
+};
+
+class Forecaster {
+ public:
+  // Reads the series as the model's recipe says, and can forecast `steps` rows beyond its end. Throws
+  // InputError: other channels, too few rows, or steps beyond the horizon of a model that reads what it does
+  // not forecast. `future`: a file of what is known of the rows to forecast; empty: nothing is, which is an InputError where the
+  // model reads it. `only`: the one of several series that is forecast, by the errors of all; empty: each.
+  Forecaster(const SavedModel& saved, const std::filesystem::path& csv, int steps,
+             const std::filesystem::path& future = {}, const std::string& only = {});
+  Forecaster(const Forecaster&) = delete;  // windows refer to the series
+  Forecaster& operator=(const Forecaster&) = delete;
+
+  // From the row `origin`, of which and of later rows it knows nothing but their times.
+  Forecast forecast(int64_t origin);
+
+  const Series& series() const { return series_; }
+  const Scaling& scaling() const { return windows_->scaling(); }
+  // The end of the rows that the file has of the series that a row lies in, or of the only one.
+  int64_t rows(int64_t of_row = 0) const { return known_end(series_.member_of(of_row)); }
+  int64_t known_end(int member) const { return series_.end_of(member) - beyond_; }
+  // The series that have rows enough to be forecast.
+  const std::vector<int>& forecast_series() const { return forecast_; }
+  int steps() const { return steps_; }
+  const std::vector<int>& targets() const { return windows_->options().targets; }
+
+ private:
+  // Predictions [outputs, steps, targets]. What was forecast is read where the horizon is not enough: of an ensemble, each member
+  // reads its own.
+  std::vector<double> go_on(int64_t origin);
+  std::vector<double> go_on(int64_t origin, size_t network);
+  // Of a part that did not train, of a horizon or as many steps as are asked for; none: there is no such window.
+  std::optional<SeriesWindows> windows_of(const Part& part) const;
+  // Of so many steps, before an interval is put around it.
+  WindowForecast window_forecast(int64_t origin);
+  // Of so many steps, of windows in order of time: of a longer forecast than the model's own of 200 at most.
+  void each_forecast(SeriesWindows& windows, const ForecastUse& use);
+  std::optional<ForecastInterval> make_interval();
+  int64_t forecasts_in(const SeriesWindows& windows) const;  // by each_forecast
+  void learn(ForecastInterval& interval, SeriesWindows& windows, bool chose);
+  // Values that a forecast reads and nobody saw, in order of time.
+  struct Hole {
+    int64_t rows_before;
+    int channel;
+  };
+  std::vector<Hole> holes_before(int64_t origin) const;
+  // Makes such holes before an origin, and fills them in as the recipe says, while `use` is called.
+  void with_holes(int64_t origin, const std::vector<Hole>& holes, const std::function<void()>& use);
+  // How much further an interval must reach since these values are missing [steps, targets], in its units: by forecasts of rows that
+  // the file has, with the same holes and without. NaN: these are too few.
+  std::vector<double> further_by(const std::vector<Hole>& holes, ForecastInterval& interval);
+  std::optional<std::string> warning(int64_t origin, const WindowForecast& found) const;
+
+  SavedModel saved_;
+  int steps_;
+  int64_t beyond_ = 0;  // rows at the end of each series that the file does not have
+  std::vector<int> forecast_;
+  std::vector<int64_t> untrained_;  // by series: rows from here on did not train
+  Part valid_, test_, all_;         // what did not, of these splits, and of all rows
+  Series series_;
+  std::unique_ptr<SeriesWindows> windows_;
+  std::unique_ptr<SeriesModel> model_;
+  std::optional<SeriesBounds> bounds_;
+  // Of an ensemble: its baselines are fitted to the rows that train, for errors of rows after them; and to all rows.
+  std::optional<Ensemble> before_, ensemble_;
+  std::optional<std::optional<ForecastInterval>> interval_;  // once it is measured
+};
+
+// The rows before a forecast, it, its interval, and what came, if that is known. One target.
+Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int target);
+
+}  // namespace timeseries

@@ -1,0 +1,36 @@
+// timeseries resume: goes on with a run that was interrupted, killed, or is to have more epochs.
+#include "examples/timeseries/commands/commands.h"
+#include "examples/timeseries/data/series_read.h"
+#include "examples/timeseries/recipe/options.h"
+#include "examples/timeseries/session/ensemble_folds.h"
+#include "examples/timeseries/session/session.h"
+#include "training/program/run/model_file.h"
+#include "training/program/run/processes.h"
+
+namespace timeseries {
+
+void resume(Command& command) {
+  TrainRequest request;
+  if (!parse_resume(command, csv_option(), recipe_options(), request)) return;
+  const Recipe recipe = load_recipe(request.recipe, request.overrides);
+  check_processes(recipe.training);
+  request.machine.set_up(command, recipe.training.precision);
+  // Its own facts count, whatever the series says today; today's recipe says how that is read.
+  std::optional<SavedModel> model;
+  if (const auto file = checkpoint_to_resume(request.run.out)) {
+    refuse_fixed_keys(file->path(), differing_keys(load_recipe(recipe_of(*file, "timeseries")), recipe));
+    model = read_saved_model(file->path());
+    model->recipe = recipe;
+  } else {
+    model = first_model(request.run.init_from, recipe);
+  }
+  EnsembleFacts folds;  // a run that was killed before its first checkpoint finds them again
+  if (recipe.has_folds() && !model)
+    folds = run_folds(request.run, recipe, request.run.data, request.run.console());
+  const Recipe now = trained_on_file(recipe, request.data_given ? request.run.data : std::filesystem::path());
+  SeriesTraining(request.run, now,
+                 {.model = model ? &*model : nullptr, .ensemble = folds.empty() ? nullptr : &folds})
+      .run();
+}
+
+}  // namespace timeseries

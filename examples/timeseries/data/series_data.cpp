@@ -1,0 +1,379 @@
+#include "examples/timeseries/data/series_data.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+#include "examples/timeseries/baselines/baselines.h"
+#include "examples/timeseries/series/forecast_scores.h"
+#include "framework/check.h"
+#include "framework/one_line.h"
+#include "training/report/run_description.h"
+
+namespace timeseries {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+Part rows_between(int64_t begin, int64_t end) { return {{begin, end, 0}}; }
+
+SeriesSplit split_by_keys(const Recipe& recipe, const Series& series, int64_t rows) {
+  const auto& d = recipe.data;
+  switch (d.split) {
+    case SplitKind::fraction:
+      return split_by_fraction(rows, d.train, d.valid);
+    case SplitKind::rows: {
+      const int64_t train_rows =
+          d.train_rows > 0 ? d.train_rows : std::max<int64_t>(1, rows - d.valid_rows - d.test_rows);
+      const int64_t valid_end = train_rows + d.valid_rows, test_rows = std::max<int64_t>(d.test_rows, 1);
+      require_input(valid_end + test_rows <= rows,
+                    "{} rows to train on, {} to validate and {} to test are asked for of {}", train_rows,
+                    d.valid_rows, d.test_rows > 0 ? fmt::format("{}", test_rows) : "at least 1", rows);
+      return split_at_rows(rows, train_rows, valid_end, d.test_rows > 0 ? valid_end + d.test_rows : 0);
+    }
+    case SplitKind::time:
+      return split_by_time(series, d.valid_from, d.test_from);
+    case SplitKind::shuffled:
+      return split_shuffled(rows, d.train, d.valid, recipe.training.seed);
+  }
+  return {};
+}
+
+// Those that split_by_keys reads, with their values.
+std::string split_keys(const Recipe& recipe) {
+  const auto& d = recipe.data;
+  if (d.split == SplitKind::rows)
+    return fmt::format("data.train_rows = {}, data.valid_rows = {}, data.test_rows = {}", d.train_rows,
+                       d.valid_rows, d.test_rows);
+  if (d.split == SplitKind::time)
+    return fmt::format("data.valid_from = {}, data.test_from = {}", toml_string(d.valid_from),
+                       toml_string(d.test_from));
+  return fmt::format("data.train = {}, data.valid = {}", d.train, d.valid);
+}
+
+// `not_split`: those of several series that have too few rows for it, or none of a part's times.
+SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows_beyond,
+                       std::vector<int>& not_split) {
+  const auto& d = recipe.data;
+  const auto known = [&](int member) {
+    return series.end_of(member) - series.begin_of(member) - rows_beyond;
+  };
+  const int64_t rows = known(0);
+  if (!d.test_files.empty()) {
+    const int64_t border = unroll::share_of(rows, d.train);
+    require_input(border > 0, "{}: data.train = {} leaves no rows to train on of {}", series.origin, d.train,
+                  rows);
+    return {rows_between(0, border), rows_between(border, rows), {}};
+  }
+  if (recipe.is_ensemble() && d.split == SplitKind::fraction && d.train == 1)
+    return {rows_between(0, rows), {}, {}};
+  try {
+    if (series.members.empty()) return split_by_keys(recipe, series, rows);
+    const bool by_time = d.split == SplitKind::time;
+    return split_each(
+        series,
+        [&](int member) {
+          return split_by_keys(recipe, by_time ? series.alone(member) : series, known(member));
+        },
+        not_split);
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: {}: {}", series.origin, split_keys(recipe), error.what()));
+  }
+}
+
+// Once it is known that the rows are enough for the split: most recipes do not say which weights are kept, and a share
+// may be less than a row.
+void require_valid_rows(const Recipe& recipe, const Series& series, const SeriesSplit& split) {
+  if (rows_of(split.valid) > 0) return;
+  const auto refuse_if = [&](bool wanted, const char* needs) {
+    require_input(!wanted, "{}: {} leaves no rows to validate, {}", series.origin, split_keys(recipe), needs);
+  };
+  refuse_if(recipe.training.keep == Keep::best,
+            "so no epoch is the best: set training.keep = \"last\", or rows to validate");
+  refuse_if(recipe.data.score == Scored::valid, "which data.score = \"valid\" scores");
+  refuse_if(recipe.training.patience > 0, "which training.patience waits for");
+  refuse_if(recipe.schedule.kind == ScheduleKind::plateau, "which schedule.kind = \"plateau\" goes by");
+  refuse_if(recipe.optimizer.kind == OptimizerKind::asgd && recipe.optimizer.average_from == 0,
+            "which optimizer.average_from = 0 waits for: name an epoch");
+}
+
+// Of a fold: its split is not the recipe's.
+std::vector<std::string> warnings_of(const Recipe& recipe, bool fold) {
+  std::vector<std::string> warnings;
+  if (recipe.scaling.fit == ScalingFit::all && recipe.scaling.kind != ScalingKind::none)
+    warnings.push_back(
+        "scaling.fit = \"all\": the scaling has seen the test rows, as no forecast could have");
+  if (recipe.data.drop_last_pairs > 0)
+    warnings.push_back(
+        fmt::format("data.drop_last_pairs = {}: each part loses so many pairs; the test is not full",
+                    recipe.data.drop_last_pairs));
+  if (recipe.data.split == SplitKind::shuffled && !fold)
+    warnings.push_back(
+        "data.split = \"shuffled\": neighbours of each test row were trained on; the scores leak");
+  if (recipe.data.missing == Missing::interpolate)
+    warnings.push_back(
+        "data.missing = \"interpolate\": a filled-in value that is read has seen the value after it, which may be the one "
+        "that is forecast: the scores leak");
+  return warnings;
+}
+
+std::vector<std::string> names_of_members(const Series& series) {
+  std::vector<std::string> names;
+  for (const SeriesMember& member : series.members) names.push_back(member.name);
+  return names;
+}
+
+// The channels that are forecast, by name or as the rest beside what is known ahead; empty: all, or a label is to be detected.
+std::vector<int> targets_of(const Recipe& recipe, const Series& series) {
+  const auto& d = recipe.data;
+  std::vector<int> targets;
+  for (const std::string& name : d.targets) targets.push_back(series.channel(name));
+  const bool has_known =
+      std::ranges::any_of(d.known, [](const std::string& name) { return name != known_calendar; });
+  for (int k = 0; d.targets.empty() && has_known && k < series.width() - series.calendar; ++k)
+    if (std::ranges::find(d.known, series.channels[static_cast<size_t>(k)]) == d.known.end())
+      targets.push_back(k);
+  return targets;
+}
+
+// Those of a model that is trained on these rows.
+ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part& train,
+                          std::vector<std::string>& notes) {
+  const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series) : train;
+  return {.channels = series.channels,
+          .scaling = fit_scaling(series, measured, recipe.scaling.kind, notes, recipe.scaling.transform,
+                                 recipe.data.period, targets_of(recipe, series)),
+          .members = names_of_members(series),
+          .time = series.time_name,
+          .date_order = code_of(series.date_order),
+          .trend_zero = {},
+          .step = {},
+          .trained = trained_on(series, train),
+          .categories = words_of_categories(series, train)};
+}
+
+void warn_of_one_class(const Series& series, const Part& train, std::vector<std::string>& warnings) {
+  int64_t ones = 0;
+  for (const Span& span : train)
+    for (int64_t row = span.begin; row < span.end; ++row) ones += series.at(row, series.label) == 1;
+  if (ones == 0 || ones == rows_of(train))
+    warnings.push_back(fmt::format(
+        "'{}' is {} in all rows that train: no detector can learn from them what {} looks like",
+        one_line(series.channels[static_cast<size_t>(series.label)]), ones == 0 ? 0 : 1, ones == 0 ? 1 : 0));
+}
+
+}  // namespace
+
+SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Scaling& scaling,
+                           const Part& part, const std::string& part_name, int stride) {
+  SeriesWindowOptions options{.window = recipe.data.window,
+                              .horizon = recipe.horizon(),
+                              .stride = stride,
+                              .lead = recipe.detects() ? 0 : 1,
+                              .drop_last = std::max(0, recipe.data.drop_last_pairs - 1),
+                              .inputs = {},
+                              .targets = {}};
+  require_input(series.width() > 1 || !recipe.detects(), "{}: there is no column to detect '{}' from",
+                series.origin, one_line(recipe.data.label));
+  require_positive(series, scaling);
+  const int columns = series.width() - series.calendar;
+  for (const std::string& name : recipe.data.channels) options.inputs.push_back(series.channel(name));
+  for (const std::string& name : recipe.data.known) {
+    if (name == known_calendar) continue;
+    options.known.push_back(series.channel(name));
+    if (!options.inputs.empty() && options.known.back() < columns &&
+        std::ranges::find(options.inputs, options.known.back()) == options.inputs.end())
+      options.inputs.push_back(options.known.back());
+  }
+  if (!options.inputs.empty())
+    for (int k = columns; k < series.width(); ++k) options.inputs.push_back(k);
+  options.targets = targets_of(recipe, series);
+  require_input(options.known.empty() || !options.targets.empty(),
+                "{}: all of its columns are known ahead (data.known), and none is left to forecast",
+                series.origin);
+  if (std::ranges::find(recipe.data.known, known_calendar) != recipe.data.known.end())
+    for (int k = columns; k < series.width() - series.coded; ++k)
+      if (!series.channels[static_cast<size_t>(k)].ends_with(" missing")) options.known.push_back(k);
+  return SeriesWindows(series, scaling, part, part_name, options);
+}
+
+std::optional<SeriesWindows> windows_if_any(const Recipe& recipe, const Series& series,
+                                            const Scaling& scaling, const Part& part) {
+  try {
+    if (!part.empty()) return make_windows(recipe, series, scaling, part, "valid");
+  } catch (const InputError&) {}  // it is too short
+  return {};
+}
+
+std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& series, int64_t rows_beyond) {
+  try {
+    std::vector<int> not_split;
+    return make_split(recipe, series, rows_beyond, not_split);
+  } catch (const InputError&) { return {}; }
+}
+
+std::vector<std::string> warnings_of_training(const Recipe& recipe, const SeriesData& data,
+                                              const std::string& split) {
+  std::vector<std::string> warnings;
+  const auto look = [&](const Series& series, const Part& part, const std::string& name) {
+    if (auto warning = data.facts.trained.warning_of(series, part, name))
+      warnings.push_back(std::move(*warning));
+  };
+  if (recipe.data.split == SplitKind::shuffled && data.facts.trained.is_of(data.series(), data.split.train))
+    return {};
+  if (split == "valid") look(data.series(), data.split.valid, split);
+  if (split != "test") return warnings;
+  look(data.series(), data.split.test, split);
+  const size_t of_files = data.tests.size() - (data.all.size() - 1);
+  for (size_t k = 1; k < data.all.size(); ++k)
+    look(data.all[k], whole_series(data.all[k]), data.tests[of_files + k - 1].name);
+  return warnings;
+}
+
+SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose& purpose)
+    : warnings(warnings_of(recipe, purpose.fold.has_value())) {
+  const auto& [saved, trains, fold, ensemble] = purpose;
+  if (!csv.empty() || !is_name(recipe.data.file)) file = csv.empty() ? fs::path(recipe.data.file) : csv;
+  all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
+  notes = series().notes;
+  std::vector<int> not_split;
+  split = fold ? *fold : make_split(recipe, series(), 0, not_split);
+  if (trains) require_valid_rows(recipe, series(), split);
+  if (trains && !fold)
+    std::ranges::copy(warnings_of_outliers(series(), split.train), std::back_inserter(warnings));
+  if (recipe.detects() && trains) warn_of_one_class(series(), split.train, warnings);
+  if (recipe.data.drop_last_pairs > 0) split = without_history(split);
+  facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);
+  if (!saved)
+    encode_categories(all.front(), facts.categories,
+                      "it stands in no row that trains, so its embedding would mean nothing");
+  note_categories();
+  if (saved) facts.scaling = scaling_for(series(), split.train, recipe, facts, notes);
+  facts.members = names_of_members(series());
+  if (ensemble) facts.ensemble = *ensemble;
+  if (facts.trend_zero.empty() && has_trend(recipe)) facts.trend_zero = series().times.text(0);
+  if (facts.step.empty())
+    facts.step = step_code(series().time_name.empty() ? TimeStep{} : series().times.step);
+  const Scaling& scaling = facts.scaling;
+  train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
+  if (!saved && recipe.is_ensemble() && !recipe.has_folds())
+    facts.ensemble = equal_members(recipe, targets().size());
+  if (const int order = recipe.data.autoregression; !recipe.detects() && trains && series().members.empty())
+    require_input(order == 0 || can_fit_autoregression(series(), split.train, order, targets()),
+                  "{}: data.autoregression = {} needs {} rows side by side that train, and there are {}{}",
+                  series().origin, order, 2 * order + 1, longest_span(split.train),
+                  series().filled.empty() ? "" : "; values that were filled in do not count");
+  if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
+  if (rows_of(split.test) > 0)
+    tests.push_back({"test", make_windows(recipe, series(), scaling, split.test, "test")});
+  SeriesOptions of_test = series_options(recipe, saved);
+  // In the order of the first file, to which inputs and scaling refer.
+  of_test.channels.assign(series().channels.begin(), series().channels.end() - series().calendar);
+  of_test.usual_time = series().time_name;
+  if (series().date_order != DateOrder::unknown) of_test.usual_order = series().date_order;
+  if (!saved && !series().time_name.empty()) of_test.step = series().times.step;
+  for (const std::string& name : recipe.data.test_files) {
+    const fs::path path = file.parent_path() / name;
+    const auto same_stem = [&](const std::string& other) { return fs::path(other).stem() == path.stem(); };
+    const bool alone = std::ranges::count_if(recipe.data.test_files, same_stem) == 1;
+    all.push_back(with_calendar(recipe, load_csv(path, of_test), facts.trend_zero));
+    encode_categories(all.back(), facts.categories, "it stands in no row that trains");
+    for (const std::string& note : all.back().notes)
+      notes.push_back(fmt::format("{}: {}", path.filename().string(), note));
+    tests.push_back(
+        {alone ? path.stem().string() : name,
+         make_windows(recipe, all.back(), scaling, rows_between(0, all.back().rows()), path.string())});
+  }
+  if (!recipe.detects())
+    mase_scale = unroll::mase_scale(series(), split.train, recipe.data.period, targets());
+  if (trains && !fold)
+    for (const char* part : {"valid", "test"})
+      std::ranges::copy(warnings_of_training(recipe, *this, part), std::back_inserter(warnings));
+  if (saved && trains) facts.trained.add(series(), split.train);
+  set_trained_on(recipe, TrainedOn(facts.trained));
+  note_short_series(not_split);
+  note_targets_left_out();
+}
+
+void SeriesData::set_trained_on(const Recipe& recipe, const TrainedOn& trained) {
+  facts.trained = trained;
+  const bool by_lot = recipe.data.split == SplitKind::shuffled && trained.is_of(series(), split.train);
+  first_untrained.clear();
+  for (int member = 0; member < series().count(); ++member)
+    first_untrained.push_back(
+        by_lot ? 0 : trained.first_after(series(), member).value_or(series().begin_of(member)));
+}
+
+// Of several series those that lack rows for a window in some part.
+void SeriesData::note_short_series(const std::vector<int>& not_split) {
+  if (series().members.empty()) return;
+  const auto say = [&](const std::vector<int>& members, const std::string& what) {
+    if (members.empty()) return;
+    constexpr size_t most = 5;
+    std::vector<std::string> names;
+    for (size_t k = 0; k < std::min(most, members.size()); ++k)
+      names.push_back("'" + one_line(facts.members[static_cast<size_t>(members[k])]) + "'");
+    notes.push_back(fmt::format("{} of {} series {}: {}{}", with_commas(members.size()),
+                                with_commas(series().count()), what, fmt::join(names, ", "),
+                                members.size() > most ? ", …" : ""));
+  };
+  say(not_split, "cannot be split, and are left out");
+  const auto& options = train->options();
+  const auto without = [&](const SeriesWindows& windows) {
+    std::vector<bool> has(facts.members.size());
+    for (const int member : not_split) has[static_cast<size_t>(member)] = true;
+    for (const int64_t origin : windows.origins())
+      has[static_cast<size_t>(series().member_of(origin))] = true;
+    std::vector<int> members;
+    for (size_t k = 0; k < has.size(); ++k)
+      if (!has[k]) members.push_back(static_cast<int>(k));
+    return members;
+  };
+  const auto too_short = [&](const char* where) {
+    return fmt::format("have no window of {} row{} and {} to forecast {}", options.window,
+                       options.window == 1 ? "" : "s", options.horizon, where);
+  };
+  say(without(*train), too_short("among the rows that train, and train nothing"));
+  if (valid) say(without(*valid), too_short("that validates"));
+  if (!tests.empty()) say(without(tests.front().windows), too_short("in the test, and are not scored"));
+}
+
+void SeriesData::note_categories() {
+  for (const CategoryWords& category : facts.categories) {
+    const auto count = static_cast<int64_t>(category.words.size());
+    const Columns::Category read{.words = static_cast<int>(count)};
+    std::string text =
+        fmt::format("category '{}': {} word{}, each {} number{} that {} trained", one_line(category.name),
+                    with_commas(count), count == 1 ? "" : "s", read.width(), read.width() == 1 ? "" : "s",
+                    read.width() == 1 ? "is" : "are");
+    if (category.is_static) text += "; each series has one";
+    if (count == 1) text += "; it is the same in all rows that train, and tells nothing";
+    if (count > 1 && 2 * count > rows_of(split.train))
+      text += fmt::format("; of a word that stands in one or two of {} rows, little is learnt",
+                          with_commas(rows_of(split.train)));
+    notes.push_back(text);
+  }
+}
+
+void SeriesData::note_targets_left_out() {
+  std::vector<std::string> counts;
+  const auto add = [&](const std::string& part, const SeriesWindows& windows) {
+    if (const int64_t left_out = windows.targets_left_out())
+      counts.push_back(fmt::format("{} of {}", with_commas(left_out), part));
+  };
+  add("train", *train);
+  if (valid) add("valid", *valid);
+  for (const TestPart& test : tests) add(test.name, test.windows);
+  if (!counts.empty())
+    notes.push_back(fmt::format("filled-in values are read but are no targets: left out are {}",
+                                fmt::join(counts, ", ")));
+}
+
+void print_notes(const Console& console, const SeriesData& data) {
+  for (const std::string& note : data.notes) console.print("note    {}\n", note);
+  for (const std::string& warning : data.warnings) console.print("warning {}\n", warning);
+}
+
+}  // namespace timeseries

@@ -1,0 +1,330 @@
+#include "examples/timeseries/data/series_read.h"
+
+#include <algorithm>
+#include <map>
+#include <type_traits>
+
+#include <fmt/format.h>
+
+#include "data/csv.h"
+#include "examples/timeseries/data/bundled_series.h"
+#include "examples/timeseries/files/series_file.h"
+#include "examples/timeseries/series/holidays.h"
+#include "framework/check.h"
+#include "framework/one_line.h"
+#include "training/report/run_description.h"
+
+namespace timeseries {
+
+namespace fs = std::filesystem;
+
+static std::vector<std::string> names_of_header(const decltype(Recipe::data)& d) {
+  std::vector<std::string> names = d.targets;
+  names.insert(names.end(), d.known.begin(), d.known.end());
+  return names;
+}
+
+SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
+  const auto& d = recipe.data;
+  SeriesOptions options{.time = d.time,
+                        .date_order = d.date_order,
+                        .channels = d.channels,
+                        .known = names_of_header(d),
+                        .label = d.label,
+                        .categories = d.categories,
+                        .only = d.only,
+                        .id = d.id,
+                        .missing = d.missing,
+                        .gaps = d.gaps,
+                        .open_end = d.open_end ? d.targets : std::vector<std::string>(),
+                        .resample = d.resample,
+                        .together = d.together,
+                        .separator = d.separator[0],
+                        .decimal = d.decimal[0],
+                        .thousands = d.thousands.empty() ? '\0' : d.thousands[0]};
+  if (saved) {
+    options.channels = saved->columns();
+    options.usual_time = saved->facts.time;
+    options.usual_order = date_order_of(saved->facts.date_order);
+    options.model = saved->path.string();
+    options.step = parse_step(saved->facts.step);
+    return options;
+  }
+  if (options.channels.empty()) return options;
+  for (const auto* more : {&d.targets, &d.known})
+    for (const std::string& name : *more)
+      if (name != known_calendar && std::ranges::find(options.channels, name) == options.channels.end() &&
+          std::ranges::find(d.categories, name) == d.categories.end())
+        options.channels.push_back(name);
+  return options;
+}
+
+// A command may look at its file twice, but a pipe has its text once: that is kept.
+std::string csv_text(const fs::path& csv) {
+  static std::map<fs::path, std::string> of_pipes;
+  std::error_code error;  // which reading says
+  if (csv != standard_input && fs::is_regular_file(csv, error)) return read_series_file(csv);
+  const auto known = of_pipes.find(csv);
+  return known != of_pipes.end() ? known->second : of_pipes.emplace(csv, read_series_file(csv)).first->second;
+}
+
+bool is_name(const std::string& file) { return file.find_first_of("./") == std::string::npos; }
+
+Series load_csv(const fs::path& csv, const SeriesOptions& options) {
+  return parse_series(csv_text(csv), name_of_series_file(csv), options);
+}
+
+bool has_trend(const Recipe& recipe) {
+  return std::ranges::find(recipe.data.calendar, "trend") != recipe.data.calendar.end();
+}
+
+Series with_calendar(const Recipe& recipe, Series series, const std::string& trend_zero) {
+  if (recipe.data.missing == Missing::mask) add_indicators(series);
+  if (const auto zero = parse_time(trend_zero, series.times.form))
+    add_calendar(series, recipe.data.calendar, *zero);
+  else
+    add_calendar(series, recipe.data.calendar);
+  add_holidays(series, recipe.data.holidays);
+  add_categories(series);
+  return series;
+}
+
+namespace {
+
+Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) {
+  const SeriesOptions options = series_options(recipe, saved);
+  if (!csv.empty()) return load_csv(csv, options);
+  const std::string& file = recipe.data.file;
+  require_input(!file.empty(), "{}: the recipe wants a series of yours; name its file with --csv",
+                recipe.name);
+  if (!is_name(file)) {
+    require_input(fs::exists(file),
+                  "{}: there is no such file; data/get-series.sh fetches what the bundled recipes "
+                  "need, --csv names it elsewhere",
+                  file);
+    return unroll::load_series(file, options);
+  }
+  std::vector<std::string> names;
+  for (const BundledSeries& series : bundled_series()) {
+    if (series.name == file) return parse_series(series.text, file, options);
+    names.emplace_back(series.name);
+  }
+  throw InputError(
+      fmt::format("there is no bundled series '{}'; there are {}; a file of yours has a '.' or '/' in its "
+                  "name",
+                  file, fmt::join(names, ", ")));
+}
+
+std::string unknown_word(const SavedModel& saved) {
+  return fmt::format("the model of {} was not trained on this word", saved.path.string());
+}
+
+void add_rows(Series& series, int64_t rows) {
+  if (rows == 0) return;
+  const auto with_rows = [&](auto& all, int64_t each, auto more) {  // more(member, k): a value of its row k
+    std::remove_cvref_t<decltype(all)> result;
+    result.reserve(all.size() + static_cast<size_t>(rows * each * series.count()));
+    for (int member = 0; member < series.count(); ++member) {
+      result.insert(result.end(), all.begin() + series.begin_of(member) * each,
+                    all.begin() + series.end_of(member) * each);
+      for (int64_t k = 0; k < rows * each; ++k) result.push_back(more(member, k / each));
+    }
+    return result;
+  };
+  std::vector<int64_t> at;
+  try {
+    at = with_rows(series.times.at, 1, [&, times = Times()](int member, int64_t k) mutable {
+      if (k == 0) {
+        times = {.form = series.times.form,
+                 .compact = series.times.compact,
+                 .utc = series.times.utc,
+                 .at = {series.times.at[static_cast<size_t>(series.end_of(member) - 1)]},
+                 .step = series.times.step};
+        (void)times.time(rows);
+      }
+      return times.time(k + 1).count;
+    });
+  } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", series.origin, error.what())); }
+  series.values = with_rows(series.values, series.width(), [](int, int64_t) { return 0.0; });
+  if (!series.filled.empty())
+    series.filled = with_rows(series.filled, series.width(), [](int, int64_t) { return uint8_t{0}; });
+  if (!series.members.empty())
+    series.lines = with_rows(series.lines, 1, [](int, int64_t) { return int64_t{0}; });
+  for (SeriesCategory& category : series.categories)  // the last word, until it is known
+    category.codes = with_rows(category.codes, 1, [&, codes = category.codes](int member, int64_t) {
+      return codes[static_cast<size_t>(series.end_of(member) - 1)];
+    });
+  if (!series.times.offsets.empty())
+    series.times.offsets = with_rows(series.times.offsets, 1, [&](int member, int64_t) {
+      return series.times.offsets[static_cast<size_t>(series.end_of(member) - 1)];
+    });
+  series.times.at = std::move(at);
+  int64_t moved = 0;
+  for (SeriesMember& member : series.members) member.begin += moved, moved += rows, member.end += moved;
+}
+
+// Of a saved model's series. A model of an earlier version does not know its zero.
+Series with_calendar(const SavedModel& saved, Series series) {
+  if (has_trend(saved.recipe) && saved.facts.trend_zero.empty())
+    series.notes.push_back(
+        fmt::format("{} does not say from when its trend counts: taken from the first row of {}, {}",
+                    saved.path.string(), series.origin, series.times.text(0)));
+  return with_calendar(saved.recipe, std::move(series), saved.facts.trend_zero);
+}
+
+// The times of a file as those of a series count them: a day may be written with its midnight, and a clock without its offset.
+void count_as(Series& ahead, const Series& series) {
+  Times& times = ahead.times;
+  const Times& others = series.times;
+  if (times.form == TimeForm::number || others.form == TimeForm::number) return;
+  std::vector<int64_t> at;
+  for (int64_t row = 0; row < ahead.rows(); ++row) {
+    const Time time = times.time(row), now = in_form(time, others.form);
+    const bool is_first =
+        others.form >= times.form || in_form(now, times.form).count == time.count + time.offset;
+    require_input(is_first, "{}:{}: {} lies within a row of {}, whose times are written as {}", ahead.origin,
+                  ahead.lines[static_cast<size_t>(row)], to_text(time), series.origin, others.text(0));
+    at.push_back(others.utc ? others.count_of(now) : now.count + now.offset);
+  }
+  times.at = std::move(at);
+}
+
+// The columns of the rows to forecast, out of their file; those of `words` are categories.
+Series read_future(const SavedModel& saved, const std::vector<std::string>& names,
+                   const std::vector<CategoryWords>& words, const fs::path& file) {
+  SeriesOptions options = series_options(saved.recipe, &saved);
+  options.channels.clear(), options.categories.clear(), options.gaps = Gaps::allow;
+  options.step.reset(), options.open_end.clear();
+  for (const std::string& name : names)
+    (std::ranges::find(words, name, &CategoryWords::name) != words.end() ? options.categories
+                                                                         : options.channels)
+        .push_back(name);
+  options.times_alone = options.channels.empty();
+  Series ahead = load_csv(file, options);
+  encode_categories(ahead, words, unknown_word(saved));
+  return ahead;
+}
+
+// Puts what is known of the rows beyond each series' end into them, of the first `future.steps` from the file, from there on the
+// last value, which no step that is asked for reads.
+void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, const FutureRows& future) {
+  const std::vector<std::string> names = columns_of_future(saved.recipe, saved.facts);
+  if (!future.steps || names.empty()) return;
+  require_input(
+      !future.file.empty(),
+      "{}: the model of {} reads {} of the rows that it forecasts (data.known): --future FILE has {}",
+      series.origin, saved.path.string(), fmt::join(names, ", "), names.size() == 1 ? "it" : "them");
+  std::vector<CategoryWords> words;
+  for (const std::string& name : names)
+    if (const auto found = std::ranges::find(saved.facts.categories, name, &CategoryWords::name);
+        found != saved.facts.categories.end())
+      words.push_back(*found);
+  Series ahead = read_future(saved, names, words, future.file);
+  std::string steps;  // what became of rows that are put together
+  if (!saved.recipe.data.resample.empty()) steps = fmt::format("; {}", fmt::join(ahead.notes, "; "));
+  if (!steps.empty()) series.notes.push_back(ahead.origin + ":" + steps.substr(1));
+  require_input(ahead.time_name.empty() == series.time_name.empty(),
+                "{}: it has {} column of times, and {} has {}", ahead.origin,
+                ahead.time_name.empty() ? "no" : "a", series.origin,
+                series.time_name.empty() ? "none" : "one");
+  count_as(ahead, series);
+  for (int member = 0; member < series.count(); ++member) {
+    const std::string name = series.members.empty() ? "" : series.members[static_cast<size_t>(member)].name;
+    const auto of_series = [&] { return name.empty() ? "" : fmt::format(" of series '{}'", one_line(name)); };
+    int other = 0;
+    while (!name.empty() && other < ahead.count() && ahead.members[static_cast<size_t>(other)].name != name)
+      ++other;
+    const int64_t first = series.end_of(member) - rows_beyond;
+    for (int64_t k = 0; k < rows_beyond; ++k) {
+      const int64_t row = first + k;
+      int64_t from = -1;
+      if (other < ahead.count()) {
+        const auto begin = ahead.times.at.begin() + ahead.begin_of(other),
+                   end = ahead.times.at.begin() + ahead.end_of(other);
+        const int64_t time = series.time_name.empty() ? k : series.times.at[static_cast<size_t>(row)];
+        const auto found = std::lower_bound(begin, end, time);
+        if (found != end && *found == time) from = found - ahead.times.at.begin();
+      }
+      const bool is_needed = k < future.steps && (future.only.empty() || name == future.only);
+      const auto require_there = [&](bool there, const std::string& what) {
+        require_input(there || !is_needed, "{}: it has no {} for {}{}, step {} of {} to forecast{}",
+                      ahead.origin, what,
+                      series.time_name.empty() ? fmt::format("row {}", k + 1) : series.times.text(row),
+                      of_series(), k + 1, future.steps, steps);
+      };
+      require_there(from >= 0, "row");
+      for (size_t k = 0; k < words.size(); ++k) {
+        const auto to = std::ranges::find(series.categories, words[k].name, &SeriesCategory::name);
+        to->codes[static_cast<size_t>(row)] = from >= 0 ? ahead.categories[k].codes[static_cast<size_t>(from)]
+                                                        : to->codes[static_cast<size_t>(row - 1)];
+      }
+      for (int channel = 0; channel < ahead.width(); ++channel) {
+        const std::string& called = ahead.channels[static_cast<size_t>(channel)];
+        const int to = series.channel(called);
+        if (from >= 0) require_there(!ahead.is_filled(from, channel), fmt::format("'{}'", one_line(called)));
+        series.values[static_cast<size_t>(row * series.width() + to)] =
+            from >= 0 ? ahead.at(from, channel) : series.at(row - 1, to);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Series load_series(const Recipe& recipe, const fs::path& csv, int64_t rows_beyond) {
+  Series series = read(recipe, csv, nullptr);
+  add_rows(series, rows_beyond);
+  return with_calendar(recipe, std::move(series));
+}
+
+Series load_series(const SavedModel& saved, const fs::path& csv, int64_t rows_beyond,
+                   const FutureRows& future) {
+  Series series = read(saved.recipe, csv, &saved);
+  encode_categories(series, saved.facts.categories, unknown_word(saved));
+  add_rows(series, rows_beyond);
+  add_future(saved, series, rows_beyond, future);
+  return with_calendar(saved, std::move(series));
+}
+
+std::vector<std::string> columns_of_future(const Recipe& recipe, const ModelFacts& facts) {
+  std::vector<std::string> names;
+  for (const std::string& name : recipe.data.known) {
+    const auto category = std::ranges::find(facts.categories, name, &CategoryWords::name);
+    if (name != known_calendar && (category == facts.categories.end() || !category->is_static))
+      names.push_back(name);
+  }
+  return names;
+}
+
+bool has_column(const fs::path& csv, char separator, const std::string& name) {
+  const std::string text = csv_text(csv);
+  CsvReader reader(text, name_of_series_file(csv), separator);
+  return reader.next() && std::ranges::find(reader.cells(), name) != reader.cells().end();
+}
+
+Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
+  const Recipe& recipe = saved.recipe;
+  SeriesOptions options = series_options(recipe, &saved);
+  const auto label = std::ranges::find(options.channels, recipe.data.label) - options.channels.begin();
+  std::erase(options.channels, recipe.data.label);
+  options.times_alone = options.channels.empty();  // it reads the calendar
+  options.label.clear();
+  Series series = load_csv(csv, options);
+  encode_categories(series, saved.facts.categories, unknown_word(saved));
+  series.insert_channels(static_cast<int>(label), {recipe.data.label},
+                         {std::vector<double>(static_cast<size_t>(series.rows()))});
+  series.label = static_cast<int>(label);
+  return with_calendar(saved, std::move(series));
+}
+
+Recipe trained_on_file(Recipe recipe, const fs::path& csv) {
+  if (!csv.empty()) recipe.data.file = csv != standard_input && is_utf8(csv.string()) ? csv.string() : "";
+  return recipe;
+}
+
+std::string describe(const Recipe& recipe, const fs::path& csv) {
+  if (!csv.empty()) return csv.string();
+  return is_name(recipe.data.file) ? recipe.data.file + " (bundled)" : recipe.data.file;
+}
+
+}  // namespace timeseries

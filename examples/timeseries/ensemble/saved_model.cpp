@@ -1,0 +1,355 @@
+#include "examples/timeseries/ensemble/saved_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/nearest.h"
+#include "framework/one_line.h"
+#include "training/checkpoint.h"
+#include "training/files/json/read_json.h"
+#include "training/files/json_text.h"
+#include "training/files/state_dict.h"
+#include "training/program/run/model_file.h"
+
+namespace timeseries {
+
+std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
+  std::vector<std::string> modules;
+  const std::vector<EnsembleWord> words = ensemble_words(recipe);
+  // Of an ensemble, the network whose scope begins the name.
+  const auto recipe_of_module = [&](const std::string& module) -> const Recipe& {
+    for (const EnsembleWord& word : words)
+      if (word.network && module.starts_with(word.scope + ".")) return *word.network;
+    return recipe;
+  };
+  const auto all = state_dict(params);
+  const auto has = [&](const std::string& wanted) {
+    return std::ranges::any_of(all, [&](const NamedTensor& entry) { return entry.name == wanted; });
+  };
+  for (const auto& [name, tensor] : all) {
+    const size_t dot = name.rfind('.');
+    const std::string module = name.substr(0, dot), leaf = name.substr(dot + 1);
+    const std::string last = module.substr(module.rfind('.') + 1);
+    if (leaf == "weight" && (last == "position" || last == "channel" || last.starts_with("category")))
+      modules.push_back(fmt::format("{} = nn.Embedding({}, {})", module, tensor.dim(0), tensor.dim(1)));
+    else if (leaf == "weight")
+      modules.push_back(fmt::format("{} = nn.Linear({}, {}{})", module, tensor.dim(1), tensor.dim(0),
+                                    has(module + ".bias") ? "" : ", bias=False"));
+    if (leaf != "weight_ih_l0") continue;
+    const Recipe& network = recipe_of_module(module);
+    const std::string recurrent = torch_module(cell_of(network), layers_of(network, tensor.dim(1)));
+    if (recurrent.starts_with("none")) return recurrent;
+    modules.push_back(fmt::format("{} = {}", module, recurrent));
+  }
+  return fmt::format("{}", fmt::join(modules, "; "));
+}
+
+// Those facts that are one text each, by their names in the metadata.
+template <class Facts>
+static auto texts_of(Facts& facts) {
+  return std::array{std::pair{"time", &facts.time}, std::pair{"date_order", &facts.date_order},
+                    std::pair{"trend_zero", &facts.trend_zero}, std::pair{"step", &facts.step}};
+}
+
+std::string code_of(DateOrder order) {
+  constexpr const char* codes[] = {"", "dmy", "mdy"};
+  return codes[static_cast<int>(order)];
+}
+
+DateOrder date_order_of(std::string_view code) {
+  return code == "dmy" ? DateOrder::day_first : code == "mdy" ? DateOrder::month_first : DateOrder::unknown;
+}
+
+Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model) {
+  nlohmann::ordered_json channels{
+      {"names", facts.channels}, {"shift", facts.scaling.shift}, {"scale", facts.scaling.scale}};
+  if (!facts.scaling.power.empty()) {
+    for (const double power : facts.scaling.power)
+      channels["power"].push_back(std::isnan(power) ? nlohmann::ordered_json()
+                                                    : nlohmann::ordered_json(power));
+    channels["inner_shift"] = facts.scaling.inner_shift, channels["inner_scale"] = facts.scaling.inner_scale;
+  }
+  if (!facts.members.empty()) channels["series"] = facts.members;
+  for (const CategoryWords& category : facts.categories)
+    channels["categories"].push_back(
+        {{"name", category.name}, {"words", category.words}, {"static", category.is_static}});
+  Metadata metadata{{"program", "unroll timeseries"},
+                    {"recipe_name", recipe.name},
+                    {"recipe", resolved(recipe)},
+                    {"pytorch", torch_modules(recipe, model.params)},
+                    {"channels", json_text(channels)}};
+  for (const auto& [key, text] : texts_of(facts))
+    if (!text->empty()) metadata[key] = *text;
+  metadata.merge(metadata_of(facts.trained));
+  if (!facts.ensemble.empty()) metadata["ensemble"] = json_text(json_of(facts.ensemble));
+  return metadata;
+}
+
+void save_model(const std::filesystem::path& path, const Recipe& recipe, const ModelFacts& facts,
+                const SeriesModel& model) {
+  Metadata metadata = model_metadata(recipe, facts, model);
+  metadata["format"] = "pt";
+  write_safetensors(path, state_dict(model.params), metadata);
+}
+
+static ModelFacts facts_of(const SafetensorsFile& file) {
+  ModelFacts facts;
+  const auto channels = parse_json(metadata_of(file, "timeseries", "channels"));
+  try {
+    facts.channels = channels.at("names");
+    facts.scaling.shift = channels.at("shift").get<std::vector<double>>();
+    facts.scaling.scale = channels.at("scale").get<std::vector<double>>();
+    if (channels.contains("series")) facts.members = channels.at("series").get<std::vector<std::string>>();
+    if (channels.contains("categories"))
+      for (const auto& category : channels.at("categories"))
+        facts.categories.push_back({.name = category.at("name"),
+                                    .words = category.at("words").get<std::vector<std::string>>(),
+                                    .is_static = category.at("static")});
+    if (channels.contains("power")) {
+      for (const auto& power : channels.at("power"))
+        facts.scaling.power.push_back(power.is_null() ? std::nan("") : power.get<double>());
+      facts.scaling.inner_shift = channels.at("inner_shift").get<std::vector<double>>();
+      facts.scaling.inner_scale = channels.at("inner_scale").get<std::vector<double>>();
+    }
+  } catch (const nlohmann::json::exception&) {
+    throw InputError(
+        fmt::format("{}: the channels in its metadata are no JSON of names, shift and scale", file.path()));
+  }
+  for (const CategoryWords& category : facts.categories) {
+    std::vector<std::string> words = category.words;
+    std::ranges::sort(words);
+    require_input(!words.empty() && words.size() <= CategoryColumn::most_words &&
+                      std::ranges::adjacent_find(words) == words.end(),
+                  "{}: the words of '{}' in its metadata are none, too many, or the same one twice",
+                  file.path(), one_line(category.name));
+  }
+  const auto require_names = [&](std::vector<std::string> names, const char* what) {
+    std::ranges::sort(names);
+    const auto twice = std::ranges::adjacent_find(names);
+    require_input(twice == names.end(), "{}: two {} in its metadata are '{}'", file.path(), what,
+                  twice == names.end() ? "" : one_line(*twice));
+  };
+  require_names(facts.channels, "channels"), require_names(facts.members, "series");
+  facts.scaling.members = static_cast<int>(std::max<size_t>(facts.members.size(), 1));
+  const size_t channels_of_all = facts.channels.size() * static_cast<size_t>(facts.scaling.members);
+  const auto require_scaling = [&](const std::vector<double>& shift, const std::vector<double>& scale) {
+    require_input(shift.size() == channels_of_all && scale.size() == shift.size(),
+                  "{}: {} channels in its metadata, {} shifts and {} scales", file.path(), channels_of_all,
+                  shift.size(), scale.size());
+    for (const double value : shift)
+      require_input(std::isfinite(value), "{}: a shift in its metadata is {}", file.path(), value);
+    for (const double value : scale)
+      require_input(std::isfinite(value) && value > 0, "{}: a scale in its metadata is {}", file.path(),
+                    value);
+  };
+  require_scaling(facts.scaling.shift, facts.scaling.scale);
+  if (const auto& powers = facts.scaling.power; !powers.empty()) {
+    require_scaling(facts.scaling.inner_shift, facts.scaling.inner_scale);
+    require_input(powers.size() == channels_of_all, "{}: {} channels in its metadata, and {} powers",
+                  file.path(), channels_of_all, powers.size());
+    for (const double value : powers)
+      require_input(std::isnan(value) || (value >= 0 && value <= 1), "{}: a power in its metadata is {}",
+                    file.path(), value);
+  }
+  for (const auto& [key, text] : texts_of(facts))
+    if (const auto found = file.metadata().find(key); found != file.metadata().end()) *text = found->second;
+  facts.trained = trained_on(file.metadata(), facts.channels.size(), file.path());
+  require_input(facts.step.empty() || parse_step(facts.step),
+                "{}: the time between rows is '{}' in its metadata, which says none", file.path(),
+                one_line(facts.step));
+  require_input(code_of(date_order_of(facts.date_order)) == facts.date_order,
+                "{}: the order of day and month is '{}' in its metadata, which is neither dmy nor mdy",
+                file.path(), one_line(facts.date_order));
+  const auto zero = parse_time(facts.trend_zero, TimeForm::date);
+  require_input(facts.trend_zero.empty() || (zero && zero->form != TimeForm::number),
+                "{}: the trend counts from '{}' in its metadata, which is no date", file.path(),
+                one_line(facts.trend_zero));
+  return facts;
+}
+
+// The weights of every member of the recipe's ensemble, and the errors of its folds, are as many as they must be.
+static EnsembleFacts ensemble_of(const SafetensorsFile& file, const Recipe& recipe, size_t channels) {
+  EnsembleFacts facts;
+  try {
+    facts = ensemble_facts(parse_json(metadata_of(file, "timeseries", "ensemble")));
+  } catch (const nlohmann::json::exception&) {
+    throw InputError(
+        fmt::format("{}: the ensemble in its metadata is no JSON of members and errors", file.path()));
+  }
+  const auto is_time = [](const std::string& text) { return text.empty() || parse_time(text).has_value(); };
+  require_input(
+      facts.windows >= 0 && facts.within >= 0 && facts.within <= facts.counted && is_time(facts.from) &&
+          is_time(facts.to),
+      "{}: its ensemble's folds in its metadata are {} windows from '{}' to '{}', {} of {} values within",
+      file.path(), facts.windows, one_line(facts.from), one_line(facts.to), facts.within, facts.counted);
+  const auto are_squares = [](const std::vector<double>& values) {
+    return std::ranges::all_of(values,
+                               [](double v) { return std::isnan(v) || (std::isfinite(v) && v >= 0); });
+  };
+  require_input(are_squares(facts.scaled_mse), "{}: a mean square of its ensemble in its metadata is below 0",
+                file.path());
+  require_input(facts.members.size() == recipe.ensemble.members.size(),
+                "{}: {} members in its recipe, and weights of {} in its metadata", file.path(),
+                recipe.ensemble.members.size(), facts.members.size());
+  const size_t targets = facts.scaled_mse.size();
+  require_input(targets >= 1 && targets <= channels,
+                "{}: an ensemble of {} targets in its metadata, and {} channels", file.path(), targets,
+                channels);
+  for (const auto& member : facts.members)
+    require_input(member.weights.size() == targets && member.scaled_mse.size() == targets &&
+                      are_squares(member.scaled_mse) &&
+                      std::ranges::all_of(member.weights, [](double w) { return w >= 0 && w <= 1 + 1e-9; }),
+                  "{}: the weights of '{}' in its metadata are not {} numbers from 0 to 1", file.path(),
+                  one_line(member.name), targets);
+  for (size_t t = 0; t < targets; ++t) {
+    double sum = 0;
+    for (const auto& member : facts.members) sum += member.weights[t];
+    require_input(std::abs(sum - 1) < 1e-6,
+                  "{}: the weights of its ensemble in its metadata add up to {:g} for target {}, not to 1",
+                  file.path(), sum, t + 1);
+  }
+  for (const auto& [name, windows] : facts.errors)
+    for (const auto& window : windows)
+      require_input(window.size() == targets * static_cast<size_t>(recipe.data.horizon),
+                    "{}: {} errors of a window of '{}' in its metadata, not {} steps of {} targets",
+                    file.path(), window.size(), one_line(name), recipe.data.horizon, targets);
+  return facts;
+}
+
+SavedModel read_saved_model(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  check_checkpoint_version(file);
+  SavedModel saved{.path = path,
+                   .recipe = load_recipe(recipe_of(file, "timeseries"), for_this_machine()),
+                   .facts = facts_of(file)};
+  require_input(saved.facts.members.empty() == saved.recipe.data.id.empty(),
+                "{}: {} series in its metadata, and data.id of its recipe {}", path.string(),
+                saved.facts.members.size(),
+                saved.recipe.data.id.empty() ? "names no column" : "names a column");
+  const auto& categories = saved.recipe.data.categories;
+  require_input(std::ranges::equal(categories, saved.facts.categories, {}, {}, &CategoryWords::name),
+                "{}: the categories in its metadata are not those of its recipe ({})", path.string(),
+                fmt::join(categories, ", "));
+  if (saved.recipe.is_ensemble())
+    saved.facts.ensemble = ensemble_of(file, saved.recipe, saved.facts.channels.size());
+  return saved;
+}
+
+SavedModel SavedModel::of_series(const std::string& name) const {
+  SavedModel one = *this;
+  const auto found = std::ranges::find(facts.members, name);
+  require_input(found != facts.members.end(), "{}: it was not trained on a series '{}'{}", path.string(),
+                one_line(name), which_was_meant(name, facts.members));
+  one.recipe.data.only = recipe.data.id + "=" + name, one.recipe.data.id.clear();
+  one.facts.scaling = facts.scaling.of(static_cast<int>(found - facts.members.begin()));
+  one.facts.members.clear(), one.facts.trained.ends.clear();
+  if (const auto end = facts.trained.ends.find(name); end != facts.trained.ends.end())
+    one.facts.trained.to = end->second;
+  return one;
+}
+
+SavedModel one_series(const SavedModel& saved, const std::string& command, const std::string& name) {
+  require_input(name.empty() || !saved.recipe.data.id.empty(),
+                "{}: --series {}: the model of {} is of one series (data.id names none)", command,
+                one_line(name), saved.path.string());
+  if (saved.recipe.data.id.empty()) return saved;
+  require_input(!name.empty(),
+                "{}: the model of {} is of {} series: --series NAME says which, as in --series {}", command,
+                saved.path.string(), saved.facts.members.size(),
+                saved.facts.members.empty() ? "" : one_line(saved.facts.members.front()));
+  return saved.of_series(name);
+}
+
+Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe, const ModelFacts& facts,
+                    std::vector<std::string>& notes) {
+  if (series.members.empty()) return facts.scaling;
+  std::map<std::string, int> known;
+  for (const std::string& name : facts.members) known.emplace(name, static_cast<int>(known.size()));
+  std::vector<std::string> of_others, unused;
+  std::vector<int> transformed;
+  for (int channel = 0; channel < series.width(); ++channel)
+    if (facts.scaling.is_transformed(channel)) transformed.push_back(channel);
+  Scaling scaling = fit_scaling(series, part, recipe.scaling.kind, unused, recipe.scaling.transform,
+                                recipe.data.period, transformed);
+  for (int member = 0; member < series.count(); ++member) {
+    const std::string& name = series.members[static_cast<size_t>(member)].name;
+    const auto found = known.find(name);
+    if (found == known.end()) {
+      of_others.push_back("'" + one_line(name) + "'");
+      continue;
+    }
+    const auto take = [&](std::vector<double>& to, const std::vector<double>& from) {
+      if (!to.empty())
+        std::copy_n(from.begin() + facts.scaling.place(0, found->second), series.width(),
+                    to.begin() + scaling.place(0, member));
+    };
+    take(scaling.shift, facts.scaling.shift), take(scaling.scale, facts.scaling.scale);
+    take(scaling.power, facts.scaling.power);
+    take(scaling.inner_shift, facts.scaling.inner_shift);
+    take(scaling.inner_scale, facts.scaling.inner_scale);
+  }
+  if (const size_t others = of_others.size()) {
+    constexpr size_t most = 5;
+    of_others.resize(std::min(others, most));
+    notes.push_back(fmt::format("{} series that the model was not trained on {} scaled by {} own rows: {}{}",
+                                others, others == 1 ? "is" : "are", others == 1 ? "its" : "their",
+                                fmt::join(of_others, ", "), others > most ? ", …" : ""));
+  }
+  return scaling;
+}
+
+std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe) {
+  if (path.empty()) return {};
+  SavedModel model = read_saved_model(path);
+  constexpr std::array of_units = {"data.channels",      "data.targets",      "data.calendar",
+                                   "data.label",         "data.id",           "data.known",
+                                   "data.holidays",      "scaling.kind",      "training.loss",
+                                   "training.quantiles", "scaling.transform", "data.categories"};
+  for (const DifferingKey& key : differing_keys(model.recipe, recipe))
+    require_input(std::ranges::find(of_units, key.path) == of_units.end(),
+                  "{}: '{}' is {} in it; its weights mean nothing with {}", path.string(), key.path,
+                  key.before, key.after);
+  model.recipe = recipe;
+  return model;
+}
+
+std::vector<std::string> SavedModel::columns() const {
+  // A sine and a cosine for each feature, but for the trend.
+  size_t calendar = 0;
+  for (const std::string& feature : recipe.data.calendar) calendar += feature == "trend" ? 1 : 2;
+  calendar += !recipe.data.holidays.empty();
+  calendar += recipe.data.categories.size();
+  const auto& all = facts.channels;
+  require_input(calendar <= all.size(), "{}: {} channels in its metadata, {} of the calendar", path.string(),
+                all.size(), calendar);
+  // Each but a label may have one beside it that says where its value was missing.
+  const size_t both = all.size() - calendar, label = recipe.detects(), half = (both + label) / 2;
+  const std::string first = both == 0                                          ? ""
+                            : label && all[0] == recipe.data.label && both > 1 ? all[1]
+                                                                               : all[0];
+  const bool is_masked = half < both && all[half] == first + " missing",
+             masks = recipe.data.missing == Missing::mask;
+  require_input(
+      is_masked == masks,
+      "{}: it was trained {} data.missing = \"mask\", and that cannot change: its networks read what is missing",
+      path.string(), is_masked ? "with" : "without");
+  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(is_masked ? half : both)};
+}
+
+std::unique_ptr<SeriesModel> SavedModel::make_model(const SeriesWindows& windows) const {
+  auto model = std::make_unique<SeriesModel>(recipe, columns_of(windows));
+  if (weights)
+    load_state_dict(
+        [&](const std::string& name, const Tensor& into) { Tensor(into).copy_from(weights->at(name)); },
+        model->params);
+  else
+    load_state_dict(SafetensorsFile(path), model->params);
+  return model;
+}
+
+}  // namespace timeseries

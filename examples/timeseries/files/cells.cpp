@@ -1,0 +1,172 @@
+// See cells.h.
+#include "examples/timeseries/files/cells.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <system_error>
+
+#include <fmt/format.h>
+
+namespace unroll {
+
+bool says_missing(std::string_view cell) {
+  constexpr std::size_t longest = 4;
+  if (cell.size() > longest || (!cell.empty() && cell[0] >= '0' && cell[0] <= '9')) return false;
+  constexpr std::array<std::string_view, 6> words = {"", "na", "n/a", "nan", "null", "?"};
+  const auto same = [](char a, char b) { return a == b || (a >= 'A' && a <= 'Z' && a + ('a' - 'A') == b); };
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return std::equal(cell.begin(), cell.end(), word.begin(), word.end(), same);
+  });
+}
+
+std::optional<double> parse_number(std::string_view cell, char decimal) {
+  if (decimal != '.' && cell.find('.') != std::string_view::npos) return std::nullopt;
+  if (decimal != '.' && cell.find(decimal) != std::string_view::npos) {
+    std::string with_point(cell);
+    std::replace(with_point.begin(), with_point.end(), decimal, '.');
+    return parse_number(with_point);
+  }
+  double value = 0;
+  if (cell.starts_with('+') && !cell.starts_with("+-")) cell.remove_prefix(1);
+  const auto [stopped, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  if (stopped != cell.data() + cell.size() || error == std::errc::invalid_argument) return std::nullopt;
+  // Out of range: infinite, or so small that it is 0.
+  return error == std::errc() ? value : std::strtod(std::string(cell).c_str(), nullptr);
+}
+
+namespace {
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+
+template <std::size_t N>
+std::string_view prefix_of(std::string_view text, const std::array<std::string_view, N>& words) {
+  for (const std::string_view word : words)
+    if (text.starts_with(word)) return word;
+  return {};
+}
+template <std::size_t N>
+std::string_view suffix_of(std::string_view text, const std::array<std::string_view, N>& words) {
+  for (const std::string_view word : words)
+    if (text.ends_with(word)) return word;
+  return {};
+}
+
+// A blank, and those of Unicode that keep a line together: U+00A0, U+202F, U+2009.
+constexpr std::array<std::string_view, 4> blanks = {" ", "\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89"};
+constexpr std::array<std::string_view, 6> units = {"$", "€", "£", "¥", "₹", "%"};
+constexpr std::array<std::string_view, 3> minuses = {"-", "−", "+"};
+
+// What stands around the digits, each once at most.
+struct Core {
+  std::string_view digits, unit = {}, sign = {};
+  bool enclosed = false;
+};
+Core core_of(std::string_view cell) {
+  Core core{.digits = cell};
+  std::string_view& text = core.digits;
+  for (std::size_t before = text.size() + 1; text.size() < before;) {
+    before = text.size();
+    text.remove_prefix(prefix_of(text, blanks).size());
+    text.remove_suffix(suffix_of(text, blanks).size());
+    if (core.sign.empty() && !core.enclosed) {
+      core.sign = prefix_of(text, minuses);
+      text.remove_prefix(core.sign.size());
+      if (core.sign.empty() && text.starts_with('(') && text.ends_with(')') && text.size() > 2) {
+        core.enclosed = true;
+        text = text.substr(1, text.size() - 2);
+      }
+    }
+    if (!core.unit.empty()) continue;
+    core.unit = prefix_of(text, units);
+    text.remove_prefix(core.unit.size());
+    if (!core.unit.empty()) continue;
+    core.unit = suffix_of(text, units);
+    text.remove_suffix(core.unit.size());
+  }
+  return core;
+}
+
+// Digits in groups of three with one of the marks between them, without the marks; "": they are none. One group is none.
+std::string without_groups(std::string_view digits, char thousands) {
+  std::string all, mark;
+  while (!digits.empty()) {
+    std::size_t count = 0;
+    while (count < digits.size() && digit(digits[count])) ++count;
+    if (all.empty() ? count == 0 || count > 3 || digits[0] == '0' : count != 3) return "";
+    all += digits.substr(0, count);
+    digits.remove_prefix(count);
+    if (digits.empty()) break;
+    constexpr std::array<std::string_view, 2> apostrophes = {"'", "’"};
+    std::string_view found = prefix_of(digits, blanks);
+    if (found.empty()) found = prefix_of(digits, apostrophes);
+    if (found.empty() && thousands != '\0' && digits[0] == thousands) found = digits.substr(0, 1);
+    if (found.empty() || (!mark.empty() && mark != found)) return "";
+    mark = found;
+    digits.remove_prefix(found.size());
+    if (digits.empty()) return "";
+  }
+  return mark.empty() ? "" : all;
+}
+
+}  // namespace
+
+std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks marks) {
+  if (const auto plain = parse_number(cell, marks.decimal)) return WrittenNumber{*plain};
+  const Core core = core_of(cell);
+  const std::size_t point = std::min(core.digits.find(marks.decimal), core.digits.size());
+  std::string text = without_groups(core.digits.substr(0, point), marks.thousands);
+  if (text.empty())
+    text = core.digits;
+  else
+    text += core.digits.substr(point);
+  if (text.empty() || !(digit(text[0]) || text[0] == marks.decimal)) return std::nullopt;
+  const auto number = parse_number(text, marks.decimal);
+  if (!number) return std::nullopt;
+  const bool is_negative = core.enclosed || core.sign == minuses[0] || core.sign == minuses[1];
+  return WrittenNumber{is_negative ? -*number : *number, core.unit};
+}
+
+void MarkFinder::add(std::string_view cell) {
+  if (cell.find_first_of(".,") == std::string_view::npos) return;
+  const auto as = [&](char decimal, char thousands) {
+    return written_number(cell, {decimal, thousands}).has_value();
+  };
+  const bool point = as('.', '\0'), comma = as(',', '\0'), by_comma = !point && as('.', ','),
+             by_point = !comma && as(',', '.');
+  if (by_comma) grouped_by_comma_ = ',';
+  if (by_point) grouped_by_point_ = '.';
+  const bool with_point = point || by_comma, with_comma = comma || by_point;
+  points_ += with_point && !with_comma, commas_ += with_comma && !with_point;
+  if (with_point && with_comma && either_.empty()) either_ = cell;
+}
+
+std::optional<char> MarkFinder::decimal(char separator) const {
+  if (points_ != commas_) return points_ > commas_ ? '.' : ',';
+  if (separator == ',' || either_.empty()) return '.';
+  return std::nullopt;
+}
+
+void NumberOrder::add(std::optional<double> number) {
+  if (!number) ascends_ = descends_ = false;
+  if (!ascends_ && !descends_) return;
+  const double step = *number - last_;
+  if (++count_ > 1) ascends_ = ascends_ && step > 0, descends_ = descends_ && step < 0;
+  if (count_ == 2) step_ = step;
+  constexpr double rounding = 0.05;  // thirds are written 0.33, 0.67
+  if (count_ > 2) even_ = even_ && std::abs(step - step_) <= rounding * std::abs(step_);
+  whole_ = whole_ && *number == std::floor(*number);
+  last_ = *number;
+}
+
+std::string NumberOrder::described() const {
+  constexpr int64_t least = 8;
+  if (count_ < least || ascends_ == descends_ || !(whole_ || even_)) return "";
+  const char* const order = ascends_ ? "ascend" : "descend";
+  return whole_ ? fmt::format("whole numbers that {}", order)
+                : fmt::format("numbers that {} by equal steps", order);
+}
+
+}  // namespace unroll

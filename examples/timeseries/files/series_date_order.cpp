@@ -1,0 +1,125 @@
+// Day and month in dates whose year comes last. See series_columns.h.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "examples/timeseries/files/series_columns.h"
+#include "framework/check.h"
+#include "framework/one_line.h"
+
+namespace unroll {
+namespace {
+
+// A column of dates, read in one order.
+struct Reading {
+  DateOrder order;
+  TimeForm form = TimeForm::date;
+  std::vector<int64_t> at = {};
+  bool ascends = true, descends = true;
+  int64_t alone = 0;      // cells that are dates in this order only
+  std::string cell = {};  // the first of them
+  int64_t line = 0;       // its line
+
+  void add(const Time& time) {
+    ascends = ascends && (at.empty() || time.count > at.back());
+    descends = descends && (at.empty() || time.count < at.back());
+    form = time.form;
+    at.push_back(time.count);
+  }
+  // Whether each row follows the one before it by the step that is found.
+  bool is_even() const {
+    std::vector<int64_t> rows = at;
+    if (descends) std::ranges::reverse(rows);
+    const TimeStep step = find_step(form, rows).step;
+    for (std::size_t i = 1; i < rows.size(); ++i)
+      if (time_after(form, rows[i - 1], step, 1) != rows[i]) return false;
+    return true;
+  }
+  bool is_ordered() const { return ascends || descends; }
+};
+
+// By what both readings differ; nullptr: by nothing.
+const Reading* chosen(const Reading& a, const Reading& b, std::string& why) {
+  if (a.alone > 0 || b.alone > 0) {
+    const Reading& found =
+        a.alone >= b.alone ? a : b;  // cells of the other order are errors where they are read
+    why = fmt::format("as '{}' in line {} shows", one_line(found.cell), found.line);
+    return &found;
+  }
+  // Most files ascend; the newest row comes first only if neither order makes them ascend.
+  for (const auto& [ordered, word] :
+       {std::pair(&Reading::ascends, "ascend"), {&Reading::descends, "descend"}}) {
+    if (a.*ordered != b.*ordered) {
+      why = fmt::format("in no other order do they {}", word);
+      return a.*ordered ? &a : &b;
+    }
+    if (a.*ordered) break;
+  }
+  if (!a.is_ordered()) return nullptr;
+  if (a.at == b.at) return &a;
+  const bool even = a.is_even();
+  if (even == b.is_even()) return nullptr;
+  why = "in no other order are they evenly spaced";
+  return even ? &a : &b;
+}
+
+}  // namespace
+
+const char* described(DateOrder order) {
+  constexpr const char* words[] = {"of either order", "day/month/year", "month/day/year"};
+  return words[static_cast<int>(order)];
+}
+
+DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns,
+                         const SeriesOptions& options) {
+  if (options.date_order != DateOrder::unknown) return options.date_order;
+  const auto at = static_cast<std::size_t>(columns.time + columns.skipped);
+  std::array readings = {Reading{DateOrder::day_first}, Reading{DateOrder::month_first}};
+  std::string cell;  // one that may be either
+  CsvReader csv = at_first_row;
+  try {
+    do {
+      const auto& cells = csv.cells();
+      const auto only = static_cast<std::size_t>(columns.only + columns.skipped);
+      if (at >= cells.size() ||
+          (columns.only >= 0 && (only >= cells.size() || cells[only] != columns.only_word)))
+        continue;
+      const bool is_first = readings[0].at.empty() && readings[0].alone + readings[1].alone == 0;
+      if (parse_time(cells[at]) || !reads_as_date(cells[at])) {
+        if (is_first) return DateOrder::unknown;  // the column has another form
+        continue;
+      }
+      const std::array times = {parse_time(cells[at], readings[0].order),
+                                parse_time(cells[at], readings[1].order)};
+      for (std::size_t k = 0; k < 2; ++k) {
+        if (times[k] && !times[1 - k] && ++readings[k].alone == 1)
+          readings[k].cell = cells[at], readings[k].line = csv.line();
+        if (times[0] && times[1]) readings[k].add(*times[k]);
+      }
+      if (times[0] && times[1] && cell.empty() && times[0]->count != times[1]->count) cell = cells[at];
+    } while (csv.next());
+  } catch (const InputError&) {}  // said where the rows are read
+  std::string why;
+  const auto note = [&](DateOrder order) {
+    if (!why.empty())
+      columns.notes.push_back(fmt::format("column {} ('{}'): dates are read as {}, {}", at + 1,
+                                          one_line(columns.names[static_cast<std::size_t>(columns.time)]),
+                                          described(order), why));
+    return order;
+  };
+  const Reading* found = chosen(readings[0], readings[1], why);
+  if (found) return note(found->order);
+  if (options.usual_order != DateOrder::unknown) {
+    why = "as those of the rows that trained";
+    return note(options.usual_order);
+  }
+  throw InputError(fmt::format(
+      "{}: column {} ('{}'): '{}' may be day/month/year or month/day/year, and no row tells which: {}",
+      csv.origin(), at + 1, one_line(columns.names[static_cast<std::size_t>(columns.time)]), one_line(cell),
+      options.model.empty() ? "data.date_order = \"dmy\" or \"mdy\" does"
+                            : "write the year first, as in 2017-03-31"));
+}
+
+}  // namespace unroll

@@ -1,0 +1,226 @@
+#include "examples/timeseries/guess/file_columns.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "data/csv.h"
+#include "examples/timeseries/files/cells.h"
+#include "examples/timeseries/files/series_columns.h"
+#include "framework/check.h"
+#include "framework/one_line.h"
+
+namespace timeseries {
+
+namespace {
+
+struct Column {
+  std::string name;
+  bool is_first = false;
+  int64_t numbers = 0, missing = 0, others = 0;
+  std::string other = {};  // the first cell that is no number, or not of the unit of those above it
+  int64_t other_line = 0;
+  std::optional<std::string_view> unit = {};
+  NumberOrder order = {};
+  bool counts_up = true;  // 1, 2, 3, …: it numbers the rows
+  double last = 0;
+
+  void add(std::string_view cell, int64_t line, NumberMarks marks) {
+    const auto number = written_number(cell, marks);
+    order.add(number ? std::optional(number->value) : std::nullopt);
+    if (number && !unit) unit = number->unit;
+    if (number && *unit == number->unit) {
+      const double value = number->value;
+      counts_up = counts_up && (numbers == 0 ? value == 0 || value == 1 : value == last + 1);
+      last = value;
+      ++numbers;
+      return;
+    }
+    counts_up = false;
+    const bool is_missing = !number && says_missing(cell);
+    ++(is_missing ? missing : others);
+    if (!is_missing && other_line == 0) other = cell, other_line = line;
+  }
+};
+
+// Every column but those of times and of series' names.
+class FileColumns {
+ public:
+  FileColumns(const std::string& text, const std::string& origin, const SeriesOptions& options)
+      : first_row_(text, origin, options.separator) {
+    SeriesOptions open = options;
+    open.known = open.channels, open.channels.clear();
+    const SeriesColumns found = read_columns(first_row_, open);
+    has_time = found.time >= 0 || found.id >= 0;
+    for (size_t i = 0; i < found.names.size(); ++i) {
+      if (static_cast<int>(i) == found.time || static_cast<int>(i) == found.id) continue;
+      columns.push_back({.name = found.names[i], .is_first = i == 0 && found.skipped == 0});
+      places_.push_back(i + static_cast<size_t>(found.skipped));
+    }
+  }
+  template <class Use>
+  void each_cell(const Use& use) const {
+    CsvReader csv = first_row_;
+    do {
+      for (size_t c = 0; c < columns.size(); ++c)
+        if (places_[c] < csv.cells().size()) use(c, csv.cells()[places_[c]], csv.line());
+    } while (csv.next());
+  }
+
+  std::vector<Column> columns;
+  bool has_time = false;
+
+ private:
+  CsvReader first_row_;
+  std::vector<size_t> places_;  // of the columns, in a row
+};
+
+std::string quoted(char mark) { return toml_string(std::string(1, mark)); }
+
+// Which marks the numbers have.
+void guess_marks(FileReading& reading, const FileColumns& file, const std::string& origin,
+                 SeriesOptions& options, const Wishes& wishes) {
+  MarkFinder finder;
+  file.each_cell([&](size_t, std::string_view cell, int64_t) { finder.add(cell); });
+  if (!says(wishes, "data.decimal")) {
+    const auto decimal = finder.decimal(options.separator);
+    if (!decimal) {
+      const std::string& cell = finder.either();
+      const char mark = cell.find(',') != std::string::npos ? ',' : '.';
+      const auto as = [&](NumberMarks marks) {
+        return written_number(cell, marks).value_or(WrittenNumber{}).value;
+      };
+      throw InputError(fmt::format(
+          "{}: '{}' may be {} or {}, and no cell tells which: --set data.decimal={} or {}", origin,
+          one_line(cell), as({.decimal = mark}), as({other_mark(mark), mark}), mark, other_mark(mark)));
+    }
+    options.decimal = *decimal;
+    if (*decimal != '.') {
+      reading.keys.emplace_back("decimal", quoted(*decimal));
+      reading.guesses.push_back(
+          {"numbers", "with decimal commas", "more cells are numbers so", "--set data.decimal=."});
+    }
+  }
+  if (says(wishes, "data.thousands")) return;
+  options.thousands = finder.thousands(options.decimal);
+  if (options.thousands == '\0') return;
+  reading.keys.emplace_back("thousands", quoted(options.thousands));
+  reading.guesses.push_back(
+      {"numbers", fmt::format("with '{}' between groups of three digits", options.thousands),
+       options.separator == ',' ? "a comma stands between columns" : "more cells are numbers so",
+       fmt::format("--set data.decimal={}", options.thousands)});
+}
+
+// Numbers in the first column that ascend are times, or number the rows.
+bool guess_time(FileReading& reading, const FileColumns& file, const Column& column, const Wishes& wishes) {
+  if (file.has_time || !column.is_first || !column.order.is_whole() || !column.order.is_even() ||
+      !column.order.ascends() || column.counts_up || column.order.described().empty() ||
+      says(wishes, "data.time"))
+    return false;
+  reading.keys.emplace_back("time", toml_string(column.name));
+  reading.guesses.push_back({"time", fmt::format("column '{}'", one_line(column.name)),
+                             fmt::format("the first one, {}", column.order.described()),
+                             fmt::format("--column {} forecasts it", one_line(column.name))});
+  return true;
+}
+
+// Why it is not forecast; "": it is.
+std::string left_out(const FileColumns& file, const Column& column, const Wishes& wishes) {
+  if (column.name == wishes.label) return "the label";
+  if (column.others > 0) {
+    const std::string cell =
+        fmt::format("'{}' in line {} is no number", one_line(column.other, 20), column.other_line);
+    return column.numbers > column.others ? cell : fmt::format("text, {}", cell);
+  }
+  if (column.numbers == 0) return "empty";
+  if (file.columns.size() == 1) return "";
+  if (column.counts_up) return "numbers the rows";
+  if (!column.is_first || file.has_time || column.order.described().empty()) return "";
+  return column.order.described() +
+         (column.order.is_whole()
+              ? fmt::format(", as times do: --set data.time={} makes it the time", one_line(column.name))
+              : ", as times do");
+}
+
+}  // namespace
+
+char separator_of(const std::string& text) {
+  constexpr int most_lines = 20;
+  const std::string header = text.substr(0, text.find('\n'));
+  char best = ',';
+  std::pair<int, int64_t> most = {-1, 0};
+  for (const char c : {',', ';', '\t'}) {
+    int lines = 0;
+    size_t begin = 0;
+    for (int k = 0; k < most_lines && begin < text.size(); ++k) {
+      const size_t end = std::min(text.find('\n', begin), text.size());
+      lines += std::string_view(text).substr(begin, end - begin).find(c) != std::string_view::npos;
+      begin = end + 1;
+    }
+    if (const std::pair found(lines, std::ranges::count(header, c)); found > most) best = c, most = found;
+  }
+  return best;
+}
+
+FileReading reading_of_file(const std::string& text, const std::string& origin, SeriesOptions options,
+                            const Wishes& wishes) {
+  FileReading reading{.targets = wishes.columns};
+  const std::vector<std::string> categories = options.categories;
+  options.channels = wishes.columns;
+  FileColumns file(text, origin, options);
+  guess_marks(reading, file, origin, options, wishes);
+  file.each_cell([&](size_t c, std::string_view cell, int64_t line) {
+    file.columns[c].add(cell, line, {options.decimal, options.thousands});
+  });
+  std::vector<std::string> names, out;
+  const Column* nearly = nullptr;  // the one of most numbers beside other cells
+  for (const Column& column : file.columns) {
+    if (std::ranges::find(categories, column.name) != categories.end()) continue;
+    const bool is_wished = std::ranges::find(wishes.columns, column.name) != wishes.columns.end();
+    if (!is_wished && file.columns.size() > 1 && guess_time(reading, file, column, wishes)) continue;
+    names.push_back(column.name);
+    if (!wishes.columns.empty()) continue;
+    const std::string why = left_out(file, column, wishes);
+    if (why.empty())
+      reading.targets.push_back(column.name);
+    else
+      out.push_back(fmt::format("{} ({})", one_line(column.name), why));
+    if (column.others > 0 && column.numbers > (nearly ? nearly->numbers : 0)) nearly = &column;
+  }
+  if (reading.targets.empty() && nearly)
+    reading.targets.push_back(nearly->name), out.clear();  // reading it says which cell
+  require_input(!reading.targets.empty(), "{}: there is no column of numbers to forecast; it has {}", origin,
+                fmt::join(names, ", "));
+  if (wishes.columns.empty() && names.size() > 1)
+    reading.guesses.push_back(
+        {"columns", fmt::format("{} of {}", reading.targets.size(), names.size()),
+         out.empty() ? "all hold numbers" : fmt::format("left out: {}", fmt::join(out, ", ")),
+         "--column NAME"});
+  return reading;
+}
+
+FileReading reading_of_holes(const Series& series, const Wishes& wishes) {
+  FileReading reading;
+  if (series.added_rows > 0) {
+    reading.keys.emplace_back("gaps", toml_string("fill"));
+    reading.guesses.push_back({"gaps",
+                               fmt::format("{} rows that the file lacks are put in", series.added_rows),
+                               "few are, and rows keep their season so", "--set data.gaps=allow"});
+  }
+  if (series.open_rows > 0) {
+    reading.keys.emplace_back("open_end", "true");
+    reading.guesses.push_back({"ahead",
+                               fmt::format("{} rows at the end are to be forecast", series.open_rows),
+                               "they have no value of what is forecast", "--set data.missing=previous"});
+  }
+  const bool early = std::ranges::find(series.filled, 2) != series.filled.end();
+  if (says(wishes, "data.missing") || (series.filled.empty() && series.open_rows == 0)) return reading;
+  reading.keys.emplace_back("missing", toml_string(early ? "mask" : "previous"));
+  if (!series.filled.empty())
+    reading.guesses.push_back(
+        {"missing", early ? "the value before, or before the first one the mean" : "the value before",
+         "cells without a value are read so, and are never scored", "--set data.missing=interpolate"});
+  return reading;
+}
+
+}  // namespace timeseries

@@ -1,0 +1,31 @@
+// What a user asks of a series without a recipe, and what was guessed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "training/program/recipe/recipe_reader.h"
+
+namespace timeseries {
+
+using namespace unroll;
+
+// What the user has said.
+struct Wishes {
+  std::vector<std::string> columns = {};  // to forecast; none: every column of numbers
+  std::string label = {};                 // of them this one is none
+  int steps = 0;                          // 0: guessed
+  double train = 1;                       // share of the rows that train; the rest are the test
+  std::vector<Override> overrides = {};   // which come before any guess
+};
+
+// Whether an override names the key.
+bool says(const Wishes& wishes, const std::string& key);
+
+struct Guess {
+  std::string name, what;  // "season", "12 rows"
+  std::string why;         // "a year of 12 rows: strength 0.82"
+  std::string option;      // that says otherwise: "--set data.period=N"
+};
+
+}  // namespace timeseries

@@ -1,0 +1,155 @@
+#include "examples/timeseries/look/look_numbers.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "examples/timeseries/networks/interval.h"
+#include "framework/ops.h"
+#include "training/program/cli/command.h"
+
+namespace timeseries {
+
+namespace {
+
+constexpr int most_shown = 60, most_gradients = 300'000;
+
+// All steps of the horizon, or as many as a page has room for, evenly spread, the first and the last among them.
+std::vector<int> shown_steps(const LookedWindow& window) {
+  const int horizon = window.horizon();
+  const int64_t each = int64_t{window.window()} * std::ssize(window.inputs());
+  const int count =
+      std::min(horizon, static_cast<int>(std::clamp<int64_t>(most_gradients / each, 2, most_shown)));
+  std::vector<int> shown;
+  for (int i = 0; i < count; ++i)
+    shown.push_back(count == 1 ? 0 : static_cast<int>(int64_t{i} * (horizon - 1) / (count - 1)));
+  return shown;
+}
+
+// The output that is the middle one at each of these steps: quantiles may cross, and are put in order.
+std::vector<size_t> middle_outputs(const SeriesModel& model, const LookedWindow& window,
+                                   const std::vector<int>& shown) {
+  const NoTape values_alone;
+  std::vector<std::vector<real>> values;  // by output
+  for (const Var& y : model.trace(window.input(), window.target()).y) values.push_back(y.value().to_host());
+  std::vector<size_t> order(values.size()), result;
+  for (const int step : shown) {
+    const auto column = static_cast<size_t>(model.column_of(step, window.target()));
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, {}, [&](size_t q) { return values[q][column]; });
+    result.push_back(order[static_cast<size_t>(window.recipe().middle_output())]);
+  }
+  return result;
+}
+
+OutputReach reach_of(const SeriesModel& model, const LookedWindow& window, const std::vector<int>& shown) {
+  const SequenceModel forward = [&](const Var& x) -> SequenceOutput {
+    SeriesModel::Trace trace = model.trace(x, window.target());
+    return {concat(trace.y, 1), std::move(trace.cells)};
+  };
+  const std::vector<size_t> outputs = middle_outputs(model, window, shown);
+  std::vector<int> columns;
+  for (size_t i = 0; i < shown.size(); ++i)
+    columns.push_back(static_cast<int>(outputs[i]) * model.columns_of_output() +
+                      model.column_of(shown[i], window.target()));
+  const Tensor input = window.input();
+  return output_reach(model.params, forward, input.reshape({input.dim(0), input.dim(2)}), columns);
+}
+
+}  // namespace
+
+LookedWindow::LookedWindow(const SavedModel& saved, const std::filesystem::path& csv, const std::string& at,
+                           const std::string& target)
+    : saved_(saved) {
+  const std::string path = saved.path.string();
+  require_input(!recipe().is_ensemble(), "{}: an ensemble of {} members; look shows a single network", path,
+                recipe().ensemble.members.size());
+  require_input(steps() <= most_steps, "{}: it reads a window in {} steps; a page has {} at most", path,
+                steps(), most_steps);
+  if (detects()) {
+    labelled_ = csv.empty() || has_column(csv, recipe().data.separator[0], recipe().data.label);
+    series_ = labelled_ ? load_series(saved, csv) : load_unlabelled(saved, csv);
+    rows_ = series_.rows();
+  } else {
+    series_ = load_series(saved, csv, horizon());
+    rows_ = series_.rows() - horizon();
+  }
+  require_input(rows_ >= window(), "{}: it has {} row{}; the model of {} reads {}", series_.origin, rows_,
+                rows_ == 1 ? "" : "s", path, window());
+  origin_ = at.empty() ? (detects() ? rows_ - 1 : std::max(first_origin(), rows_ - horizon())) : row_of(at);
+  windows_ = std::make_unique<SeriesWindows>(
+      make_windows(recipe(), series_, scaling(), {{first_origin(), series_.rows(), 0}}, "look"));
+  model_ = saved.make_model(*windows_);
+  if (target.empty()) return;
+  const auto& targets = windows_->options().targets;
+  const auto found = std::ranges::find(targets, series_.channel(target));
+  require_input(found != targets.end(), "look: {} does not forecast --target {}", path, target);
+  target_ = static_cast<int>(found - targets.begin());
+}
+
+int64_t LookedWindow::row_of(const std::string& at) const {
+  const Times& times = series_.times;
+  const auto time = parse_time(at, times.form, series_.date_order);
+  const auto all = std::span(times.at).first(static_cast<size_t>(std::min(end_of_origins(), series_.rows())));
+  const auto found =
+      time && time->form == times.form ? std::ranges::find(all, times.count_of(*time)) : all.end();
+  require_input(found != all.end(), "look: --at {} is not the time of a row; those of {} go from {} to {}",
+                at, series_.origin, times.text(0), times.text(std::ssize(all) - 1));
+  const int64_t row = found - all.begin();
+  require_input(row >= first_origin(),
+                "look: --at {} has {} row{} before it; the model of {} reads {}, so {} is the first", at, row,
+                row == 1 ? "" : "s", saved_.path.string(), window(), times.text(first_origin()));
+  return row;
+}
+
+bool LookedWindow::is_known(int64_t row, int channel) const {
+  return row < rows_ && !series_.is_filled(row, channel) && (labelled_ || channel != series_.label);
+}
+
+std::vector<std::vector<double>> LookedWindow::forecast() const {
+  const Tensor found = model_->predict(input());  // [outputs, horizon, 1, targets]
+  require_finite(found, *windows_, origin_);
+  const auto values = found.to_host();
+  const int targets = found.dim(3);
+  const Bound bound =
+      detects()
+          ? Bound{}
+          : bounds_of(recipe(), saved_.facts.trained, *windows_).at(origin_, static_cast<size_t>(target_));
+  std::vector<std::vector<double>> result(static_cast<size_t>(found.dim(0)));
+  for (int q = 0; q < found.dim(0); ++q)
+    for (int step = 0; step < horizon(); ++step)
+      result[static_cast<size_t>(q)].push_back(bound.clamp(scaling().undo(
+          values[static_cast<size_t>((q * horizon() + step) * targets + target_)], channel())));
+  return result;
+}
+
+std::unique_ptr<SeriesModel> LookedWindow::untrained() const {
+  return std::make_unique<SeriesModel>(recipe(), columns_of(*windows_));
+}
+
+LookedSeries look_inside(const LookedWindow& window) {
+  LookedSeries look;
+  look.shown = shown_steps(window);
+  SeriesModel& model = window.model();
+  {
+    const NoTape values_alone;
+    const SeriesModel::Trace trace = model.trace(window.input(), window.target());
+    look.gate_names = trace.gates;
+    look.layers = layer_values(trace.cells);
+  }
+  look.reach = reach_of(model, window, look.shown);
+  look.untrained = reach_of(*window.untrained(), window, look.shown);
+  const std::vector<size_t> outputs = middle_outputs(model, window, look.shown);
+  for (size_t i = 0; i < look.shown.size(); ++i) {
+    Tape tape({.dropout = false, .keep_graph = true});
+    const SeriesModel::Trace trace = model.trace_of_step(window.input(), window.target(), look.shown[i]);
+    tape.backward(sum(trace.y[outputs[i]]));
+    look.tapes.push_back(tape.graph());
+    model.params.spend_gradients();
+  }
+  look.offered = offer_units(window);
+  return look;
+}
+
+}  // namespace timeseries

@@ -1,0 +1,88 @@
+// The numbers of `timeseries look`: what a model computes while it reads one window, and what its forecast rests on.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "examples/timeseries/data/series_data.h"
+#include "examples/timeseries/ensemble/saved_model.h"
+#include "training/program/look/look_values.h"
+
+namespace timeseries {
+
+// A window of a series, and the model that reads it. It refers to the model's file.
+class LookedWindow {
+ public:
+  // at: the time of the first row forecast; of a detector, of the row whose label it gives. Empty: the last such row whose truth
+  // is known. target: the channel whose forecast is looked at; empty: the first. Throws InputError: no such row or target, a
+  // window that does not fit, more steps than a page has.
+  LookedWindow(const SavedModel& saved, const std::filesystem::path& csv, const std::string& at,
+               const std::string& target);
+  LookedWindow(const LookedWindow&) = delete;  // the windows refer to the series
+  LookedWindow& operator=(const LookedWindow&) = delete;
+
+  static constexpr int most_steps = 1000;
+
+  const Recipe& recipe() const { return saved_.recipe; }
+  const Scaling& scaling() const { return saved_.facts.scaling; }
+  const Series& series() const { return series_; }
+  SeriesModel& model() const { return *model_; }
+  const std::vector<int>& inputs() const { return windows_->options().inputs; }
+  int channel() const { return windows_->options().targets[static_cast<size_t>(target_)]; }
+  int target() const { return target_; }  // its number among the model's targets
+  bool detects() const { return recipe().detects(); }
+  int window() const { return recipe().data.window; }
+  int horizon() const { return recipe().horizon(); }
+  int steps() const { return window() / recipe().model.segment; }  // of the layers that read the window
+  int64_t first_read() const { return first_read(origin_); }       // row of the window
+  int64_t origin() const { return origin_; }                       // first row forecast
+  bool is_known(int64_t row, int channel) const;                   // the file has a value there
+  std::string target_name() const { return series_.channels[static_cast<size_t>(channel())]; }
+
+  // [window, 1, inputs], scaled; of any window of the rows that the file has.
+  Tensor input() const { return windows_->input_before(origin_); }
+  Tensor input(int64_t origin) const { return windows_->input_before(origin); }
+  int64_t first_read(int64_t origin) const { return origin - lead() - window() + 1; }
+  // Rows that can be origins: the first, and one after the last whose input the file has.
+  int64_t first_origin() const { return window() + lead() - 1; }
+  int64_t end_of_origins() const { return rows_ + lead(); }
+  // The forecast by output and row forecast, in the file's unit: [outputs][horizon]. Of a detector a probability.
+  std::vector<std::vector<double>> forecast() const;
+  // The same model with its recipe's first values.
+  std::unique_ptr<SeriesModel> untrained() const;
+
+ private:
+  int lead() const { return detects() ? 0 : 1; }
+  int64_t row_of(const std::string& at) const;
+
+  const SavedModel& saved_;
+  Series series_;
+  int64_t rows_ = 0;  // that the file has
+  bool labelled_ = true;
+  int target_ = 0;
+  int64_t origin_ = 0;
+  std::unique_ptr<SeriesWindows> windows_;
+  std::unique_ptr<SeriesModel> model_;
+};
+
+struct LookedSeries {
+  std::vector<int> shown;  // which steps of the horizon the panels can choose
+  std::span<const char* const> gate_names;
+  std::vector<LayerValues> layers;  // over the steps that read the window, then over those of the decoder
+  OutputReach reach, untrained;     // by step shown
+  std::vector<TapeGraph> tapes;
+  std::vector<OfferedUnit> offered;
+};
+// Throws InputError where the model's values are not finite.
+LookedSeries look_inside(const LookedWindow& window);
+
+// The units that follow best, or tell best, what was just read: over windows of the whole file.
+std::vector<OfferedUnit> offer_units(const LookedWindow& window);
+
+// As the page reads it. `title` is what the page calls the model; `path` its file.
+std::string look_json(const LookedWindow& window, const LookedSeries& look, const std::string& title,
+                      const std::string& path);
+
+}  // namespace timeseries

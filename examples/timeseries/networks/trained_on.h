@@ -1,0 +1,81 @@
+// What trained a model's weights: when its rows were, and between which values they lay. It stands in the model's file and
+// goes with the weights. From it come two warnings: of rows that trained, and of values far outside of those that did.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "examples/timeseries/series/scaling.h"
+#include "examples/timeseries/series/series.h"
+#include "examples/timeseries/series/split.h"
+#include "training/files/safetensors.h"
+
+namespace timeseries {
+
+using namespace unroll;
+
+struct TrainedOn {
+  // The times of the first and the last row, or their numbers where rows have no times. Empty: not known, as of models of
+  // earlier versions and imported ones.
+  std::string from = {}, to = {};
+  std::string first_row =
+      {};  // fingerprint of the values of `from`: numbered rows of another series have others
+  std::vector<double> least = {}, most = {};  // by channel, but for the calendar's; empty: not known
+  // Of several series in one file: the last row of each that trained, by the series' name.
+  std::map<std::string, std::string> ends = {};
+
+  // Adds rows that train, too. What is not known stays so.
+  void add(const Series& series, const Part& train);
+  // Whether these rows are what trained, as far as is known: by the first, the last, and the range of all. Rows drawn by lot are
+  // others if the series has grown.
+  bool is_of(const Series& series, const Part& train) const;
+  // The first row of a series that is after its last one that trained. None: not known, or one has dates and the other none. Of
+  // several series in one file, the row of the one that is asked for; of one that did not train, its first.
+  std::optional<int64_t> first_after(const Series& series, int member = 0) const;
+  // A warning that rows of a part lie where the model trained; none: they do not, or nothing is known.
+  std::optional<std::string> warning_of(const Series& series, const Part& part,
+                                        const std::string& name) const;
+};
+TrainedOn trained_on(const Series& series, const Part& train);
+
+// As it stands in a model's file. Throws InputError beginning with the path: no times or no numbers.
+Metadata metadata_of(const TrainedOn& trained);
+TrainedOn trained_on(const Metadata& metadata, size_t channels, const std::string& path);
+std::vector<std::string> trained_on_keys();
+
+// Looks for values far outside: below the least or above the most of the rows that trained by more than ten times the range
+// between the two (of a channel that was constant there, ten times its scale).
+class FarOutside {
+ public:
+  FarOutside(const TrainedOn& trained, const Scaling& scaling) : trained_(trained), scaling_(scaling) {}
+
+  void look(double value, int channel, int64_t row);
+  // At all values of rows [begin, end) of those channels.
+  void look(const Series& series, int64_t begin, int64_t end, const std::set<int>& channels);
+  // A warning that names the furthest value; none: no value was far outside.
+  std::optional<std::string> warning_of_inputs(const Series& series) const;
+  std::optional<std::string> warning_of_forecasts(const Series& series) const;
+  std::optional<std::string> warning_of_training(
+      const Series& series) const;  // of a range of most rows that train
+
+ private:
+  std::string furthest(const Series& series, const char* is,
+                       const char* range_of = "the rows that trained") const;
+  const TrainedOn& trained_;
+  const Scaling& scaling_;
+  double furthest_ = 10, value_ = 0;  // in ranges beyond the nearer end
+  int channel_ = -1;
+  int64_t row_ = 0, count_ = 0;
+};
+
+// Warnings of values that train and lie far outside of the others: they set scale and loss, and the forecast becomes flat.
+std::vector<std::string> warnings_of_outliers(const Series& series, const Part& train);
+
+// Of numbers, in hexadecimal digits.
+std::string fingerprint(std::span<const std::byte> bytes);
+
+}  // namespace timeseries

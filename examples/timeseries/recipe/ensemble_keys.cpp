@@ -1,0 +1,198 @@
+#include "examples/timeseries/recipe/ensemble_keys.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "examples/timeseries/files/cells.h"
+#include "framework/check.h"
+#include "framework/nearest.h"
+#include "framework/one_line.h"
+
+namespace timeseries {
+
+const std::vector<std::string>& baseline_words() {
+  static const std::vector<std::string> words = {
+      "last",          "drift",          "mean",  "seasonal", "growth", "second-seasonal",
+      "second-growth", "autoregression", "ridge", "ets",      "theta"};
+  return words;
+}
+
+std::vector<EnsembleWord> ensemble_words(const Recipe& recipe) {
+  std::vector<EnsembleWord> words;
+  Recipe alone = recipe;
+  alone.ensemble = Recipe().ensemble;
+  // A linear network reads no calendar; beside one that does, it passes over it.
+  alone.data.calendar.clear();
+  const RecipeFile text{recipe.name, "ensemble.members", resolved(alone)};
+  for (const std::string& member : recipe.ensemble.members) {
+    EnsembleWord word{.name = member};
+    words.push_back(word);
+    if (std::ranges::find(baseline_words(), member) != baseline_words().end()) continue;
+    std::vector<Override> overrides;
+    // What one network of the recipe reads, another need not.
+    const auto says = [&](const char* part) { return member.find(part) != std::string::npos; };
+    if (says("architecture=") && !says("architecture=direct")) {
+      overrides = {{"model.highway=0", "ensemble.members"}};
+      if (!says("architecture=segment-rnn")) overrides.push_back({"model.segment=1", "ensemble.members"});
+    }
+    const size_t others = overrides.size();
+    std::istringstream parts(member);
+    for (std::string part; parts >> part;) {
+      if (part.starts_with("rate=")) {
+        const auto rate = parse_number(part.substr(5));
+        require_input(rate && *rate > 0 && *rate <= 1000,
+                      "has '{}' in it: rate= is a number above 0, at most 1000", one_line(part));
+        words.back().rate = *rate;
+        continue;
+      }
+      const std::string key = part.substr(0, part.find('='));
+      require_input(key.size() < part.size(), "has '{}' in it, neither KEY=VALUE of [model] nor a baseline{}",
+                    one_line(part), which_was_meant(part, baseline_words()));
+      require_input(key.find('.') == std::string::npos || key.starts_with("model."),
+                    "has '{}' in it: a network differs in keys of [model] alone", one_line(part));
+      overrides.push_back({key.starts_with("model.") ? part : "model." + part,
+                           fmt::format("has '{}' in it", one_line(member))});
+    }
+    require_input(overrides.size() > others, "has an empty word in it");
+    Recipe network = load_recipe(text, overrides);
+    network.data.calendar = recipe.data.calendar;
+    words.back().network = std::make_shared<const Recipe>(std::move(network));
+    words.back().scope = name_of_member(words.size() - 1);
+  }
+  return words;
+}
+
+std::string name_of_member(size_t member) { return fmt::format("member{}", member + 1); }
+
+std::vector<Recipe> networks_of(const Recipe& recipe) {
+  if (!recipe.is_ensemble()) return {recipe};
+  std::vector<Recipe> networks;
+  for (const EnsembleWord& word : ensemble_words(recipe))
+    if (word.network) networks.push_back(*word.network);
+  return networks;
+}
+
+void declare_ensemble_keys(RecipeReader& reader, Recipe& r) {
+  auto& e = r.ensemble;
+  reader.section(
+      "ensemble",
+      "Several members that forecast together, weighed by their errors on rolling folds or on the valid split.");
+  reader
+      .key(
+          "members", e.members,
+          fmt::format(
+              "none named: the recipe's own model. A network is the keys of [model] in which it differs, as in "
+              "\"architecture=linear normalization=last\"; the same again is another seed; rate=0.5 halves "
+              "its learning rate. A baseline is its word: {}",
+              fmt::join(baseline_words(), ", ")))
+      .fixed();
+  reader
+      .key(
+          "folds", e.folds,
+          "times that the members are trained on the first rows that train, and forecast those after them; 0: none. "
+          "Then all members are networks, and the rows that validate weigh them")
+      .at_least(0)
+      .at_most(100)
+      .fixed();
+  reader
+      .key("fold_rows", e.fold_rows,
+           "rows that a fold forecasts; 0: a twentieth of those that train, the horizon and 4 at least")
+      .at_least(0)
+      .at_most(1e9)
+      .unit("rows")
+      .fixed();
+  reader
+      .choice(
+          "weights", e.weights,
+          {{"better-half", Weighting::better_half},
+           {"inverse-square", Weighting::inverse_square},
+           {"selection", Weighting::selection},
+           {"equal", Weighting::equal}},
+          "inverse-square: one over the mean square error; better-half: the same of the half of least error, at "
+          "least three members, the others have none; selection: how often a member is taken, if the one that "
+          "helps most is taken again and again; equal: all the same")
+      .source("Bates and Granger 1969; Granger and Jeon 2004; Caruana et al. 2004")
+      .fixed();
+  reader
+      .key("pooled", e.pooled,
+           "a member has one weight for all targets, from its scaled errors of all of them; else each target "
+           "has weights of its own")
+      .fixed();
+}
+
+void check_ensemble(const RecipeReader& reader, const Recipe& r) {
+  if (!r.is_ensemble()) return;
+  const auto refuse_if = [&](bool wrong, const char* key, const char* message) {
+    if (wrong) reader.refuse(key, message);
+  };
+  const char* members = "ensemble.members";
+  refuse_if(r.detects(), members, "are for forecasts; there is a label (data.label)");
+  refuse_if(r.training.loss == Loss::quantile, "training.loss",
+            "= \"quantile\" is for single models (ensemble.members)");
+  refuse_if(
+      !r.has_folds() && !r.validates() && r.ensemble.weights != Weighting::equal, "ensemble.weights",
+      "must be \"equal\": other weights come from the errors of folds or of a valid split, and there are "
+      "neither");
+  const bool keeps = !r.has_folds() && r.validates() && r.training.keep == Keep::best;
+  refuse_if(keeps && r.optimizer.kind == OptimizerKind::asgd, "optimizer.kind",
+            "= \"asgd\" averages weights, and the members of an ensemble without folds keep those of their "
+            "best epochs (training.keep = \"last\" keeps the averages)");
+  refuse_if(keeps && r.optimizer.average_decay > 0, "optimizer.average_decay",
+            "averages weights, and the members of an ensemble without folds keep those of their best epochs "
+            "(training.keep = \"last\" keeps the averages)");
+  refuse_if(!r.has_folds() && r.ensemble.fold_rows > 0, "ensemble.fold_rows",
+            "has no effect without folds (ensemble.folds = 0)");
+  refuse_if(
+      r.has_folds() && r.validates(),
+      r.data.split == SplitKind::rows   ? "data.valid_rows"
+      : r.data.split == SplitKind::time ? "data.valid_from"
+                                        : "data.valid",
+      "must leave no rows to validate with: the folds of an ensemble do that, unless ensemble.folds = 0");
+  refuse_if(r.has_folds() && r.data.split == SplitKind::shuffled, "data.split",
+            "= \"shuffled\" has no rolling folds (ensemble.members)");
+  refuse_if(r.data.drop_last_pairs > 0, "data.drop_last_pairs", "is for single models (ensemble.members)");
+  refuse_if(!r.training.init_from.empty(), "training.init_from",
+            "is for single models: the members of an ensemble begin anew (ensemble.members)");
+  refuse_if(r.has_folds() && r.training.on_divergence == OnDivergence::rollback, "training.on_divergence",
+            "= \"rollback\" needs checkpoints, and the folds of an ensemble write none (ensemble.members)");
+  if (r.ensemble.fold_rows > 0 && r.ensemble.fold_rows < r.data.horizon)
+    reader.refuse("ensemble.fold_rows",
+                  fmt::format("= {} is less than the horizon, data.horizon = {}: no window would fit",
+                              r.ensemble.fold_rows, r.data.horizon));
+  const auto has = [&](const char* word) {
+    return std::ranges::find(r.ensemble.members, word) != r.ensemble.members.end();
+  };
+  refuse_if(r.data.period == 1 && (has("seasonal") || has("growth")), members,
+            "have a seasonal baseline among them, and data.period = 1 has no season");
+  refuse_if(r.data.second_period == 0 && (has("second-seasonal") || has("second-growth")), members,
+            "have a baseline of a second season among them, and data.second_period = 0 has none");
+  refuse_if(r.data.autoregression == 0 && has("autoregression"), members,
+            "have \"autoregression\" among them, and data.autoregression = 0 has no order");
+  std::vector<EnsembleWord> words;
+  try {
+    words = ensemble_words(r);
+  } catch (const InputError& error) { reader.refuse(members, error.what()); }
+  refuse_if(std::ranges::none_of(words, [](const EnsembleWord& word) { return word.network != nullptr; }),
+            members, "need a network among them: baselines alone train nothing");
+  for (const EnsembleWord& word : words)
+    if (!r.has_folds() && !word.network)
+      reader.refuse(members,
+                    fmt::format("have the baseline '{}' among them: without folds (ensemble.folds = 0) "
+                                "all must be networks",
+                                word.name));
+}
+
+std::string name_of(const EnsembleWord& word) {
+  if (!word.network) return word.name;
+  const auto& m = word.network->model;
+  if (m.architecture == Architecture::dlinear) return "DLinear";
+  if (m.architecture == Architecture::linear)
+    return m.normalization == Normalization::last ? "NLinear" : "linear";
+  std::string name = fmt::format("{} of {}", cell_of(*word.network).title, m.hidden);
+  if (m.segment > 1) name += fmt::format(" over segments of {}", m.segment);
+  return name;
+}
+
+}  // namespace timeseries

@@ -1,0 +1,15 @@
+// What the command lines of several commands have in common, declared once.
+#pragma once
+
+#include "examples/timeseries/recipe/recipe.h"
+#include "training/program/run/run_commands.h"
+
+namespace timeseries {
+
+// --csv, and its heading.
+const DataOption& csv_option();
+void add_csv_option(Command& command, std::string& csv);
+// --set and what comes before it, for these recipes' keys.
+RecipeOptions recipe_options();
+
+}  // namespace timeseries

@@ -1,0 +1,121 @@
+// Recipes of time-series models: every choice that a run depends on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "examples/timeseries/series/scaling.h"
+#include "examples/timeseries/series/series.h"
+#include "training/program/recipe/recipe_sections.h"
+#include "training/program/recipe/recurrent_keys.h"
+
+namespace timeseries {
+
+using namespace unroll;
+
+enum class Architecture : uint8_t { direct, encoder_decoder, segment_rnn, linear, dlinear };
+// Of each window by itself; undone at the output.
+enum class Normalization : uint8_t { none, last, window };
+enum class SplitKind : uint8_t { fraction, rows, time, shuffled };
+enum class ScalingFit : uint8_t { train, all };
+enum class Loss : uint8_t { mse, quantile };
+enum class Scored : uint8_t { test, valid };
+// How the errors of an ensemble's members on the folds become their weights (ensemble.h).
+enum class Weighting : uint8_t { better_half, inverse_square, selection, equal };
+
+// The word that stands for all features of the calendar in data.known.
+inline const std::string known_calendar = "calendar";
+
+struct Recipe {
+  std::string name;  // of the recipe, for the run's folder; not a key
+
+  // The options of the recurrent layers; dropout also acts on what the dense layer reads.
+  struct Model : RecurrentConfig {
+    Architecture architecture = Architecture::direct;
+    CellKind cell = CellKind::lstm;
+    bool shared_channels = false;
+    Normalization normalization = Normalization::none;
+    int segment = 1;
+    int highway = 0;
+    int moving_average = 25;
+    Model() : RecurrentConfig{.hidden = 32, .forget_bias = 1} {}
+  } model;
+  struct {
+    std::string file;
+    std::vector<std::string> test_files;
+    std::string time, only, id;
+    DateOrder date_order = DateOrder::unknown;
+    std::vector<std::string> channels, targets, calendar, known, categories;
+    std::string holidays;
+    std::string label;
+    std::string separator = ",", decimal = ".", thousands;
+    Missing missing = Missing::error;
+    Gaps gaps = Gaps::error;
+    bool open_end = false;
+    std::string resample;
+    Together together = Together::mean;
+    int window = 24, horizon = 1, stride = 1, batch = 32, eval_batch = 256;
+    SplitKind split = SplitKind::fraction;
+    double train = 0.7, valid = 0.1;
+    int64_t train_rows = 0, valid_rows = 0, test_rows = 0;
+    std::string valid_from, test_from;
+    int drop_last_pairs = 0;
+    int64_t period = 1;
+    int64_t second_period = 0;
+    int autoregression = 0;
+    bool ets = true, theta = true, ridge = false;
+    std::vector<double> bounds;
+    Scored score = Scored::test;
+  } data;
+  struct {
+    std::vector<std::string> members;
+    int folds = 4;
+    int64_t fold_rows = 0;
+    Weighting weights = Weighting::better_half;
+    bool pooled = false;
+  } ensemble;
+  struct {
+    ScalingKind kind = ScalingKind::standard;
+    Transform transform = Transform::none;
+    ScalingFit fit = ScalingFit::train;
+  } scaling;
+  struct Training : TrainingSection {
+    Loss loss = Loss::mse;
+    std::vector<double> quantiles = {0.1, 0.5, 0.9};
+    double pos_weight = 1;
+    Training() : TrainingSection{.epochs = 100, .clip = 1, .keep = Keep::best, .log_every = 20} {}
+  } training;
+  OptimizerSection optimizer{.kind = OptimizerKind::adam, .learning_rate = 1e-3};
+  ScheduleSection schedule;
+
+  TrainingSections sections() const { return {training, optimizer, schedule}; }
+  bool detects() const { return !data.label.empty(); }
+  bool is_ensemble() const { return !ensemble.members.empty(); }
+  bool has_folds() const { return is_ensemble() && ensemble.folds > 0; }  // which weigh its members
+  bool validates() const;                                                 // there is a valid split
+  bool has_quantiles() const { return training.loss == Loss::quantile && !detects(); }
+  // Values predicted for each step of a target: one for each quantile.
+  int outputs() const { return has_quantiles() ? static_cast<int>(training.quantiles.size()) : 1; }
+  int middle_output() const;  // that of quantile 0.5
+  int horizon() const { return detects() ? 1 : data.horizon; }
+};
+
+// Its recurrent layers, for x of `input` columns.
+RecurrentConfig layers_of(const Recipe& recipe, int input);
+inline const CellFacts& cell_of(const Recipe& recipe) { return facts_of(recipe.model.cell); }
+
+// The table of keys over a recipe's fields. The recipe must outlive the reader.
+void declare_keys(RecipeReader& reader, Recipe& recipe);
+
+// A recipe with its overrides, once the rules between keys are kept. Throws InputError.
+Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides);
+// The same from a text, such as the resolved one in a saved model.
+Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides = {});
+// Every key with its value.
+std::string resolved(const Recipe& recipe);
+// The keys whose values differ.
+std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& after);
+
+}  // namespace timeseries

@@ -1,0 +1,393 @@
+#include <algorithm>
+
+#include "examples/timeseries/recipe/ensemble_keys.h"
+#include "examples/timeseries/recipe/recipe.h"
+#include "examples/timeseries/recipe/recipe_rules.h"
+#include "framework/check.h"
+#include "training/program/recipe/recipe_form.h"
+
+namespace timeseries {
+
+namespace {
+
+void declare_model(RecipeReader& reader, Recipe& r) {
+  const char *zeng = "Zeng et al. 2023", *kim = "Kim et al. 2022";
+  reader.section("model", "The network: from a window of rows to a forecast, or to a probability.");
+  reader
+      .choice(
+          "architecture", r.model.architecture,
+          {{"direct", Architecture::direct},
+           {"encoder-decoder", Architecture::encoder_decoder},
+           {"segment-rnn", Architecture::segment_rnn},
+           {"linear", Architecture::linear},
+           {"dlinear", Architecture::dlinear}},
+          "direct: recurrent layers over the window, and a dense layer from their last step to the whole "
+          "horizon; encoder-decoder: further layers go on from their state a step at a time, reading what "
+          "was forecast for the step before; segment-rnn: each target alone, in segments; the same layers take one step "
+          "for each segment of the horizon, all from the last state, reading which segment and target it is (Lin et al. "
+          "2023); linear: the horizon as weighted sums of the window, with "
+          "normalization \"last\" NLinear; dlinear: the same of its moving average and of the rest")
+      .source(zeng)
+      .fixed();
+  declare_cell_key(reader, r.model.cell);
+  // Bounds as in ptb's recipes: what a damaged file asks for is refused before it is made.
+  reader.key("hidden", r.model.hidden, "width of every recurrent layer").at_least(1).at_most(100'000).fixed();
+  reader.key("layers", r.model.layers, "recurrent layers").at_least(1).at_most(100).fixed();
+  reader
+      .key("dropout", r.model.dropout,
+           "probability that an element is dropped: between layers, and of what the dense layer reads")
+      .at_least(0)
+      .below(1)
+      .may_change();
+  reader
+      .key("shared_channels", r.model.shared_channels,
+           "one set of weights for all targets: each is a row of the batch, and sees itself and the "
+           "calendar only")
+      .fixed();
+  reader
+      .choice(
+          "normalization", r.model.normalization,
+          {{"none", Normalization::none}, {"last", Normalization::last}, {"window", Normalization::window}},
+          "of each channel in each window, undone at the output of a forecast: last subtracts its last value; "
+          "window its mean, and divides by its standard deviation")
+      .source(fmt::format("{}; {}", zeng, kim))
+      .fixed();
+  reader
+      .key("segment", r.model.segment,
+           "direct, segment-rnn: rows that one step of the recurrent layers reads")
+      .at_least(1)
+      .at_most(1'000'000)
+      .unit("rows")
+      .source("Lin et al. 2023")
+      .fixed();
+  reader
+      .key("highway", r.model.highway,
+           "direct: so many last values are added to the output as weighted sums: to forecast, of each "
+           "target's own, with the same weights for all; to detect, of all channels'; 0: none")
+      .at_least(0)
+      .at_most(1'000'000)
+      .unit("rows")
+      .source("Lai et al. 2018")
+      .fixed();
+  reader.key("moving_average", r.model.moving_average, "dlinear: rows that are averaged")
+      .at_least(1)
+      .at_most(100'000)
+      .unit("rows")
+      .source(zeng)
+      .fixed();
+  declare_recurrent_keys(reader, r.model);
+}
+
+void declare_data(RecipeReader& reader, Recipe& r) {
+  auto& d = r.data;
+  // Which rows train and validate may change; what a model reads and predicts, and in which units, may not. Of the files, and
+  // of how they are read, their rows count.
+  reader.section("data", "The series, what of it is read and predicted, and which rows train.");
+  reader
+      .key("file", d.file, "a CSV file with a header, or the name of a bundled series; --csv goes before it")
+      .harmless();
+  reader
+      .key("test_files", d.test_files,
+           "CSV files that are the test split, each scored by itself; looked for beside the first")
+      .harmless()
+      .cuts_windows();
+  reader
+      .key("time", d.time,
+           "the column of times; \"\": the first column, if it holds dates, or the only one that does")
+      .harmless();
+  reader
+      .choice("date_order", d.date_order,
+              {{"auto", DateOrder::unknown}, {"dmy", DateOrder::day_first}, {"mdy", DateOrder::month_first}},
+              "of dates whose year comes last: dmy reads 31/03/2017, mdy 03/31/2017; auto finds it from the "
+              "column, or asks for it")
+      .harmless();
+  reader
+      .key("only", d.only,
+           "of a file of several series: the rows of one of them, as in \"symbol=AAPL\"; \"\": all rows")
+      .fixed();
+  reader
+      .key(
+          "id", d.id,
+          "of a file of several series: the column that names the series of each row; one model is trained on all; "
+          "\"\": one series")
+      .fixed();
+  reader.key("channels", d.channels, "the columns that are read; none named: all but time and label").fixed();
+  reader.key("targets", d.targets, "the channels that are forecast; none named: all").fixed();
+  reader
+      .key("calendar", d.calendar,
+           "what is read of the time besides, as sines and cosines; trend: years since the first row of the "
+           "file that it was trained on")
+      .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"})
+      .fixed();
+  reader
+      .key(
+          "known", d.known,
+          "columns that are known of the rows to forecast, too, as prices and plans are: they are read there, and forecast "
+          "takes them from --future; \"calendar\": what is read of the time, and holidays")
+      .fixed();
+  reader
+      .key(
+          "categories", d.categories,
+          "columns of words, or of whole numbers that stand for words: each word becomes numbers that are trained, an "
+          "embedding, and networks read them in every row; data.known may name them, too")
+      .source("Guo and Berkhahn 2016")
+      .fixed();
+  reader
+      .key(
+          "holidays", d.holidays,
+          "the public holidays of a country, as in \"DE\", or of a file of dates, read as a feature of the calendar; \"\": "
+          "none")
+      .fixed();
+  reader.key("label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast")
+      .fixed();
+  reader.key("separator", d.separator, "between the cells of a row").one_of({",", ";", "\t"}).harmless();
+  reader.key("decimal", d.decimal, "before the decimals of a number").one_of({".", ","}).harmless();
+  reader
+      .key("thousands", d.thousands,
+           "between groups of three digits of a number; \"\": neither point nor comma")
+      .one_of({"", ".", ","})
+      .harmless();
+  reader
+      .choice(
+          "missing", d.missing,
+          {{"error", Missing::error},
+           {"previous", Missing::previous},
+           {"mask", Missing::mask},
+           {"interpolate", Missing::interpolate}},
+          "a cell without a value: an error; the value before it; that, and a further input for each column that says where "
+          "it had none; the line between its neighbours, which looks ahead")
+      .harmless();
+  reader
+      .choice(
+          "gaps", d.gaps, {{"error", Gaps::error}, {"allow", Gaps::allow}, {"fill", Gaps::fill}},
+          "times that are not a step apart: an error; taken as if evenly spaced; a few rows that are missing are put in, "
+          "without values")
+      .harmless();
+  reader
+      .key("open_end", d.open_end,
+           "rows at the end without a value of any target are to be forecast, and no part of the series")
+      .harmless();
+  reader
+      .key(
+          "resample", d.resample,
+          "rows, in any order of time, are put together by steps of so long: 15min, 1h, 1d, 1w, 1month, 1quarter, "
+          "1year; \"\": they stay as they are")
+      .fixed();
+  reader
+      .choice("together", d.together,
+              {{"mean", Together::mean},
+               {"sum", Together::sum},
+               {"first", Together::first},
+               {"last", Together::last},
+               {"least", Together::least},
+               {"most", Together::most}},
+              "resample: what several rows of a step become")
+      .fixed();
+  reader.key("window", d.window, "rows that are read").at_least(1).at_most(1'000'000).unit("rows").fixed();
+  reader.key("horizon", d.horizon, "rows that are forecast")
+      .at_least(1)
+      .at_most(1'000'000)
+      .unit("rows")
+      .fixed();
+  reader.key("stride", d.stride, "rows from a window to the next in training; every window is scored")
+      .at_least(1)
+      .unit("rows")
+      .may_change()
+      .cuts_windows();
+  reader
+      .key("batch", d.batch, "windows that are computed side by side; a step of training, without accumulate")
+      .at_least(1)
+      .at_most(1'000'000)
+      .may_change()
+      .cuts_windows();
+  reader.key("eval_batch", d.eval_batch, "windows that are scored side by side")
+      .at_least(1)
+      .at_most(1'000'000)
+      .rescores();
+  reader
+      .choice(
+          "split", d.split,
+          {{"fraction", SplitKind::fraction},
+           {"rows", SplitKind::rows},
+           {"time", SplitKind::time},
+           {"shuffled", SplitKind::shuffled}},
+          "by train and valid; by train_rows, valid_rows, test_rows; by valid_from and test_from; each row by "
+          "lot, which leaks: to show what that does")
+      .may_change()
+      .cuts_windows();
+  reader.key("train", d.train, "fraction, shuffled: share of the rows that train, the first ones")
+      .above(0)
+      .at_most(1)
+      .may_change()
+      .cuts_windows();
+  reader
+      .key("valid", d.valid,
+           "fraction, shuffled: share of those after them that validate, beside test_files all; the rest are "
+           "the test")
+      .at_least(0)
+      .below(1)
+      .may_change();
+  constexpr double most_rows = 1e9;
+  reader
+      .key("train_rows", d.train_rows,
+           "rows: that train, the first ones; 0: all that valid_rows and test_rows leave")
+      .at_least(0)
+      .at_most(most_rows)
+      .unit("rows")
+      .may_change()
+      .cuts_windows();
+  reader.key("valid_rows", d.valid_rows, "rows: after them, that validate")
+      .at_least(0)
+      .at_most(most_rows)
+      .unit("rows")
+      .may_change();
+  reader.key("test_rows", d.test_rows, "rows: after those, that are the test; 0: to the end")
+      .at_least(0)
+      .at_most(most_rows)
+      .unit("rows")
+      .may_change();
+  reader.key("valid_from", d.valid_from, "time: first one that validates, as in \"2016-09-01\"")
+      .may_change()
+      .cuts_windows();
+  reader.key("test_from", d.test_from, "time: first one of the test").may_change();
+  reader
+      .key("drop_last_pairs", d.drop_last_pairs,
+           "leaves so many pairs of window and target out at the end of each part, and lets no window look "
+           "back across a border, as a tutorial does; a test without them is no full test")
+      .at_least(0)
+      .may_change()
+      .cuts_windows();
+  reader.key("period", d.period, "rows of a season: for the seasonal baselines, and for MASE")
+      .at_least(1)
+      .at_most(1'000'000)
+      .unit("rows")
+      .harmless();
+  reader
+      .key(
+          "second_period", d.second_period,
+          "rows of a second season, for the seasonal baselines: the week of hours whose period is a day; 0: none")
+      .at_least(0)
+      .at_most(1'000'000)
+      .unit("rows")
+      .harmless();
+  reader.key("autoregression", d.autoregression, "order of the autoregression among the baselines; 0: none")
+      .at_least(0)
+      .at_most(1000)
+      .harmless();
+  reader
+      .key("ets", d.ets,
+           "exponential smoothing among the baselines, its form by AICc: fitted to the rows that train, and "
+           "carried on")
+      .source("Hyndman et al. 2008")
+      .harmless();
+  reader
+      .key(
+          "ridge", d.ridge,
+          "a ridge regression of the window among the baselines, one for each step, and waves of each period")
+      .source("Hoerl and Kennard 1970")
+      .harmless();
+  reader.key("theta", d.theta, "the Theta method among the baselines: fitted and carried on likewise")
+      .source("Assimakopoulos and Nikolopoulos 2000")
+      .harmless();
+  reader
+      .key(
+          "bounds", d.bounds,
+          "least and most of a forecast and its interval, as in [0.0, 100.0]; none named: 0, where no value of the series "
+          "lies beyond it")
+      .harmless();
+  reader
+      .choice("score", d.score, {{"test", Scored::test}, {"valid", Scored::valid}},
+              "the split that a run is scored on at its end: valid, while a recipe is being chosen, so that "
+              "nobody sees the test before")
+      .harmless();
+}
+
+}  // namespace
+
+void declare_keys(RecipeReader& reader, Recipe& r) {
+  declare_model(reader, r);
+  declare_data(reader, r);
+  declare_ensemble_keys(reader, r);
+  reader.section("scaling", "Of each channel by itself; errors are given in scaled and in original units.");
+  reader
+      .choice(
+          "kind", r.scaling.kind,
+          {{"none", ScalingKind::none}, {"standard", ScalingKind::standard}, {"minmax", ScalingKind::minmax}},
+          "to mean 0 and standard deviation 1; to 0 … 1")
+      .fixed();
+  reader
+      .choice(
+          "transform", r.scaling.transform,
+          {{"none", Transform::none}, {"log", Transform::log}, {"box-cox", Transform::box_cox}},
+          "before that, of values above 0: the logarithm; or a power between it and the values as they are, by "
+          "which the spread of a season depends least on its level")
+      .source("Box and Cox 1964; Guerrero 1993")
+      .fixed();
+  reader
+      .choice(
+          "fit", r.scaling.fit, {{"train", ScalingFit::train}, {"all", ScalingFit::all}},
+          "measured on the training rows; on all rows, a leak of the test into training, as a tutorial does")
+      .fixed();
+  // An epoch takes the windows in an order that the seed draws.
+  declare_training_keys(reader, r.training, r.schedule, [] { return true; });
+  reader
+      .choice("loss", r.training.loss, {{"mse", Loss::mse}, {"quantile", Loss::quantile}},
+              "of a forecast: mean squared error; mean quantile loss, which gives an interval too")
+      .source("Koenker and Bassett 1978")
+      .fixed();
+  reader
+      .key("quantiles", r.training.quantiles, "quantile: those that are forecast, ascending, 0.5 among them")
+      .above(0)
+      .below(1)
+      .fixed();
+  reader.key("pos_weight", r.training.pos_weight, "factor of the loss where the label is 1")
+      .above(0)
+      .rescores();
+  declare_optimizer_keys(reader, r.optimizer);
+  declare_schedule_keys(reader, r.schedule);
+}
+
+RecurrentConfig layers_of(const Recipe& recipe, int input) {
+  RecurrentConfig layers = recipe.model;
+  layers.input = input;
+  if (recipe.model.cell != CellKind::lstm) layers.forget_bias = 0;  // the default is an LSTM's
+  if (layers.layers == 1) layers.dropout = 0;  // it is that of what the dense layer reads
+  return layers;
+}
+
+int Recipe::middle_output() const {
+  if (!has_quantiles()) return 0;
+  return static_cast<int>(std::ranges::find(training.quantiles, 0.5) - training.quantiles.begin());
+}
+
+bool Recipe::validates() const {
+  if (!data.test_files.empty()) return data.train < 1;
+  switch (data.split) {
+    case SplitKind::fraction:
+    case SplitKind::shuffled:
+      return data.valid > 0;
+    case SplitKind::rows:
+      return data.valid_rows > 0;
+    case SplitKind::time:
+      break;
+  }
+  return data.valid_from != data.test_from;
+}
+
+static constexpr RecipeForm<Recipe> form{declare_keys, check_rules, unread_keys};
+
+Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides) {
+  return form.load(file, overrides);
+}
+
+Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides) {
+  return form.load(find_recipe(name_or_path, "timeseries"), overrides);
+}
+
+std::string resolved(const Recipe& recipe) { return form.resolved(recipe); }
+
+std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& after) {
+  return form.differing_keys(before, after);
+}
+
+}  // namespace timeseries

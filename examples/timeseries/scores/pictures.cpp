@@ -1,0 +1,150 @@
+#include "examples/timeseries/scores/pictures.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "examples/timeseries/baselines/baselines.h"
+
+namespace timeseries {
+
+namespace {
+
+// Of the first target. A horizon of one row: the last forecasts of the part, side by side. Else the last of
+// them, with the rows before it.
+Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPart& part,
+                     const Evaluation& evaluation) {
+  const Series& series = part.windows.series();
+  const auto& interval = evaluation.interval;
+  const int channel = data.targets()[0], horizon = recipe.data.horizon;
+  const std::string& name = series.channels[static_cast<size_t>(channel)];
+  const size_t shown = evaluation.drawn.size();
+  const int64_t origin = evaluation.drawn.front().origin;
+  const int64_t history = horizon == 1 ? 0
+                                       : std::min<int64_t>(origin - series.begin_of(series.member_of(origin)),
+                                                           std::max(recipe.data.window, 2 * horizon));
+  const int64_t first = origin - history;
+
+  Chart chart{
+      .title = fmt::format("Forecasts of {}{}: {}",
+                           series.members.empty()
+                               ? ""
+                               : series.members[static_cast<size_t>(series.member_of(origin))].name + ": ",
+                           name, part.name),
+      .description =
+          horizon == 1
+              ? fmt::format("The last {} forecasts of the part, each of a row from the rows before it.",
+                            shown)
+              : "The last window, and the rows before it.",
+      .x_name = "time",
+      .y_name = name,
+      .from_zero = false,
+      .series = {{.name = "truth"}, {.name = "forecast"}}};
+  for (int64_t row = first; row < evaluation.drawn.back().origin + horizon; ++row) {
+    chart.x_texts.push_back(series.times.text(row));
+    chart.series[0].x.push_back(static_cast<double>(row - first));
+    const bool filled = series.is_filled(row, channel);  // then it is a gap in the line
+    chart.series[0].y.push_back(filled ? std::nan("") : series.at(row, channel));
+  }
+  if (interval) {
+    chart.band = {.name = name_of(*interval, recipe)};
+    chart.description += fmt::format(" The interval: {}.", describe(*interval, recipe));
+  }
+  for (const WindowForecast& forecast : evaluation.drawn)
+    for (int step = 0; step < horizon; ++step) {
+      const size_t at = static_cast<size_t>(step) * data.targets().size();
+      const auto x = static_cast<double>(forecast.origin + step - first);
+      chart.series[1].x.push_back(x);
+      chart.series[1].y.push_back(forecast.values[at]);
+      if (!chart.band || std::isnan(forecast.low[at])) continue;
+      chart.band->x.push_back(x);
+      chart.band->low.push_back(forecast.low[at]);
+      chart.band->high.push_back(forecast.high[at]);
+    }
+  if (chart.band && chart.band->x.empty()) chart.band.reset();
+  return chart;
+}
+
+// The model and the baselines that err least: as many as lines can be told apart, in the table's order. The names of the others.
+std::pair<std::vector<const ForecastRow*>, std::vector<std::string>> drawn_rows(
+    const Evaluation& evaluation, const ForecastMeasure& measure) {
+  std::vector<const ForecastRow*> order;
+  for (const ForecastRow& row : evaluation.forecasts) order.push_back(&row);
+  const auto error = [&](const ForecastRow* row) {
+    const double value = row->scores.overall().*measure.value;
+    return std::isnan(value) ? HUGE_VAL : value;
+  };
+  if (order.size() > series_styles)
+    std::stable_sort(order.begin() + 1, order.end(), [&](auto* a, auto* b) { return error(a) < error(b); });
+  std::vector<std::string> others;
+  for (size_t k = series_styles; k < order.size(); ++k) others.push_back(order[k]->name);
+  order.resize(std::min(order.size(), series_styles));
+  std::sort(order.begin(), order.end());
+  return {order, others};
+}
+
+Chart error_chart(const Evaluation& evaluation) {
+  const ForecastMeasure& measure = summary_measure(evaluation.summed());
+  const auto [drawn, others] = drawn_rows(evaluation, measure);
+  Chart chart{
+      .title = "Error by step: " + evaluation.part,
+      .description = fmt::format(
+          "{}; the model and the baselines{}.",
+          evaluation.summed() > 1 ? "Mean square, in scaled units"
+                                  : "Root of the mean square, in the file's unit",
+          others.empty() ? "" : fmt::format(" that err least; not drawn: {}", fmt::join(others, ", "))),
+      .x_name = "step",
+      .y_name = measure.name,
+      .x_from = 1};
+  for (const ForecastRow* drawn_row : drawn) {
+    const ForecastRow& row = *drawn_row;
+    ChartSeries series{.name = row.name};
+    for (int step = 0; step < evaluation.horizon; ++step) {
+      series.x.push_back(step + 1);
+      series.y.push_back(row.scores.at_step(step).*measure.value);
+    }
+    chart.series.push_back(thinned(series, 600));
+  }
+  return chart;
+}
+
+ChartSeries diagonal(std::string name) { return {.name = std::move(name), .x = {0, 1}, .y = {0, 1}}; }
+
+std::vector<Chart> detection_charts(const std::vector<double>& probability, const std::vector<int>& label,
+                                    const std::string& part) {
+  Chart roc{.title = "ROC: " + part,
+            .description =
+                "The share of ones found against the share of zeros taken for ones, for every threshold.",
+            .x_name = "false positive rate",
+            .y_name = "true positive rate",
+            .series = {diagonal("by chance"), {.name = "the model"}}};
+  for (const RocPoint& point : roc_curve(probability, label)) {
+    roc.series[1].x.push_back(point.false_positive_rate);
+    roc.series[1].y.push_back(point.true_positive_rate);
+  }
+  roc.series[1] = thinned(roc.series[1], 600);
+  Chart calibration{
+      .title = "Reliability: " + part,
+      .description = "Rows by the probability they were given, and the share of ones among them.",
+      .x_name = "probability",
+      .y_name = "share of ones",
+      .series = {diagonal("as it should be"), {.name = "the model", .points = true}}};
+  for (const ReliabilityBin& bin : reliability(probability, label)) {
+    calibration.series[1].x.push_back(bin.mean_probability);
+    calibration.series[1].y.push_back(bin.positive_share);
+  }
+  return {roc, calibration};
+}
+
+}  // namespace
+
+std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, TestPart& part,
+                               const SeriesModel& model, const Evaluation& evaluation) {
+  if (recipe.detects())
+    return detection_charts(detect(model, part.windows, recipe.data.eval_batch), window_labels(part.windows),
+                            part.name);
+  std::vector<Chart> charts = {forecast_chart(recipe, data, part, evaluation)};
+  if (evaluation.horizon > 1) charts.push_back(error_chart(evaluation));
+  return charts;
+}
+
+}  // namespace timeseries

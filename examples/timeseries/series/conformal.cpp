@@ -1,0 +1,230 @@
+// See conformal.h.
+#include "examples/timeseries/series/conformal.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "framework/check.h"
+
+namespace unroll {
+
+ConformalInterval::ConformalInterval(const SeriesWindows& windows, Options options)
+    : series_(&windows.series()),
+      targets_(windows.options().targets),
+      scaling_(windows.scaling()),
+      window_(windows.options().window),
+      lead_(windows.options().lead),
+      options_(std::move(options)),
+      bounds_(windows.series(), targets_, options_.bounds) {
+  require_input(options_.level > 0 && options_.level < 1, "interval: a level of {} is not between 0 and 1",
+                options_.level);
+  require(options_.steps >= 1, "interval: {} steps", options_.steps);
+  errors_.resize(static_cast<std::size_t>(options_.steps) * targets_.size());
+}
+
+// A window's standard deviation is a rough guess of how wrong its forecasts will be: its cube root suits series that grow and
+// those that do not. One that hardly moves says little: a tenth of the training rows' spread is the least.
+double ConformalInterval::unit_of(int64_t origin, std::size_t target) const {
+  const int channel = targets_[target];
+  const int64_t end = origin - lead_ + 1;
+  const int member = series_->member_of(end - 1);
+  const int64_t begin = std::max(series_->begin_of(member), end - window_);
+  double mean = 0, squares = 0, n = 0;
+  for (int64_t row = begin; row < end; ++row) n += !series_->is_filled(row, channel);
+  for (int64_t row = begin; row < end; ++row)
+    if (!series_->is_filled(row, channel)) mean += series_->at(row, channel) / n;
+  for (int64_t row = begin; row < end; ++row) {
+    if (series_->is_filled(row, channel)) continue;
+    const double off = series_->at(row, channel) - mean;
+    squares += off * off / n;
+  }
+  const double scale = scaling_.scale[static_cast<std::size_t>(scaling_.place(channel, member))];
+  return scale * std::cbrt(std::max(std::sqrt(squares) / scale, 0.1));
+}
+
+void ConformalInterval::Errors::leave(std::deque<Error>::iterator error) {
+  sorted.erase(std::lower_bound(sorted.begin(), sorted.end(), error->value));
+  chose -= error->chose;
+  known.erase(error);
+}
+
+void ConformalInterval::Errors::take(const Error& error, int64_t most) {
+  if (!error.chose && chose > 0) {
+    leave(std::find_if(known.begin(), known.end(), [](const Error& e) { return e.chose; }));
+  } else if (static_cast<int64_t>(known.size()) >= most) {
+    leave(known.begin());
+  }
+  known.push_back(error);
+  sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), error.value), error.value);
+  chose += error.chose;
+}
+
+double ConformalInterval::Errors::quantile(double level) const {
+  const auto n = static_cast<int64_t>(sorted.size());
+  const auto k = static_cast<int64_t>(std::ceil(level * static_cast<double>(n + 1) - 1e-9));
+  return n < least_errors || k > n ? std::numeric_limits<double>::quiet_NaN()
+                                   : sorted[static_cast<std::size_t>(std::max<int64_t>(k, 1) - 1)];
+}
+
+template <class Use>
+void ConformalInterval::for_each_value(int64_t origin, std::span<const double> low,
+                                       std::span<const double> high, Use use) {
+  require(low.size() == errors_.size() && high.size() == errors_.size(),
+          "interval: {} and {} values for {} steps of {} targets", low.size(), high.size(), options_.steps,
+          targets_.size());
+  for (std::size_t t = 0; t < targets_.size(); ++t) {
+    const double unit = unit_of(origin, t);
+    Place place{.origin = origin, .row = origin, .target = t, .bound = bounds_.at(origin, t)};
+    for (std::size_t i = t; i < errors_.size(); i += targets_.size(), ++place.row) use(i, place, unit);
+  }
+}
+
+void ConformalInterval::take_known(int64_t origin) {
+  for (Errors& errors : errors_)
+    for (; !errors.to_come.empty() && errors.to_come.front().row < origin; errors.to_come.pop_front())
+      errors.take(errors.to_come.front());
+}
+
+double ConformalInterval::reach(std::size_t i, double level) const {
+  const auto& sorted = errors_[i].sorted;
+  const double found = errors_[i].quantile(level);
+  if (!std::isnan(found) || !options_.has_quantiles) return found;
+  return static_cast<int64_t>(sorted.size()) < least_errors ? 0 : std::max(sorted.back(), 0.0);
+}
+
+ConformalInterval::Ends ConformalInterval::ends(const Place& place, double value, Ends from, double by,
+                                                double level) const {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  if (std::isnan(by)) return {none, none};
+  from.low -= by, from.high += by;
+  // Quantiles that were narrowed by more than their distance meet at the forecast.
+  if (from.low > from.high) from = {value, value};
+  Ends ends{std::min(place.bound.clamp(from.low), value), std::max(place.bound.clamp(from.high), value)};
+  for (const double often : {0.0, place.bound.least, place.bound.most})
+    if (std::isfinite(often) && (often < ends.low || often > ends.high) &&
+        bounds_.share_of(often, place.row, place.origin, place.target) > 1 - level)
+      ends = {std::min(ends.low, often), std::max(ends.high, often)};
+  return ends;
+}
+
+void ConformalInterval::widen(int64_t origin, std::span<double> values, std::span<double> low,
+                              std::span<double> high, std::span<const double> further) {
+  take_known(origin);
+  for_each_value(origin, low, high, [&](std::size_t i, const Place& place, double unit) {
+    const double by = unit * (reach(i, options_.level) + (further.empty() ? 0 : further[i]));
+    values[i] = place.bound.clamp(values[i]);
+    Ends found =
+        ends(place, values[i], {place.bound.clamp(low[i]), place.bound.clamp(high[i])}, by, options_.level);
+    if (!(found.low < found.high)) found.low = found.high = std::numeric_limits<double>::quiet_NaN();
+    low[i] = found.low, high[i] = found.high;
+  });
+}
+
+std::vector<double> ConformalInterval::deciles(int64_t origin, std::span<const double> middle,
+                                               std::span<const double> low, std::span<const double> high) {
+  std::vector<double> result(errors_.size() * decile_count);
+  if (options_.has_quantiles) {
+    std::vector<double> from(low.begin(), low.end()), to(high.begin(), high.end()),
+        half_way(middle.begin(), middle.end());
+    widen(origin, half_way, from, to);
+    const double upper = options_.lower + options_.level;
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      const std::size_t value = i / decile_count;
+      const double decile = 0.1 * static_cast<double>(i % decile_count + 1);
+      const double half = decile <= 0.5 ? options_.lower : upper,
+                   end = decile <= 0.5 ? from[value] : to[value];
+      const double share = (decile - 0.5) / (half - 0.5);  // of the way from the middle to that end
+      result[i] = share <= 1 + 1e-9 ? half_way[value] + share * (end - half_way[value])
+                                    : std::numeric_limits<double>::quiet_NaN();
+    }
+    return result;
+  }
+  take_known(origin);
+  for_each_value(origin, low, high, [&](std::size_t i, const Place& place, double unit) {
+    double* const to = &result[i * decile_count];
+    constexpr int middle_one = decile_count / 2;
+    constexpr double shares[] = {0, 0.2, 0.4, 0.6, 0.8};  // of the values around the middle
+    const double value = place.bound.clamp(middle[i]);
+    const bool is_known = !std::isnan(errors_[i].quantile(shares[middle_one]));
+    for (int k = 0; k <= middle_one; ++k) {
+      const double by = !is_known ? std::numeric_limits<double>::quiet_NaN()
+                        : k == 0  ? 0
+                                  : unit * errors_[i].quantile(shares[k]);
+      const Ends found =
+          k == 0 && is_known ? Ends{value, value} : ends(place, value, {value, value}, by, shares[k]);
+      to[middle_one - k] = found.low, to[middle_one + k] = found.high;
+    }
+  });
+  return result;
+}
+
+std::vector<double> ConformalInterval::errors_of(int64_t origin, std::span<const double> low,
+                                                 std::span<const double> high) {
+  std::vector<double> errors(errors_.size(), std::numeric_limits<double>::quiet_NaN());
+  for_each_value(origin, low, high, [&](std::size_t i, const Place& place, double unit) {
+    const int channel = targets_[place.target];
+    if (series_->is_filled(place.row, channel)) return;
+    const double truth = series_->at(place.row, channel);
+    errors[i] = std::max(place.bound.clamp(low[i]) - truth, truth - place.bound.clamp(high[i])) / unit;
+  });
+  return errors;
+}
+
+void ConformalInterval::learn(int64_t origin, std::span<const double> low, std::span<const double> high,
+                              bool chose) {
+  const std::vector<double> errors = errors_of(origin, low, high);
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    if (!std::isfinite(errors[i])) continue;
+    const int64_t row = origin + static_cast<int64_t>(i / targets_.size());
+    // Rows that were drawn by lot to validate stand among those of the test.
+    auto& to_come = errors_[i].to_come;
+    const auto later = [](int64_t before, const Error& e) { return before < e.row; };
+    to_come.insert(std::upper_bound(to_come.begin(), to_come.end(), row, later), {row, errors[i], chose});
+  }
+}
+
+std::vector<double> ConformalInterval::p_values(int64_t origin, std::span<const double> errors) {
+  require(errors.size() == errors_.size(), "interval: {} errors for {} steps and targets", errors.size(),
+          errors_.size());
+  take_known(origin);
+  std::vector<double> result;
+  for (std::size_t i = 0; i < errors.size(); ++i) {
+    const auto& sorted = errors_[i].sorted;
+    const auto less = std::lower_bound(sorted.begin(), sorted.end(), errors[i]) - sorted.begin();
+    const auto n = static_cast<double>(sorted.size());
+    result.push_back(std::isnan(errors[i]) || n < least_errors
+                         ? std::numeric_limits<double>::quiet_NaN()
+                         : (1 + n - static_cast<double>(less)) / (1 + n));
+  }
+  return result;
+}
+
+void ConformalInterval::know(std::span<const double> errors, bool chose) {
+  require(errors.size() == errors_.size(), "interval: {} errors for {} steps and targets", errors.size(),
+          errors_.size());
+  for (std::size_t i = 0; i < errors.size(); ++i)
+    if (std::isfinite(errors[i]))
+      errors_[i].take({-1, errors[i], chose}, is_pooled() ? most_errors_of_all : most_errors);
+}
+
+int64_t ConformalInterval::needed() const {
+  const auto of_level = static_cast<int64_t>(std::ceil(options_.level / (1 - options_.level) - 1e-9));
+  return std::max(least_errors, of_level);
+}
+
+bool ConformalInterval::is_known() const {
+  return std::all_of(errors_.begin(), errors_.end(), [](const Errors& errors) {
+    return static_cast<int64_t>(errors.known.size()) >= least_errors;
+  });
+}
+
+ConformalInterval::Known ConformalInterval::known() const {
+  const auto fewest = std::min_element(errors_.begin(), errors_.end(), [](const Errors& a, const Errors& b) {
+    return a.known.size() < b.known.size();
+  });
+  return {fewest->chose, static_cast<int64_t>(fewest->known.size()) - fewest->chose};
+}
+
+}  // namespace unroll

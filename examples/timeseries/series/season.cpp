@@ -1,0 +1,239 @@
+// See season.h.
+#include "examples/timeseries/series/season.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include <fmt/format.h>
+
+namespace unroll {
+namespace {
+
+constexpr double least_strength = 0.2, least_of_few = 0.5, least_correlation = 0.3, near_largest = 0.8;
+constexpr int64_t second = 1'000'000, hour = 3600 * second, day = 24 * hour;
+
+double variance(std::span<const double> values) {
+  double mean = 0, squares = 0;
+  const auto n = static_cast<double>(values.size());
+  for (const double v : values) mean += v / n;
+  for (const double v : values) squares += (v - mean) * (v - mean) / n;
+  return squares;
+}
+
+// So few rows leave a moving average around hardly any of them: the trend is a line.
+bool is_few(std::span<const double> y, int64_t period) {
+  return 2 * static_cast<int64_t>(y.size()) < 5 * period;
+}
+
+struct Decomposed {
+  std::vector<double> seasonal = {}, rest = {};  // of the rows that have a trend
+  int64_t first = 0;                             // the row of the first of them
+};
+
+// Classical decomposition. None: fewer rows than two periods.
+std::optional<Decomposed> decompose(std::span<const double> y, int64_t period) {
+  const auto n = static_cast<int64_t>(y.size());
+  if (n < 2 * period || period < 2) return std::nullopt;
+  const int64_t half = is_few(y, period) ? 0 : period / 2;
+  Decomposed found{.first = half};
+  std::vector<double> off;  // from the trend
+  double change = 0;        // from one period to the next
+  for (auto t = static_cast<std::size_t>(period); t < y.size(); ++t)
+    change += (y[t] - y[t - static_cast<std::size_t>(period)]) / static_cast<double>(n - period);
+  for (int64_t t = half; t + half < n; ++t) {
+    if (half == 0) {
+      off.push_back(y[static_cast<std::size_t>(t)] -
+                    change * static_cast<double>(t) / static_cast<double>(period));
+      continue;
+    }
+    double sum = 0;
+    for (int64_t k = t - half; k <= t + half; ++k) {
+      const bool is_end = period % 2 == 0 && (k == t - half || k == t + half);
+      sum += y[static_cast<std::size_t>(k)] * (is_end ? 0.5 : 1);
+    }
+    off.push_back(y[static_cast<std::size_t>(t)] - sum / static_cast<double>(period));
+  }
+  std::vector<double> sums(static_cast<std::size_t>(period)), counts(sums.size());
+  const auto place = [&](std::size_t i) { return i % static_cast<std::size_t>(period); };
+  for (std::size_t i = 0; i < off.size(); ++i) sums[place(i)] += off[i], ++counts[place(i)];
+  for (std::size_t i = 0; i < off.size(); ++i) {
+    found.seasonal.push_back(sums[place(i)] / counts[place(i)]);
+    found.rest.push_back(off[i] - found.seasonal.back());
+  }
+  return found;
+}
+
+// The series without its season, of all rows.
+std::vector<double> without_season(std::span<const double> y, int64_t period) {
+  std::vector<double> rest(y.begin(), y.end());
+  const auto found = decompose(y, period);
+  if (!found) return rest;
+  for (int64_t t = 0; t < static_cast<int64_t>(y.size()); ++t) {
+    const int64_t place = ((t - found->first) % period + period) % period;
+    rest[static_cast<std::size_t>(t)] -= found->seasonal[static_cast<std::size_t>(place)];
+  }
+  return rest;
+}
+
+std::string name_of(int64_t period, const TimeStep& step) {
+  const auto rows = [&](const char* of) { return fmt::format("{} of {} rows", of, period); };
+  const auto slots = std::ssize(step.slots);
+  if (slots > 0 && step.unit == TimeStep::Unit::month) return rows(period == slots ? "a month" : "a year");
+  if (slots > 0) return rows((step.count == day) == (period == slots) ? "a day" : "a week");
+  if (step.unit == TimeStep::Unit::month) return rows("a year");
+  if (step.unit == TimeStep::Unit::business_day) return rows("a week");
+  const double microseconds = static_cast<double>(period) * static_cast<double>(step.count);
+  if (microseconds > 200.0 * static_cast<double>(day)) return rows("a year");
+  if (microseconds == 7.0 * static_cast<double>(day)) return rows("a week");
+  return rows(microseconds == static_cast<double>(day) ? "a day" : "an hour");
+}
+
+Season by_calendar(std::span<const double> y, const TimeStep& step, const std::vector<int64_t>& periods) {
+  Season season;
+  std::vector<std::string> weak;
+  std::vector<double> rest(y.begin(), y.end());
+  for (const int64_t period : periods) {
+    const double strength = strength_of_season(rest, period);
+    if (std::isnan(strength)) continue;
+    if (strength < (is_few(y, period) ? least_of_few : least_strength)) {
+      weak.push_back(fmt::format("{} has {:.2f}{}", name_of(period, step), strength,
+                                 is_few(y, period) ? ", and so few rows need 0.5" : ""));
+      continue;
+    }
+    season.why +=
+        fmt::format("{}{}: strength {:.2f}", season.why.empty() ? "" : ", ", name_of(period, step), strength);
+    if (season.period > 1) {
+      season.second_period = period;
+      return season;
+    }
+    season.period = period;
+    rest = without_season(y, period);
+  }
+  if (season.period == 1)
+    season.why = weak.empty()
+                     ? "too few rows for a calendar's"
+                     : fmt::format("none of strength {} or more: {}", least_strength, fmt::join(weak, ", "));
+  return season;
+}
+
+Season by_autocorrelation(std::span<const double> y) {
+  std::vector<double> change;
+  for (std::size_t t = 1; t < y.size(); ++t) change.push_back(y[t] - y[t - 1]);
+  const std::size_t n = change.size(), most = std::min<std::size_t>(n / 3, 1000);
+  const double variance_of_all = variance(change);
+  if (most < 3 || !(variance_of_all > 0)) return {.why = "too few rows, or rows that do not change"};
+  double mean = 0;
+  for (const double c : change) mean += c / static_cast<double>(n);
+  std::vector<double> correlation(most + 1);
+  for (std::size_t lag = 0; lag <= most; ++lag) {
+    double sum = 0;
+    for (std::size_t t = lag; t < n; ++t) sum += (change[t] - mean) * (change[t - lag] - mean);
+    correlation[lag] = sum / static_cast<double>(n) / variance_of_all;
+  }
+  const auto is_peak = [&](std::size_t lag) {
+    return correlation[lag] > correlation[lag - 1] && correlation[lag] >= correlation[lag + 1];
+  };
+  double largest = 0;
+  for (std::size_t lag = 2; lag < most; ++lag)
+    if (is_peak(lag)) largest = std::max(largest, correlation[lag]);
+  if (largest < least_correlation)
+    return {.why = fmt::format("no autocorrelation of the differences of {} or more: the largest is {:.2f}",
+                               least_correlation, largest)};
+  // A multiple of the season correlates as well; so may, by noise, a neighbour.
+  std::size_t first = 2;
+  while (!is_peak(first) || correlation[first] < std::max(least_correlation, near_largest * largest)) ++first;
+  std::size_t best = first;
+  for (std::size_t lag = first; lag < most && 2 * lag < 3 * first; ++lag)
+    if (correlation[lag] > correlation[best]) best = lag;
+  return {.period = static_cast<int64_t>(best),
+          .why = fmt::format("autocorrelation of the differences {:.2f}", correlation[best])};
+}
+
+}  // namespace
+
+std::vector<int64_t> calendar_periods(const TimeStep& step) {
+  std::vector<int64_t> periods;
+  const auto add = [&](int64_t whole, int64_t part) {
+    if (part > 0 && whole % part == 0 && whole / part >= 2) periods.push_back(whole / part);
+  };
+  const auto slots = std::ssize(step.slots);
+  switch (step.unit) {
+    case TimeStep::Unit::slots: {
+      const auto of_first_day = std::ranges::count_if(
+          step.slots, [&](int64_t slot) { return slot / day == step.slots.front() / day; });
+      if (step.count == day) return {slots, 7 * slots};
+      if (of_first_day < slots) add(slots, slots / of_first_day);
+      periods.push_back(slots);
+      break;
+    }
+    case TimeStep::Unit::month:
+      if (slots > 0) return {slots, 12 * slots};
+      add(12, step.count);
+      break;
+    case TimeStep::Unit::business_day:
+      add(5, step.count);
+      break;
+    case TimeStep::Unit::microsecond:
+      for (const int64_t whole : {hour, day, 7 * day}) add(whole, step.count);
+      if (step.count == day) periods.push_back(365);
+      if (step.count == 7 * day) periods.push_back(52);
+      break;
+    case TimeStep::Unit::unknown:
+    case TimeStep::Unit::number:
+      break;
+  }
+  return periods;
+}
+
+double strength_of_season(std::span<const double> y, int64_t period) {
+  const auto found = decompose(y, period);
+  if (!found) return std::numeric_limits<double>::quiet_NaN();
+  std::vector<double> both;
+  for (std::size_t i = 0; i < found->rest.size(); ++i) both.push_back(found->seasonal[i] + found->rest[i]);
+  const double all = variance(both);
+  if (!(all > 1e-20 * variance(y)))
+    return std::numeric_limits<double>::quiet_NaN();  // but for rounding, nothing
+  // The mean of k values of noise has 1 / k of its variance.
+  const double by_chance = static_cast<double>(period) / static_cast<double>(both.size());
+  return (1 - variance(found->rest) / all - by_chance) / (1 - by_chance);
+}
+
+Season find_season(std::span<const double> y, const TimeStep& step) {
+  const std::vector<int64_t> periods = calendar_periods(step);
+  return periods.empty() ? by_autocorrelation(y) : by_calendar(y, step, periods);
+}
+
+Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step) {
+  struct Found {
+    Season season;
+    std::size_t times = 0;
+  };
+  std::vector<Found> found;
+  Season none;
+  std::size_t changing = 0;
+  for (const std::vector<double>& y : all) {
+    Season season = find_season(std::span(y), step);
+    const bool changes = std::adjacent_find(y.begin(), y.end(), std::not_equal_to<>()) != y.end();
+    changing += changes;
+    if (season.period == 1 && (changes || none.why.empty())) none = season;
+    if (season.period == 1) continue;
+    auto same = std::find_if(found.begin(), found.end(), [&](const Found& other) {
+      return other.season.period == season.period && other.season.second_period == season.second_period;
+    });
+    if (same == found.end()) same = found.insert(same, {std::move(season), 0});
+    ++same->times;
+  }
+  const auto most = std::max_element(found.begin(), found.end(),
+                                     [](const Found& a, const Found& b) { return a.times < b.times; });
+  const bool has = most != found.end() && 4 * most->times >= changing;
+  Season season = has ? most->season : Season{.why = none.why};
+  if (all.size() > 1)
+    season.why += has ? fmt::format("; {} of {} have it", most->times, all.size())
+                      : fmt::format("; so most of {}", all.size());
+  return season;
+}
+
+}  // namespace unroll

@@ -1,0 +1,183 @@
+// See series.h.
+#include "examples/timeseries/series/series.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "framework/check.h"
+#include "framework/nearest.h"
+#include "framework/one_line.h"
+
+namespace unroll {
+
+int Series::channel(std::string_view name) const {
+  const auto found = std::find(channels.begin(), channels.end(), name);
+  require_input(found != channels.end(), "{}: there is no channel '{}'{}", origin, one_line(name),
+                which_was_meant(name, channels));
+  return static_cast<int>(found - channels.begin());
+}
+
+int Series::member_of(int64_t row) const {
+  if (members.empty()) return 0;
+  const auto after = std::partition_point(members.begin(), members.end(),
+                                          [&](const SeriesMember& member) { return member.end <= row; });
+  return static_cast<int>(std::min(after - members.begin(), std::ssize(members) - 1));
+}
+
+Series Series::alone(int member) const {
+  const auto begin = begin_of(member), end = end_of(member);
+  const auto rows_of = [&](const auto& all, int64_t each) {
+    using Values = std::remove_cvref_t<decltype(all)>;
+    return all.empty() ? Values() : Values(all.begin() + begin * each, all.begin() + end * each);
+  };
+  Series one;
+  one.origin = origin, one.time_name = time_name, one.date_order = date_order, one.channels = channels;
+  one.label = label, one.calendar = calendar;
+  one.times = {.form = times.form,
+               .compact = times.compact,
+               .utc = times.utc,
+               .at = rows_of(times.at, 1),
+               .step = times.step,
+               .offsets = rows_of(times.offsets, 1)};
+  one.values = rows_of(values, width()), one.filled = rows_of(filled, width()), one.lines = rows_of(lines, 1);
+  one.categories = categories, one.coded = coded;
+  for (SeriesCategory& category : one.categories) category.codes = rows_of(category.codes, 1);
+  return one;
+}
+
+void Series::insert_channels(int at, const std::vector<std::string>& names,
+                             const std::vector<std::vector<double>>& columns) {
+  const int before = width(), more = static_cast<int>(names.size());
+  require(0 <= at && at <= before && columns.size() == names.size(),
+          "series: {} columns of {} channels before channel {} of {}", columns.size(), more, at, before);
+  for (const auto& column : columns)
+    require(static_cast<int64_t>(column.size()) == rows(), "series: a column of {} values for {} rows",
+            column.size(), rows());
+  // [rows, before] -> [rows, before + more], `value(k, row)` that of new channel k
+  const auto widened = [&](const auto& old, auto value) {
+    std::remove_cvref_t<decltype(old)> result;
+    result.reserve(static_cast<std::size_t>(rows() * (before + more)));
+    for (int64_t row = 0; row < rows(); ++row) {
+      const auto first = old.begin() + row * before;
+      result.insert(result.end(), first, first + at);
+      for (std::size_t k = 0; k < columns.size(); ++k)
+        result.push_back(value(k, static_cast<std::size_t>(row)));
+      result.insert(result.end(), first + at, first + before);
+    }
+    return result;
+  };
+  values = widened(values, [&](std::size_t k, std::size_t row) { return columns[k][row]; });
+  if (!filled.empty()) filled = widened(filled, [](std::size_t, std::size_t) { return uint8_t{0}; });
+  channels.insert(channels.begin() + at, names.begin(), names.end());
+}
+
+Series make_series(std::vector<std::string> names, std::vector<double> values) {
+  require(!names.empty() && values.size() % names.size() == 0, "series: {} values for {} channels",
+          values.size(), names.size());
+  Series series;
+  series.origin = "series";
+  series.channels = std::move(names);
+  series.values = std::move(values);
+  series.times.at.resize(series.values.size() / series.channels.size());
+  for (std::size_t i = 0; i < series.times.at.size(); ++i) series.times.at[i] = static_cast<int64_t>(i);
+  return series;
+}
+
+// --- calendar features -------------------------------------------------------------------------------------
+
+namespace {
+
+// A place on a circle that is passed once in `period`.
+struct Cycle {
+  std::string name;
+  double (*place)(const CalendarTime&);
+  double period;
+};
+
+const std::vector<Cycle>& cycles() {
+  static const std::vector<Cycle> all = {
+      {"minute", [](const CalendarTime& t) { return t.minute + t.second / 60.0; }, 60},
+      {"hour", [](const CalendarTime& t) { return t.hour + t.minute / 60.0 + t.second / 3600.0; }, 24},
+      {"weekday", [](const CalendarTime& t) { return double(t.weekday); }, 7},
+      {"day", [](const CalendarTime& t) { return t.day - 1.0; }, 31},
+      {"day_of_year", [](const CalendarTime& t) { return t.day_of_year - 1.0; }, 366},
+      {"month", [](const CalendarTime& t) { return t.month - 1.0; }, 12},
+  };
+  return all;
+}
+
+double years_since(const CalendarTime& zero, const CalendarTime& now) {
+  return (now.year - zero.year) + (now.day_of_year - zero.day_of_year) / 365.25 +
+         (now.hour - zero.hour) / 8766.0;
+}
+
+}  // namespace
+
+void add_indicators(Series& series) {
+  require(series.calendar == 0, "series: what is missing is marked before the calendar is added");
+  std::vector<std::string> names;
+  std::vector<std::vector<double>> columns;
+  for (int channel = 0; channel < series.width(); ++channel) {
+    if (channel == series.label) continue;
+    names.push_back(series.channels[static_cast<std::size_t>(channel)] + " missing");
+    require_input(std::ranges::find(series.channels, names.back()) == series.channels.end(),
+                  "{}: there is a channel '{}' already", series.origin, one_line(names.back()));
+    columns.emplace_back();
+    for (int64_t row = 0; row < series.rows(); ++row)
+      columns.back().push_back(series.is_filled(row, channel));
+  }
+  series.insert_channels(series.width(), names, columns);
+  series.calendar += static_cast<int>(names.size());
+}
+
+void add_calendar(Series& series, const std::vector<std::string>& features) {
+  if (!features.empty()) add_calendar(series, features, series.times.time(0));
+}
+
+void add_calendar(Series& series, const std::vector<std::string>& features, const Time& trend_zero) {
+  if (features.empty()) return;
+  require_input(series.times.form != TimeForm::number, "{}: there are no dates to take the {} from",
+                series.origin, features.front());
+  const int64_t rows = series.rows();
+  std::vector<std::string> added;
+  std::vector<std::vector<double>> columns;
+  const auto add = [&](const std::string& name, auto value) {
+    const auto is_there = [&](const std::vector<std::string>& all) {
+      return std::find(all.begin(), all.end(), name) != all.end();
+    };
+    require_input(!is_there(series.channels) && !is_there(added), "{}: there is a channel '{}' already",
+                  series.origin, name);
+    added.push_back(name);
+    columns.emplace_back();
+    for (int64_t row = 0; row < rows; ++row) columns.back().push_back(value(series.times.calendar(row)));
+  };
+  for (const std::string& feature : features) {
+    if (feature == "trend") {
+      const CalendarTime zero = calendar_of(trend_zero);
+      add("trend", [&](const CalendarTime& now) { return years_since(zero, now); });
+      continue;
+    }
+    const auto cycle =
+        std::find_if(cycles().begin(), cycles().end(), [&](const Cycle& c) { return c.name == feature; });
+    if (cycle == cycles().end()) {
+      std::vector<std::string> names = {"trend"};
+      for (const Cycle& c : cycles()) names.push_back(c.name);
+      throw InputError(fmt::format("no calendar feature '{}'{}; there are {}", one_line(feature),
+                                   did_you_mean(nearest(feature, names)), fmt::join(names, ", ")));
+    }
+    const auto angle = [&](const CalendarTime& t) {
+      return 2 * std::numbers::pi * cycle->place(t) / cycle->period;
+    };
+    add(feature + "_sin", [&](const CalendarTime& t) { return std::sin(angle(t)); });
+    add(feature + "_cos", [&](const CalendarTime& t) { return std::cos(angle(t)); });
+  }
+  series.insert_channels(series.width(), added, columns);
+  series.calendar += static_cast<int>(added.size());
+}
+
+}  // namespace unroll

@@ -1,0 +1,277 @@
+// See series_rows.h.
+#include "examples/timeseries/series/series_rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "framework/check.h"
+#include "framework/one_line.h"
+
+namespace unroll {
+namespace {
+
+// The times and offsets of the longest series, which are those of the file if it has one.
+struct LongestSeries {
+  std::span<const int64_t> at, offsets;
+  explicit LongestSeries(const Series& series) {
+    int longest = 0;
+    for (int k = 1; k < series.count(); ++k)
+      if (series.end_of(k) - series.begin_of(k) > series.end_of(longest) - series.begin_of(longest))
+        longest = k;
+    const auto begin = static_cast<std::size_t>(series.begin_of(longest)),
+               rows = static_cast<std::size_t>(series.end_of(longest)) - begin;
+    at = std::span(series.times.at).subspan(begin, rows);
+    if (!series.times.offsets.empty()) offsets = std::span(series.times.offsets).subspan(begin, rows);
+  }
+};
+
+// A model's rows and those of a file are a step apart, the same one.
+void take_step_of_model(Series& series, std::span<const int64_t> at, const SeriesOptions& options) {
+  Times& times = series.times;
+  const TimeStep& model = *options.step;
+  const auto step = same_step(times.form, at, model, times.step);
+  require_input(step.has_value(), "{}{} rows are {}, those of {} {}", options.model,
+                options.model.empty() ? "the first file's" : ": the model's", apart_text(model),
+                series.origin, apart_text(times.step));
+  times.step = *step;
+}
+
+// Puts other rows in place of a series' rows: by row the one that it was, and its time. A row may stand there again for a new one,
+// which has no values, and the offset and words of that row.
+struct NewRows {
+  std::vector<int64_t> from, at;
+  std::vector<bool> is_new;
+  void add(int64_t row, int64_t time, bool without_values) {
+    from.push_back(row), at.push_back(time), is_new.push_back(without_values);
+  }
+};
+
+void put_rows(Series& series, const NewRows& rows) {
+  const auto taken = [&](auto& all, std::size_t each) {
+    if (all.empty()) return;
+    std::remove_cvref_t<decltype(all)> result;
+    result.reserve(rows.from.size() * each);
+    for (const int64_t row : rows.from) {
+      const auto begin = all.begin() + row * static_cast<int64_t>(each);
+      result.insert(result.end(), begin, begin + static_cast<int64_t>(each));
+    }
+    all = std::move(result);
+  };
+  const auto width = static_cast<std::size_t>(series.width());
+  for (SeriesMember& member : series.members)  // rows ascend
+    for (int64_t* border : {&member.begin, &member.end})
+      *border = std::lower_bound(rows.from.begin(), rows.from.end(), *border) - rows.from.begin();
+  taken(series.values, width), taken(series.lines, 1), taken(series.times.offsets, 1);
+  for (SeriesCategory& category : series.categories) taken(category.codes, 1);
+  series.times.at = rows.at;
+  for (std::size_t row = 0; row < rows.from.size(); ++row)
+    if (rows.is_new[row])
+      std::fill_n(series.values.begin() + static_cast<int64_t>(row * width), width, std::nan(""));
+}
+
+// One row for each step that has none, if they are few: where rows lack regularly, a rule says when there are some.
+void fill_gaps(Series& series) {
+  constexpr int64_t rows_by_gap = 20, rows_by_new = 4;
+  constexpr double most_off = 1.0 / 3;
+  const Times& times = series.times;
+  NewRows rows;
+  int64_t gaps = 0, line = 0;
+  for (int member = 0; member < series.count(); ++member)
+    for (int64_t row = series.begin_of(member); row < series.end_of(member); ++row) {
+      const int64_t now = times.at[static_cast<std::size_t>(row)];
+      if (row > series.begin_of(member)) {
+        const int64_t before = times.at[static_cast<std::size_t>(row - 1)];
+        const double steps = steps_between(times.form, before, now, times.step);
+        const double whole = std::round(steps);
+        if (whole >= 2 && whole <= static_cast<double>(series.rows()) &&
+            std::abs(steps - whole) <= most_off) {
+          if (++gaps == 1) line = series.lines[static_cast<std::size_t>(row)];
+          for (int64_t k = 1; k < static_cast<int64_t>(whole); ++k)
+            rows.add(row - 1, time_after(times.form, before, times.step, k), true);
+        }
+      }
+      rows.add(row, now, false);
+    }
+  const int64_t added = std::ssize(rows.from) - series.rows();
+  if (added == 0 || rows_by_gap * (gaps - 1) > series.rows() || rows_by_new * added > series.rows()) return;
+  put_rows(series, rows);
+  series.added_rows = added;
+  series.notes.push_back(fmt::format(
+      "{} row{} that the file lacks {} put in, without values (data.gaps = \"fill\"); the first above "
+      "line {}",
+      added, added == 1 ? "" : "s", added == 1 ? "is" : "are", line));
+}
+
+}  // namespace
+
+void cut_open_end(Series& series, const SeriesOptions& options) {
+  if (options.open_end.empty()) return;
+  std::vector<std::size_t> channels;
+  for (const std::string& name : options.open_end)
+    channels.push_back(static_cast<std::size_t>(series.channel(name)));
+  NewRows rows;
+  int64_t first = 0;
+  for (int member = 0; member < series.count(); ++member) {
+    const int64_t begin = series.begin_of(member);
+    int64_t end = series.end_of(member);
+    const auto is_open = [&](int64_t row) {
+      return std::all_of(channels.begin(), channels.end(), [&](std::size_t channel) {
+        return std::isnan(series.at(row, static_cast<int>(channel)));
+      });
+    };
+    while (end > begin && is_open(end - 1)) --end;
+    if (end == begin) end = series.end_of(member);  // none is known: said where values are filled in
+    if (const int64_t open = series.end_of(member) - end; open > series.open_rows)
+      series.open_rows = open, first = end;
+    for (int64_t row = begin; row < end; ++row)
+      rows.add(row, series.times.at[static_cast<std::size_t>(row)], false);
+  }
+  if (series.open_rows == 0) return;
+  series.notes.push_back(
+      fmt::format("{} without a value of {} at the end: to be forecast, from line {} on (data.open_end)",
+                  series.open_rows == 1 ? "a row" : fmt::format("{} rows", series.open_rows),
+                  one_line(fmt::format("'{}'", fmt::join(options.open_end, "', '"))),
+                  series.lines[static_cast<std::size_t>(first)]));
+  put_rows(series, rows);
+}
+
+void settle_step(Series& series, const SeriesOptions& options) {
+  Times& times = series.times;
+  if (series.time_name.empty()) return;
+  const LongestSeries longest(series);
+  const FoundStep found = find_step(times.form, longest.at, longest.offsets);
+  times.step = found.step;
+  if (options.step && options.step->unit != TimeStep::Unit::unknown) {
+    take_step_of_model(series, longest.at, options);
+  } else if (!options.step && options.resample.empty() && !options.model.empty() &&
+             times.step.unit != TimeStep::Unit::unknown) {
+    series.notes.push_back(fmt::format("{} does not say how far apart its rows are: taken from {}, {}",
+                                       options.model, series.origin, to_text(times.step)));
+  }
+  if (times.step == found.step)
+    series.notes.insert(series.notes.end(), found.notes.begin(), found.notes.end());
+  constexpr int64_t day = 86'400'000'000;
+  const bool rough = times.step.unit == TimeStep::Unit::microsecond && times.step.count % day == 0 &&
+                     4 * times.step.jitter > times.step.count;
+  require_input(
+      !rough || options.gaps == Gaps::allow || !options.model.empty(),
+      "{}: the dates keep to no rule: rows are {}, so no row beyond the last has a date; data.resample = "
+      "\"1w\", say, puts rows together by steps of one length, data.gaps = \"allow\" takes them as they come",
+      series.origin, apart_text(times.step));
+  // Places of a day are those of the clock that the file shows.
+  const auto shown = [&](std::size_t row) {
+    return times.step.unit == TimeStep::Unit::slots && row < times.offsets.size()
+               ? times.at[row] + times.offsets[row] - times.step.zone
+               : times.at[row];
+  };
+  if (options.gaps == Gaps::fill) fill_gaps(series);
+  int64_t uneven = 0;
+  std::string first;
+  int member = 0;
+  for (std::size_t i = 1; i < times.at.size(); ++i) {
+    if (static_cast<int64_t>(i) == series.end_of(member)) {
+      ++member;
+      continue;
+    }
+    const int64_t before = shown(i - 1), now = shown(i);
+    const double steps = steps_between(times.form, before, now, times.step);
+    if ((3 * steps >= 2 && 2 * steps <= 3) || ++uneven > 1) continue;
+    constexpr int64_t hour = 3'600'000'000;
+    const bool clock = times.form == TimeForm::date_time && !times.utc && times.step.count <= hour &&
+                       now - before == times.step.count + hour;
+    first =
+        fmt::format("{} after {}, where rows are {}{}", difference_text(times.form, before, now, times.step),
+                    times.text(static_cast<int64_t>(i) - 1), apart_text(times.step),
+                    clock ? "; where clocks are set forward, times with an offset (+01:00) have no gap" : "");
+    require_input(options.gaps == Gaps::allow, "{}:{}: {}{}{}{}", series.origin, series.lines[i],
+                  steps > 1 ? "a gap of " : "", first,
+                  options.model.empty() ? "; data.gaps = \"allow\" takes the rows as they come" : "",
+                  options.model.empty() && options.gaps == Gaps::error ? ", \"fill\" puts rows in" : "");
+    first = fmt::format("line {}: {}", series.lines[i], first);
+  }
+  if (uneven > 0)
+    series.notes.push_back(
+        fmt::format("{} gap{} in the times; the first, {}", uneven, uneven == 1 ? "" : "s", first));
+}
+
+void turn_around(Series& series) {
+  const auto turn = [&](auto& all, std::ptrdiff_t each) {
+    for (int member = 0; !all.empty() && member < series.count(); ++member) {
+      auto first = all.begin() + series.begin_of(member) * each,
+           last = all.begin() + series.end_of(member) * each;
+      for (; last - first > each; first += each, last -= each)
+        std::swap_ranges(first, first + each, last - each);
+    }
+  };
+  turn(series.values, series.width()), turn(series.times.at, 1);
+  turn(series.times.offsets, 1), turn(series.lines, 1);
+  for (SeriesCategory& category : series.categories) turn(category.codes, 1);
+  series.notes.push_back("the newest row stands first: rows were turned around");
+}
+
+void fill_in(Series& series, Missing missing) {
+  const int width = series.width();
+  const auto value = [&](int64_t row, int channel) -> double& {
+    return series.values[static_cast<std::size_t>(row * width + channel)];
+  };
+  int64_t filled = 0, first_row = series.rows();
+  const auto mark = [&](int64_t row, int channel, uint8_t how) {
+    series.filled.resize(series.values.size());
+    series.filled[static_cast<std::size_t>(row * width + channel)] = how;
+  };
+  const auto fill = [&](int member, int channel) {
+    const int64_t begin = series.begin_of(member), end = series.end_of(member);
+    for (int64_t row = begin; row < end; ++row) {
+      if (!std::isnan(value(row, channel))) continue;
+      int64_t next = row;
+      while (next < end && std::isnan(value(next, channel))) ++next;
+      const auto beside = [&](bool there, std::string_view which) {
+        require_input(there,
+                      "{}:{}: channel '{}': a value is missing, and there is none {} it{} to fill it in from",
+                      series.origin, series.lines[static_cast<std::size_t>(row)],
+                      one_line(series.channels[static_cast<std::size_t>(channel)]), which,
+                      series.members.empty()
+                          ? ""
+                          : fmt::format(" in series '{}'",
+                                        one_line(series.members[static_cast<std::size_t>(member)].name)));
+      };
+      if (missing == Missing::mask && row == begin) {
+        beside(next < end, "after");
+        for (int64_t i = row; i < next; ++i) {
+          value(i, channel) = value(next, channel);
+          mark(i, channel, 2);
+        }
+        first_row = std::min(first_row, row), filled += next - row;
+        continue;
+      }
+      beside(row > begin, "before");
+      if (missing == Missing::interpolate) beside(next < end, "after");
+      const double before = value(row - 1, channel);
+      for (int64_t i = row; i < next; ++i) {
+        const double share = static_cast<double>(i - row + 1) / static_cast<double>(next - row + 1);
+        value(i, channel) =
+            missing == Missing::interpolate ? (1 - share) * before + share * value(next, channel) : before;
+        mark(i, channel, 1);
+      }
+      first_row = std::min(first_row, row);
+      filled += next - row;
+    }
+  };
+  for (int channel = 0; channel < width; ++channel)
+    for (int member = 0; member < series.count(); ++member) fill(member, channel);
+  if (filled > 0) {
+    series.notes.push_back(fmt::format("{} missing value{} filled in ({}); the first in line {}", filled,
+                                       filled == 1 ? "" : "s",
+                                       missing == Missing::previous ? "the previous value"
+                                       : missing == Missing::mask   ? "the previous value, and marked"
+                                                                    : "interpolated",
+                                       series.lines[static_cast<std::size_t>(first_row)]));
+  }
+}
+
+}  // namespace unroll

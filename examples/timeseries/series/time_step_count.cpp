@@ -1,0 +1,293 @@
+// See time_step.h.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "examples/timeseries/series/calendar.h"
+#include "examples/timeseries/series/time_slots.h"
+#include "examples/timeseries/series/time_step.h"
+#include "examples/timeseries/series/times.h"
+#include "framework/check.h"
+
+namespace unroll {
+namespace {
+
+using Unit = TimeStep::Unit;
+using Day = TimeStep::Day;
+
+// --- arithmetic --------------------------------------------------------------------------------------------
+
+bool has_days(TimeForm form) { return form == TimeForm::date || form == TimeForm::date_time; }
+int64_t unit_of(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // of a day
+int64_t days_in(TimeForm form, int64_t at) { return floor_div(at, unit_of(form)); }
+
+// Days from Monday to Friday, counted; a Saturday and a Sunday count as the Friday before.
+int64_t business_day_of(int64_t days) { return 5 * floor_div(days + 3, 7) + std::min(weekday_of(days), 4); }
+int64_t days_of_business_day(int64_t count) {
+  return 7 * floor_div(count, 5) + (count - 5 * floor_div(count, 5)) - 3;
+}
+
+// The row's day in a month.
+int day_in(int64_t month, Day where, int of_month) {
+  const int last = days_in_month(month);
+  const int64_t days = days_of({month, 1});
+  switch (where) {
+    case Day::of_month:
+    case Day::several:
+      return std::min(of_month, last);
+    case Day::nth_weekday: {
+      const int day = 1 + (of_month % 7 - weekday_of(days) + 7) % 7 + 7 * (of_month / 7 - 1);
+      return day > last ? day - 7 : day;
+    }
+    case Day::last:
+      return last;
+    case Day::last_business:
+      return last - std::max(0, weekday_of(days + last - 1) - 4);
+    case Day::first_business:
+      break;
+  }
+  const int weekday = weekday_of(days);
+  return weekday > 4 ? 8 - weekday : 1;
+}
+
+int64_t month_of(TimeForm form, int64_t at) {
+  return has_days(form) ? month_day(days_in(form, at)).month : at;
+}
+
+// By the clock whose calendar the step keeps to, as it would be in winter.
+int64_t by_clock(TimeForm form, int64_t at, const TimeStep& step) {
+  if (form != TimeForm::date_time) return at;
+  return at + step.zone + (step.summer >= 0 && time_of_day(at) == step.summer ? one_hour : 0);
+}
+
+}  // namespace
+
+int64_t to_midnight(TimeForm form, int64_t at, const TimeStep& step) {
+  if (form != TimeForm::date_time || (step.zone == 0 && step.summer < 0)) return 0;
+  const int64_t shift = by_clock(form, at, step) - at, left = one_day - time_of_day(at + shift);
+  return shift + (2 * left <= one_day ? left : 0);
+}
+
+int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t steps) {
+  require_input(step.unit != Unit::unknown, "the step from row to row is not known");
+  constexpr int64_t furthest = std::numeric_limits<int64_t>::max() - largest_number;  // of a sum
+  require_input(step.count == 0 || steps <= furthest / step.count, "{} rows are too far ahead", steps);
+  const int64_t ahead = steps * step.count, shift = by_clock(form, at, step) - at, from = at + shift;
+  if (!step.slots.empty()) return after_slots(form, from, step, steps) - shift;
+  switch (step.unit) {
+    case Unit::unknown:
+    case Unit::number:
+    case Unit::slots:
+      break;
+    case Unit::microsecond:
+      require(form != TimeForm::date || step.count % one_day == 0, "times: dates that are {} apart",
+              to_text(step));
+      return form == TimeForm::date ? at + ahead / one_day : at + ahead;
+    case Unit::business_day: {
+      require_input(ahead < 20'000'000, "{} rows ahead are beyond the year 30000", steps);
+      const int64_t days = days_in(form, from);
+      return from + (days_of_business_day(business_day_of(days) + ahead) - days) * unit_of(form) - shift;
+    }
+    case Unit::month: {
+      const int64_t month = month_of(form, from);
+      require_input(ahead <= 12 * 30'000 - month, "{} rows ahead are beyond the year 30000", steps);
+      if (!has_days(form)) return at + ahead;
+      const bool own = step.day == Day::of_month && step.of_month == 0;  // of months without days
+      const int of_month = own ? month_day(days_in(form, from)).day : step.of_month;
+      const int64_t later = days_of({month + ahead, day_in(month + ahead, step.day, of_month)});
+      return from + (later - days_in(form, from)) * unit_of(form) - shift;
+    }
+  }
+  return at + ahead;
+}
+
+double steps_between(TimeForm form, int64_t from, int64_t to, const TimeStep& step) {
+  from = by_clock(form, from, step), to = by_clock(form, to, step);
+  const auto count = static_cast<double>(step.count);
+  if (!step.slots.empty()) return static_cast<double>(slot_of(form, to, step) - slot_of(form, from, step));
+  switch (step.unit) {
+    case Unit::unknown:
+    case Unit::number:
+    case Unit::slots:
+      break;
+    case Unit::microsecond:
+      return static_cast<double>(to - from) * (form == TimeForm::date ? static_cast<double>(one_day) : 1) /
+             count;
+    case Unit::business_day:
+      return static_cast<double>(business_day_of(days_in(form, to)) - business_day_of(days_in(form, from))) /
+             count;
+    case Unit::month:
+      return static_cast<double>(month_of(form, to) - month_of(form, from)) / count;
+  }
+  return static_cast<double>(to - from) / count;
+}
+
+// --- words -------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::string counted(int64_t count, const char* what) {
+  const bool vowel = std::string_view(what) == "hour";
+  return count == 1 ? fmt::format("{} {}", vowel ? "an" : "a", what) : fmt::format("{} {}s", count, what);
+}
+
+std::string months_text(int64_t months) {
+  if (months % 12 == 0) return counted(months / 12, "year");
+  return months == 3 ? "a quarter" : counted(months, "month");
+}
+
+// In the largest unit that it is a whole number of.
+std::string duration_text(int64_t microseconds) {
+  if (microseconds == 7 * one_day) return "a week";
+  if (microseconds % one_day == 0) return counted(microseconds / one_day, "day");
+  if (microseconds % one_hour == 0) return counted(microseconds / one_hour, "hour");
+  if (microseconds % (60 * one_second) == 0) return counted(microseconds / (60 * one_second), "minute");
+  return fmt::format("{} s", static_cast<double>(microseconds) / static_cast<double>(one_second));
+}
+
+// Microseconds in a unit that both are read in easily, and its name.
+struct ReadableUnit {
+  int64_t size;
+  const char* name;
+};
+ReadableUnit unit_for(const TimeStep& step) {
+  if (step.unit == Unit::number) return {1, ""};
+  if (step.count % one_day == 0 && step.jitter % one_day == 0) return {one_day, " days"};
+  if (step.count < 600 * one_second) return {one_second, " s"};
+  return step.count < 10 * one_hour ? ReadableUnit{60 * one_second, " minutes"}
+                                    : ReadableUnit{one_hour, " hours"};
+}
+
+}  // namespace
+
+std::string to_text(const TimeStep& step) {
+  if (!step.slots.empty()) return slots_text(step);
+  switch (step.unit) {
+    case Unit::unknown:
+    case Unit::slots:
+      return "unknown";
+    case Unit::business_day:
+      return step.count == 1 ? "a business day" : fmt::format("{} business days", step.count);
+    case Unit::month:
+      return months_text(step.count);
+    case Unit::number:
+    case Unit::microsecond:
+      break;
+  }
+  if (step.jitter == 0)
+    return step.unit == Unit::number ? fmt::format("{}", step.count) : duration_text(step.count);
+  // To the digit that the jitter has.
+  const auto [size, name] = unit_for(step);
+  const double one = static_cast<double>(size), by = static_cast<double>(step.jitter) / one;
+  const double digit = std::pow(10, std::floor(std::log10(by)));
+  return fmt::format("{:.6g}{}", std::round(static_cast<double>(step.count) / one / digit) * digit, name);
+}
+
+std::string apart_text(const TimeStep& step) {
+  if (!step.slots.empty()) return slots_text(step);
+  const std::string text = (step.unit == Unit::number ? "numbers " : "") + to_text(step) + " apart";
+  if (step.jitter == 0) return text;
+  const auto [size, name] = unit_for(step);
+  return fmt::format("{}, give or take {:.1g}{}", text,
+                     static_cast<double>(step.jitter) / static_cast<double>(size), name);
+}
+
+std::string difference_text(TimeForm form, int64_t from, int64_t to, const TimeStep& step) {
+  if (form == TimeForm::number) return fmt::format("{}", to - from);
+  if (!has_days(form)) return months_text(to - from);
+  const double steps = steps_between(form, from, to, step);
+  if (!step.slots.empty()) return fmt::format("{} rows", steps);
+  if ((step.unit == Unit::business_day || step.unit == Unit::month) && steps >= 1) {
+    const auto count = static_cast<int64_t>(std::lround(steps * static_cast<double>(step.count)));
+    return to_text(TimeStep{.unit = step.unit, .count = count});
+  }
+  return duration_text((to - from) * (form == TimeForm::date ? one_day : 1));
+}
+
+// --- for a file --------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::array<const char*, 6> unit_codes = {"unknown",      "number", "microsecond",
+                                                   "business_day", "month",  "slots"};
+constexpr std::array<const char*, 6> day_codes = {"of_month",       "last",        "last_business",
+                                                  "first_business", "nth_weekday", "several"};
+
+template <class E, std::size_t count>
+std::optional<E> coded(const std::array<const char*, count>& codes, std::string_view word) {
+  const auto found = std::find(codes.begin(), codes.end(), word);
+  if (found == codes.end()) return std::nullopt;
+  return static_cast<E>(found - codes.begin());
+}
+
+}  // namespace
+
+std::string step_code(const TimeStep& step) {
+  const std::string code = fmt::format("{} {}", unit_codes[static_cast<std::size_t>(step.unit)], step.count);
+  std::string zone = step.zone == 0 && step.slots.empty() ? "" : fmt::format(" {}", step.zone);
+  if (!step.slots.empty()) zone += fmt::format(" {}", fmt::join(step.slots, " "));
+  if (step.unit == Unit::month)
+    return fmt::format("{} {} {} {}{}", code, day_codes[static_cast<std::size_t>(step.day)], step.of_month,
+                       step.summer, zone);
+  return fmt::format("{} {} {}{}", code, step.jitter, step.summer, zone);
+}
+
+std::optional<TimeStep> parse_step(std::string_view code) {
+  std::vector<std::string_view> words;
+  for (std::size_t begin = 0; begin <= code.size(); begin = code.find(' ', begin) + 1) {
+    words.push_back(code.substr(begin, code.find(' ', begin) - begin));
+    if (code.find(' ', begin) == code.npos) break;
+  }
+  const auto number = [&](std::size_t i, int64_t least, int64_t most) -> std::optional<int64_t> {
+    int64_t value = 0;
+    if (i >= words.size()) return std::nullopt;
+    const char* const end = words[i].data() + words[i].size();
+    const auto [stopped, error] = std::from_chars(words[i].data(), end, value);
+    if (error != std::errc() || stopped != end || value < least || value > most) return std::nullopt;
+    return value;
+  };
+  const auto unit = coded<Unit>(unit_codes, words[0]);
+  if (!unit) return std::nullopt;
+  const bool months = *unit == Unit::month, business = *unit == Unit::business_day;
+  const bool by_slots = *unit == Unit::slots;
+  const int64_t most = months                  ? 12'000
+                       : business              ? 1'000'000
+                       : by_slots              ? 7 * one_day
+                       : *unit == Unit::number ? 2 * largest_number
+                                               : int64_t{1} << 60;
+  const auto count = number(1, *unit == Unit::unknown ? 0 : 1, most);
+  const auto where = months && words.size() > 2 ? coded<Day>(day_codes, words[2]) : Day::of_month;
+  const int64_t most_of_month = where == Day::nth_weekday ? 41 : 31;
+  const auto amount =
+      number(months ? 3 : 2, where == Day::nth_weekday ? 7 : 0, months ? most_of_month : most);
+  const auto summer = number(months ? 4 : 3, -1, one_day - 1);
+  const std::size_t least = months ? 5 : 4;
+  const bool several = by_slots || (months && where == Day::several);
+  const bool has_zone = words.size() > least && (months || business || by_slots);
+  const auto zone = has_zone ? number(least, -one_day, one_day) : 0;
+  if (!count || !where || !amount || !summer || !zone ||
+      (by_slots && *count != one_day && *count != 7 * one_day) ||
+      (several ? words.size() < least + 3 : words.size() != least + has_zone))
+    return std::nullopt;
+  std::vector<int64_t> slots;
+  for (std::size_t i = least + 1; several && i < words.size(); ++i) {
+    const auto slot = number(i, slots.empty() ? int64_t{months} : slots.back() + 1, months ? 31 : *count - 1);
+    if (!slot) return std::nullopt;
+    slots.push_back(*slot);
+  }
+  return TimeStep{.unit = *unit,
+                  .count = *count,
+                  .day = *where,
+                  .of_month = months ? static_cast<int>(*amount) : 0,
+                  .jitter = months ? 0 : *amount,
+                  .summer = *summer,
+                  .zone = *zone,
+                  .slots = std::move(slots)};
+}
+
+}  // namespace unroll

@@ -1,0 +1,294 @@
+// The step between the times of a file. See time_step.h.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "examples/timeseries/series/calendar.h"
+#include "examples/timeseries/series/time_slots.h"
+#include "examples/timeseries/series/time_step.h"
+#include "examples/timeseries/series/times.h"
+
+namespace unroll {
+namespace {
+
+using Unit = TimeStep::Unit;
+using Day = TimeStep::Day;
+using Counts = std::vector<int64_t>;
+
+Counts differences_of(std::span<const int64_t> at) {
+  Counts differences;
+  for (std::size_t i = 1; i < at.size(); ++i) differences.push_back(at[i] - at[i - 1]);
+  return differences;
+}
+
+// What lies between 2/3 and 3/2 of a step is one; the others are gaps, or rows of another step.
+bool is_near(int64_t difference, int64_t step) {
+  const auto d = static_cast<double>(difference), s = static_cast<double>(step);
+  return 3 * d >= 2 * s && 2 * d <= 3 * s;
+}
+
+// Mostly all are the same.
+void sort_if_needed(Counts& counts) {
+  if (!std::is_sorted(counts.begin(), counts.end())) std::sort(counts.begin(), counts.end());
+}
+
+struct Spacing {
+  int64_t step = 0, jitter = 0;
+  int64_t largest = 0;  // of what those near it are off by
+};
+
+// The mean of the differences near their median; or the one that at least half of them have, if so many of it last as
+// long, give or take one. A multiple of `grain`.
+Spacing spacing_of(Counts differences, int64_t grain) {
+  sort_if_needed(differences);
+  const int64_t median = differences[(differences.size() - 1) / 2];
+  double sum = 0, count = 0;
+  std::size_t run = 0, longest = 0;
+  Spacing found;
+  for (std::size_t i = 0; i < differences.size(); ++i) {
+    run = i > 0 && differences[i] == differences[i - 1] ? run + 1 : 1;
+    if (run > longest) longest = run, found.step = differences[i];
+    if (is_near(differences[i], median)) sum += static_cast<double>(differences[i]), ++count;
+  }
+  const auto step = static_cast<double>(found.step);
+  if (2 * longest < differences.size() || std::abs(sum - count * step) >= step) {
+    const auto grains = static_cast<int64_t>(std::llround(sum / count / static_cast<double>(grain)));
+    found.step = std::max<int64_t>(grains, 1) * grain;
+  }
+  Counts off;
+  for (const int64_t d : differences)
+    if (is_near(d, found.step)) off.push_back(std::abs(d - found.step));
+  if (off.empty()) return found;
+  sort_if_needed(off);
+  found.jitter = off[(9 * off.size() + 9) / 10 - 1];
+  found.largest = off.back();
+  return found;
+}
+
+// Times of day that are two, an hour apart, and change a few times only: those of a zone's midnight, say, in UTC. The
+// earlier one; -1 if that is not so.
+int64_t summer_time(std::span<const int64_t> at) {
+  if (at.size() < 3) return -1;
+  const int64_t first = time_of_day(at[0]);
+  int64_t other = -1, changes = 0;
+  for (std::size_t i = 1; i < at.size(); ++i) {
+    const int64_t now = time_of_day(at[i]);
+    changes += now != time_of_day(at[i - 1]);
+    if (now == first) continue;
+    if (other >= 0 && now != other) return -1;
+    other = now;
+  }
+  if (other < 0 || changes > 2 + (at.back() - at[0]) / (150 * one_day)) return -1;
+  if ((other + one_hour) % one_day == first) return other;
+  return (first + one_hour) % one_day == other ? first : -1;
+}
+
+// Whether each lies on that day of its month.
+bool keep_to(TimeForm form, std::span<const int64_t> at, const TimeStep& step) {
+  return std::all_of(at.begin(), at.end(), [&](int64_t t) { return time_after(form, t, step, 0) == t; });
+}
+
+// Times that keep to a day of the month, all at one time of day.
+std::optional<FoundStep> find_months(TimeForm form, std::span<const int64_t> at) {
+  const int64_t unit = form == TimeForm::date ? 1 : one_day;
+  Counts months;
+  int largest = 0;
+  for (const int64_t t : at) {
+    const MonthDay date = month_day(floor_div(t, unit));
+    if (!months.empty() && date.month == months.back()) return std::nullopt;
+    months.push_back(date.month);
+    largest = std::max(largest, date.day);
+  }
+  TimeStep step{.unit = Unit::month,
+                .count = spacing_of(differences_of(months), 1).step,
+                .day = Day::of_month,
+                .of_month = largest};
+  TimeStep end = step;
+  end.day = Day::last, end.of_month = 0;
+  const bool on_day = keep_to(form, at, step), at_end = keep_to(form, at, end);
+  FoundStep found{at_end ? end : step};
+  if (on_day && at_end) {
+    bool differ = false;
+    for (int64_t k = 1; k <= 12 && k * step.count <= 1200; ++k)
+      differ = differ || time_after(form, at.back(), step, k) != time_after(form, at.back(), end, k);
+    if (differ)
+      found.notes.push_back(fmt::format(
+          "each row lies on the last day of its month, and none of these is longer than {} days: rows "
+          "beyond the last are taken to keep to the end of the month, not to the {}th",
+          largest, largest));
+  }
+  if (on_day || at_end) return found;
+  for (const Day where : {Day::last_business, Day::first_business}) {
+    found.step.day = where, found.step.of_month = 0;
+    if (keep_to(form, at, found.step)) return found;
+  }
+  // The third Friday, or the last one. Three rows may be four weeks apart by chance.
+  const Counts differences = differences_of(at);
+  if (at.size() < 3 || std::ranges::count(differences, differences[0]) == std::ssize(differences))
+    return std::nullopt;
+  const int64_t days = floor_div(at[0], unit);
+  for (const int nth : {(month_day(days).day + 6) / 7, 5}) {
+    found.step.day = Day::nth_weekday, found.step.of_month = 7 * nth + weekday_of(days);
+    if (keep_to(form, at, found.step)) return found;
+  }
+  return std::nullopt;
+}
+
+// From Monday to Friday alone, one after the other but for gaps, and over a weekend at least once.
+bool are_business_days(TimeForm form, std::span<const int64_t> at) {
+  const int64_t unit = form == TimeForm::date ? 1 : one_day;
+  const TimeStep business{.unit = Unit::business_day, .count = 1};
+  bool over = false;
+  std::size_t one = 0;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    if (weekday_of(floor_div(at[i], unit)) > 4) return false;
+    if (i == 0 || steps_between(form, at[i - 1], at[i], business) != 1) continue;
+    ++one;
+    over = over || at[i] - at[i - 1] == 3 * unit;
+  }
+  return over && 2 * one >= at.size() - 1;
+}
+
+// Days or months of a calendar that all times keep to.
+std::optional<FoundStep> find_calendar_step(TimeForm form, std::span<const int64_t> times) {
+  if (const auto months = find_months(form, times)) return months;
+  if (are_business_days(form, times)) return FoundStep{{.unit = Unit::business_day, .count = 1}};
+  if (const auto slots = find_slots(form, times)) return FoundStep{*slots};
+  return std::nullopt;
+}
+
+// Times as the clock shows them whose calendar they keep to.
+struct ByClock {
+  Counts times;
+  int64_t summer = -1, zone = 0;  // as in TimeStep
+  bool whole_days = false;        // all are at one time of day
+};
+
+bool are_whole_days(std::span<const int64_t> times) {
+  return std::all_of(times.begin(), times.end(), [&](int64_t t) { return (t - times[0]) % one_day == 0; });
+}
+bool all_ascend(std::span<const int64_t> times) {
+  return std::adjacent_find(times.begin(), times.end(), std::greater_equal<>()) == times.end();
+}
+
+// Of date-times in UTC that were written with their offsets: they keep to the clock that was written, if that shows one time of
+// day, with one offset or two that are an hour apart.
+std::optional<ByClock> by_written_clock(std::span<const int64_t> at, std::span<const int64_t> offsets) {
+  if (offsets.empty()) return std::nullopt;
+  const auto [least, most] = std::minmax_element(offsets.begin(), offsets.end());
+  if (*most != *least && *most != *least + one_hour) return std::nullopt;
+  ByClock found{.times = {at.begin(), at.end()}, .zone = *least, .whole_days = true};
+  for (std::size_t i = 0; i < at.size(); ++i) found.times[i] += offsets[i];
+  if (!are_whole_days(found.times) || !all_ascend(found.times)) return std::nullopt;
+  if (*most != *least) found.summer = time_of_day(at[static_cast<std::size_t>(most - offsets.begin())]);
+  return found;
+}
+
+// Of date-times without an offset, or in UTC.
+ByClock by_seasons(std::span<const int64_t> at) {
+  ByClock found{.times = {at.begin(), at.end()}, .summer = summer_time(at)};
+  for (int64_t& t : found.times)
+    if (found.summer >= 0 && time_of_day(t) == found.summer) t += one_hour;
+  if (!all_ascend(found.times)) found = {.times = {at.begin(), at.end()}};
+  found.whole_days = are_whole_days(found.times);
+  return found;
+}
+
+}  // namespace
+
+FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const int64_t> offsets) {
+  if (at.size() < 2) return {};
+  if (has_months_alone(form)) return {{.unit = Unit::month, .count = spacing_of(differences_of(at), 1).step}};
+  const auto spaced = [&](Unit unit, std::span<const int64_t> times, int64_t grain) {
+    const Spacing spacing = spacing_of(differences_of(times), grain);
+    const int64_t factor = form == TimeForm::date ? one_day : 1;
+    FoundStep found{{.unit = unit, .count = spacing.step * factor, .jitter = spacing.jitter * factor}};
+    // Stamps that are off by a little, and seldom, are not worth a word; days that differ are.
+    if (spacing.jitter == 0 && grain == 1 && unit == Unit::microsecond && form == TimeForm::date_time &&
+        20 * spacing.largest <= spacing.step)
+      return found;
+    if (spacing.jitter > 0)
+      found.notes.push_back(fmt::format("rows are {}", apart_text(found.step)));
+    else if (spacing.largest > 0)
+      found.notes.push_back(fmt::format("most rows are {}, but not all", apart_text(found.step)));
+    return found;
+  };
+  if (form == TimeForm::number) return spaced(Unit::number, at, 1);
+  if (form == TimeForm::date) {
+    const auto calendar = find_calendar_step(form, at);
+    return calendar ? *calendar : spaced(Unit::microsecond, at, 1);
+  }
+
+  const auto written = by_written_clock(at, offsets);
+  ByClock clock = written ? *written : by_seasons(at);
+  std::optional<FoundStep> found;
+  if (clock.whole_days) found = find_calendar_step(form, clock.times);
+  // A zone's midnight, in UTC on the evening before.
+  const int64_t to_midnight = one_day - time_of_day(clock.times[0]);
+  if (!found && clock.whole_days && !written && 2 * to_midnight <= one_day) {
+    Counts midnights = clock.times;
+    for (int64_t& t : midnights) t += to_midnight;
+    found = find_calendar_step(form, midnights);
+    if (found) {
+      clock.zone = to_midnight;
+      found->notes.push_back(fmt::format(
+          "rows stand at {}: taken for midnight in a zone {} ahead of UTC, by whose calendar they are {} apart; times with "
+          "their offset (2020-01-06T00:00+{}) would say so",
+          clock_text(one_day - to_midnight), clock_text(to_midnight), to_text(found->step),
+          clock_text(to_midnight)));
+    }
+  }
+  const Counts apart = differences_of(clock.times);
+  const int64_t usual = spacing_of(apart, 1).step;
+  const bool has_holes = std::ranges::any_of(apart, [&](int64_t d) { return !is_near(d, usual); });
+  if (!found && !clock.whole_days && has_holes) {  // stamps that jitter take no places
+    Counts shown(at.begin(), at.end());
+    for (std::size_t i = 0; i < offsets.size(); ++i) shown[i] += offsets[i];
+    const auto slots = all_ascend(shown) ? find_slots(form, shown) : std::nullopt;
+    if (slots) found = FoundStep{*slots};
+    if (slots && !offsets.empty()) clock.zone = offsets.back();
+  }
+  if (found)
+    found->step.zone = clock.zone;
+  else
+    found = spaced(Unit::microsecond, clock.times, clock.whole_days ? one_day : 1);
+  found->step.summer = clock.summer;
+  if (clock.summer >= 0)
+    found->notes.push_back(fmt::format(
+        "rows stand at {} and, for a part of the year, at {}, as a zone's midnight does in UTC: they are taken as {} "
+        "apart, and rows beyond the last keep to its {}",
+        clock_text((clock.summer + one_hour) % one_day), clock_text(clock.summer), to_text(found->step),
+        clock_text(time_of_day(at.back()))));
+  return *found;
+}
+
+std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, const TimeStep& model,
+                                  const TimeStep& file) {
+  const auto explained = [&](const TimeStep& step) {
+    const bool number = form == TimeForm::number, months = has_months_alone(form);
+    const bool needs_clock =
+        std::ranges::any_of(step.slots, [](int64_t slot) { return slot % one_day != 0; });
+    if (step.unit == Unit::slots && form == TimeForm::date && needs_clock) return int64_t{-1};
+    if (number != (step.unit == Unit::number) || (months && step.unit != Unit::month) ||
+        (form == TimeForm::date && step.unit == Unit::microsecond && step.count % one_day != 0))
+      return int64_t{-1};
+    int64_t count = 0;
+    for (std::size_t i = 1; i < at.size(); ++i) count += time_after(form, at[i - 1], step, 1) == at[i];
+    return count;
+  };
+  if (file.unit == Unit::unknown) return explained(model) < 0 ? std::nullopt : std::optional(model);
+  if (model.unit == file.unit && model.slots == file.slots &&
+      std::abs(model.count - file.count) <= std::max(model.jitter, file.jitter)) {
+    TimeStep step = model;
+    step.summer = file.summer, step.zone = file.zone;
+    const bool on_days = model.unit == Unit::month;
+    return !on_days || explained(step) >= explained(file) ? step : file;
+  }
+  if (explained(model) >= std::max<int64_t>(explained(file), 1)) return model;
+  return std::nullopt;
+}
+
+}  // namespace unroll

@@ -1,0 +1,244 @@
+// See times.h.
+#include "examples/timeseries/series/times.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "examples/timeseries/series/calendar.h"
+#include "framework/check.h"
+
+namespace unroll {
+namespace {
+
+// The digits 20170331 or 201703.
+std::optional<Time> from_digits(int64_t number, TimeForm form) {
+  const int64_t of_month = form == TimeForm::date ? number % 100 : 1;
+  const int64_t months = form == TimeForm::date ? number / 100 : number;
+  const int64_t year = months / 100, month = months % 100;
+  if (year < 1500 || year > 2200 || month < 1 || month > 12 || of_month < 1 ||
+      of_month > days_in_month(year, static_cast<int>(month)))
+    return std::nullopt;
+  if (form == TimeForm::month) return Time{TimeForm::month, 12 * year + month - 1, true};
+  return Time{TimeForm::date, days_of(year, static_cast<int>(month), static_cast<int>(of_month)), true};
+}
+
+bool is_year(int64_t number) { return 1500 <= number && number <= 2200; }
+
+}  // namespace
+
+std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder order) {
+  const auto time = parse_time(text, order);
+  if (!time || time->form != TimeForm::number || beside == TimeForm::number) return time;
+  if (is_year(time->count)) return Time{TimeForm::year, 12 * time->count};
+  if (const auto date = from_digits(time->count, TimeForm::date)) return date;
+  if (const auto month = from_digits(time->count, TimeForm::month)) return month;
+  return time;
+}
+
+namespace {
+
+// NameWords that the name of a column has in it, in letters of either case.
+class NameWords {
+ public:
+  explicit NameWords(std::string_view name) : word_(name) {
+    for (char& c : word_)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  }
+  bool say(std::initializer_list<std::string_view> parts) const {
+    return std::any_of(parts.begin(), parts.end(),
+                       [&](std::string_view part) { return word_.find(part) != std::string::npos; });
+  }
+  bool are(std::initializer_list<std::string_view> words) const {
+    return std::find(words.begin(), words.end(), word_) != words.end();
+  }
+
+ private:
+  std::string word_;
+};
+
+// The differences of neighbours: the one that most of them have, if more than half have the same.
+struct NumberSteps {
+  bool ascend = true;
+  std::optional<int64_t> most = {};
+  bool all = false;  // have that one
+
+  explicit NumberSteps(const std::vector<int64_t>& numbers) {
+    std::vector<int64_t> apart;
+    for (std::size_t i = 1; i < numbers.size(); ++i) {
+      apart.push_back(numbers[i] - numbers[i - 1]);
+      ascend = ascend && apart.back() > 0;
+    }
+    if (apart.empty()) return;
+    const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
+    std::nth_element(apart.begin(), middle, apart.end());  // more than half of them hold the middle
+    const auto count = static_cast<std::size_t>(std::count(apart.begin(), apart.end(), *middle));
+    if (2 * count > apart.size()) most = *middle;
+    all = count == apart.size();
+  }
+};
+
+template <class Is>
+bool most_are(const std::vector<int64_t>& numbers, std::size_t rows, Is is) {
+  return 2 * static_cast<std::size_t>(std::count_if(numbers.begin(), numbers.end(), is)) > rows;
+}
+
+}  // namespace
+
+TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows) {
+  const NameWords words(name);
+  const auto most_have = [&](TimeForm form) {
+    return most_are(numbers, rows, [&](int64_t number) { return from_digits(number, form).has_value(); });
+  };
+  if (most_have(TimeForm::date)) return TimeForm::date;
+  if (most_have(TimeForm::month)) {
+    const auto passes_year = [](int64_t a, int64_t b) { return a % 100 == 12 && b == a + 89; };
+    bool passes = false;
+    for (std::size_t i = 1; i < numbers.size(); ++i)
+      passes = passes || passes_year(numbers[i - 1], numbers[i]) || passes_year(numbers[i], numbers[i - 1]);
+    if (passes || words.say({"month", "date", "period", "yyyymm"})) return TimeForm::month;
+  }
+  if (numbers.empty() || numbers.size() < rows || !std::all_of(numbers.begin(), numbers.end(), is_year))
+    return TimeForm::number;
+  const NumberSteps apart(numbers);
+  if (words.say({"year"}) || words.are({"yr"}))
+    return apart.ascend || apart.most ? TimeForm::year : TimeForm::number;
+  const bool even = apart.most && *apart.most != 0 && (apart.all || !apart.ascend);
+  return even && (words.say({"date", "time", "period"}) || words.are({"ds", "t"})) ? TimeForm::year
+                                                                                   : TimeForm::number;
+}
+
+bool are_stamps(const std::vector<int64_t>& numbers, std::size_t rows) {
+  constexpr int64_t units[] = {24, 60, 60};
+  const auto is_stamp = [&](int64_t number, int parts) {
+    for (; parts > 0; number /= 100)
+      if (number % 100 >= units[--parts]) return false;
+    return from_digits(number, TimeForm::date).has_value();
+  };
+  return most_are(numbers, rows, [&](int64_t number) {
+    return is_stamp(number, 1) || is_stamp(number, 2) || is_stamp(number, 3);
+  });
+}
+
+std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows) {
+  const NameWords words(name);
+  const NumberSteps apart(numbers);
+  const bool named = words.say({"time", "date", "stamp", "epoch", "unix"}) || words.are({"ts", "ds", "t"});
+  if (!named && apart.most.value_or(0) == 0) return "";
+  int64_t second = 1;
+  for (const char* unit : {"seconds", "milliseconds", "microseconds", "nanoseconds"}) {
+    const int64_t day = 24 * 3600 * second, from = days_of(1980, 1, 1) * day;
+    const int64_t to = std::min(days_of(2100, 1, 1) * day, largest_number);
+    if (most_are(numbers, rows, [&](int64_t number) { return from <= number && number < to; }))
+      return fmt::format("{} since 1970", unit);
+    second *= 1000;
+  }
+  return "";
+}
+
+CalendarTime calendar_of(const Time& time) {
+  using namespace std::chrono;
+  require(time.form != TimeForm::number, "calendar: rows are numbered, not dated");
+  CalendarTime result;
+  int64_t days = time.count, rest = 0;
+  if (has_months_alone(time.form)) {
+    require(std::abs(time.count) < 12 * 30'000, "calendar: a time beyond the year 30000");
+    days = days_of({time.count, 1});
+  } else if (time.form == TimeForm::date_time) {
+    days = floor_div(time.count + time.offset, one_day);
+    rest = (time.count + time.offset - days * one_day) / one_second;
+  }
+  require(std::abs(days) < 11'000'000, "calendar: a time beyond the year 30000");
+  const year_month_day ymd{sys_days{std::chrono::days{days}}};
+  result.year = static_cast<int>(ymd.year());
+  result.month = static_cast<int>(static_cast<unsigned>(ymd.month()));
+  result.day = static_cast<int>(static_cast<unsigned>(ymd.day()));
+  result.weekday = weekday_of(days);
+  result.day_of_year = static_cast<int>(days - days_of(result.year, 1, 1)) + 1;
+  result.hour = static_cast<int>(rest / 3600);
+  result.minute = static_cast<int>(rest / 60 % 60);
+  result.second = static_cast<int>(rest % 60);
+  return result;
+}
+
+Time in_form(const Time& time, TimeForm form) {
+  require((form == TimeForm::number) == (time.form == TimeForm::number), "times: a number is no date");
+  Time result = time;
+  result.form = form;
+  if (time.form == form) return result;
+  int64_t days = time.count;  // of dates
+  if (time.form == TimeForm::date_time) days = floor_div(time.count + time.offset, one_day);
+  if (time.form == TimeForm::date_time) result.utc = false, result.offset = 0;
+  if (has_months_alone(time.form)) {
+    result.count = has_months_alone(form) ? time.count : days = days_of({time.count, 1});
+  } else if (has_months_alone(form)) {
+    result.count = month_day(days).month;
+  } else {
+    result.count = days;
+  }
+  if (form == TimeForm::year) result.count = 12 * floor_div(result.count, 12);
+  if (form == TimeForm::quarter) result.count = 3 * floor_div(result.count, 3);
+  if (form == TimeForm::date_time) result.count = days * one_day;
+  return result;
+}
+
+std::string to_text(const Time& time) {
+  if (time.form == TimeForm::number) return fmt::format("{}", time.count);
+  const CalendarTime c = calendar_of(time);
+  const char* dash = time.compact ? "" : "-";
+  std::string text = fmt::format("{:04}", c.year);
+  if (time.form == TimeForm::year) return text;
+  if (time.form == TimeForm::quarter) return text + fmt::format("-Q{}", (c.month + 2) / 3);
+  text += fmt::format("{}{:02}", dash, c.month);
+  if (time.form == TimeForm::month) return text;
+  text += fmt::format("{}{:02}", dash, c.day);
+  if (time.form == TimeForm::date) return text;
+  text += fmt::format(" {:02}:{:02}:{:02}", c.hour, c.minute, c.second);
+  const int64_t fraction = time.count - floor_div(time.count, one_second) * one_second;
+  if (fraction) text += fmt::format(".{:06}", fraction);
+  return time.utc ? text + offset_text(time.offset) : text;
+}
+
+std::string offset_text(int64_t microseconds) {
+  if (microseconds == 0) return "Z";
+  const int64_t minutes = std::abs(microseconds) / (60 * one_second);
+  return fmt::format("{}{:02}:{:02}", microseconds < 0 ? '-' : '+', minutes / 60, minutes % 60);
+}
+
+// Of the times of a form that can be read.
+static int64_t last_count(TimeForm form) {
+  const int64_t days = days_of(10'000, 1, 1);
+  if (form == TimeForm::number) return largest_number;
+  if (form == TimeForm::date_time) return days * one_day - 1;
+  return form == TimeForm::date ? days - 1 : 12 * 10'000 - 1;
+}
+
+Time Times::time(int64_t row) const {
+  const int64_t rows = static_cast<int64_t>(at.size()), ahead = row - (rows - 1);
+  require(row >= 0 && rows > 0, "times: no row {}", row);
+  Time result{.form = form, .count = 0, .compact = compact, .utc = utc};
+  if (!offsets.empty()) result.offset = offsets[std::min(static_cast<std::size_t>(row), offsets.size() - 1)];
+  if (ahead <= 0) {
+    result.count = at[static_cast<std::size_t>(row)];
+    return result;
+  }
+  result.count = time_after(form, at.back(), step, ahead);
+  require_input(result.count <= last_count(form),
+                "{} row{} after {} {} beyond {}, the last time that is read", ahead, ahead == 1 ? "" : "s",
+                text(rows - 1), ahead == 1 ? "lies" : "end", to_text({form, last_count(form), compact, utc}));
+  return result;
+}
+
+int64_t Times::count_of(const Time& time) const {
+  if (offsets.empty() || time.utc) return time.count;
+  std::size_t row = 0;  // the last one that its clock shows no later than this
+  for (std::size_t i = 0; i < offsets.size(); ++i)
+    if (at[i] + offsets[i] <= time.count) row = i;
+  return time.count - offsets[row];
+}
+
+CalendarTime Times::calendar(int64_t row) const { return calendar_of(time(row)); }
+
+}  // namespace unroll

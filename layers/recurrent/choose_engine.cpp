@@ -1,0 +1,322 @@
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdlib>
+
+#include <fmt/ranges.h>
+
+#include "framework/kernels/lstm_window.h"
+#include "layers/recurrent/engine.h"
+#include "layers/recurrent/options.h"
+#include "layers/recurrent/persistent.h"
+#include "layers/recurrent/wavefront.h"
+
+namespace unroll {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> engine_names = {"auto", "cudnn", "fused", "composed"};
+constexpr std::array<std::string_view, 5> algorithm_names = {"auto", "standard", "persistent",
+                                                             "persistent_small", "persistent_dynamic"};
+constexpr int most_persistent = 1'536;  // units of cuDNN's largest persistent kernel, whatever the GPU
+constexpr int most_small = 192;         // and of those for few units
+
+using Fits = EngineReason::Fits;
+
+// A layer as cuDNN sees it.
+struct LayerFacts {
+  using Options = std::vector<const RecurrentOption*>;
+  LayerFacts(const CellFacts& cell, const RecurrentConfig& config)
+      : cell(cell), config(config), two_biases(cell.kind == CellKind::gru) {
+    for (const RecurrentOption& option : recurrent_options) {
+      if (!is_set(option, config)) continue;
+      if (option.cudnn == RecurrentOption::Cudnn::no) unknown.push_back(&option);
+      if (option.cudnn == RecurrentOption::Cudnn::between_layers && acts_between_layers(config))
+        between_layers.push_back(&option);
+    }
+  }
+
+  const CellFacts& cell;
+  const RecurrentConfig& config;
+  bool two_biases;         // one of them inside the reset gate
+  Options unknown;         // to cuDNN
+  Options between_layers;  // options that act there, so that a stack of layers is no longer one call
+};
+
+std::string capability_text(int c) { return fmt::format("{}.{}", c / 10, c % 10); }
+std::string cuda_text(int v) { return fmt::format("CUDA {}.{}", v / 1000, v % 1000 / 10); }
+std::string cudnn_text(int v) {  // numbered otherwise since 9
+  return v >= 90'000 ? fmt::format("{}.{}.{}", v / 10'000, v / 100 % 100, v % 100)
+                     : fmt::format("{}.{}.{}", v / 1000, v / 100 % 10, v % 100);
+}
+
+class Table {
+ public:
+  void fits(std::string criterion, std::string value, std::string verdict = "") {
+    rows.push_back({Fits::yes, std::move(criterion), std::move(value), std::move(verdict), ""});
+  }
+  void costs(std::string criterion, std::string value, std::string verdict) {
+    rows.push_back({Fits::at_a_cost, std::move(criterion), std::move(value), std::move(verdict), ""});
+  }
+  void refuses(std::string criterion, std::string value, std::string verdict, std::string because) {
+    rows.push_back(
+        {Fits::no, std::move(criterion), std::move(value), std::move(verdict), std::move(because)});
+  }
+  // Fits, or does not and says why in the table too.
+  void check(bool fits_it, const std::string& criterion, const std::string& value,
+             const std::string& because) {
+    if (fits_it) return fits(criterion, value);
+    refuses(criterion, value, because, because);
+  }
+  std::vector<EngineReason> rows;
+};
+
+void judge_machine(Table& table, const EngineFacts& f) {
+  if (f.gpu.empty())
+    return table.refuses("device", "cpu", "cudnn needs an NVIDIA GPU; fused is the fastest engine on a CPU",
+                         fmt::format("cudnn needs an NVIDIA GPU, and {}", f.no_gpu));
+  table.fits("device", f.gpu);
+  const int least = f.toolkit >= 13'000 ? 75 : 50;
+  table.check(f.capability >= least, "compute capability", capability_text(f.capability),
+              fmt::format("the libraries for {} begin at compute capability {}", cuda_text(f.toolkit),
+                          capability_text(least)));
+  table.check(f.driver / 1000 >= f.toolkit / 1000, "driver", cuda_text(f.driver),
+              fmt::format("the driver runs {} at most, and this build is for {}", cuda_text(f.driver),
+                          cuda_text(f.toolkit)));
+  if (!f.cudnn) return table.refuses("cudnn", "none", f.no_cudnn, f.no_cudnn);
+  table.check(
+      f.cudnn >= 8'000, "cudnn", cudnn_text(f.cudnn),
+      fmt::format("cuDNN {} has another interface: 8.0 is the oldest that serves", cudnn_text(f.cudnn)));
+}
+
+bool has_16_bits(Precision p) { return p == Precision::bf16 || p == Precision::fp16; }
+
+void judge_numbers(Table& table, const EngineFacts& f) {
+  if constexpr (sizeof(real) == sizeof(double)) return table.fits("numbers", "double");
+  const std::string name = name_of(f.precision);
+  if (f.precision == Precision::fp32) return table.fits("numbers", name);
+  const int least = f.precision == Precision::fp16 ? 70 : 80;  // tensor cores began with half precision
+  if (!f.gpu.empty() && f.capability < least) {
+    const std::string because =
+        fmt::format("{} needs a GPU of compute capability {}", name, capability_text(least));
+    return table.refuses("numbers", name, because, because);
+  }
+  table.fits("numbers", name,
+             has_16_bits(f.precision) ? "a copy of the weights in 16 bits, once a step" : "");
+}
+
+void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
+  if (layer.cell.in_cudnn())
+    table.fits("cell", layer.cell.name,
+               layer.two_biases ? "a copy of the weights with both biases, once a step" : "");
+  else
+    table.refuses("cell", layer.cell.name, "composed computes it",
+                  fmt::format("the cell {} is not in cuDNN", layer.cell.name));
+  for (const RecurrentOption* option : layer.unknown) {
+    const std::string value = value_of(*option, layer.config);
+    table.refuses(option->name, value, "fused and composed compute it",
+                  fmt::format("{} = {} is not in cuDNN", option->name, value));
+  }
+  if (layer.config.projection) table.fits("projection", fmt::to_string(layer.config.projection));
+  for (const RecurrentOption* option : layer.between_layers)
+    table.costs(option->name, value_of(*option, layer.config),
+                "a call for each layer instead of one for all");
+  using Lengths = WindowFacts::Lengths;
+  if (window.lengths == Lengths::padded_before)
+    table.refuses("lengths", "padded before", "pad after the steps, or take fused",
+                  "cuDNN knows no rows that are padded before their steps");
+  if (window.lengths == Lengths::padded_after)
+    table.check(f.gpu.empty() || f.cudnn < 8'100 || f.cudnn >= 8'900, "lengths", "padded after",
+                fmt::format("cuDNN {} computes rows of different lengths wrongly; 8.9 is right",
+                            cudnn_text(f.cudnn)));
+  if (layer.config.resets || window.resets)
+    table.refuses("resets", "inside a window", "fused and composed compute them",
+                  layer.config.resets
+                      ? "cuDNN has no reset inside a window"
+                      : "cuDNN has no reset inside a window, and resets = true in the layer's "
+                        "configuration would have chosen another engine");
+  if (window.steps)
+    table.check(window.steps <= most_cudnn_steps, "steps", fmt::to_string(window.steps),
+                fmt::format("steps {} are more than cuDNN's {}", window.steps, most_cudnn_steps));
+}
+
+// Tensor cores take numbers in groups of 16 bytes. Since cuBLAS 11 they serve sizes that fill no whole groups too, less well
+// (docs/design/gpu.md).
+void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
+  if (f.gpu.empty() || f.precision == Precision::fp32) return;  // which have no use for them
+  const int group = f.precision == Precision::tf32 ? 4 : 8;
+  const std::pair<const char*, int> sizes[] = {{"input size", layer.config.input},
+                                               {"hidden size", layer.config.hidden},
+                                               {"projection size", layer.config.projection},
+                                               {"batch size", window.batch}};
+  for (const auto& [name, size] : sizes)
+    if (size % group)
+      table.costs(name, fmt::to_string(size),
+                  fmt::format("no multiple of {}: tensor cores serve less well; {} is the next", group,
+                              (size / group + 1) * group));
+}
+
+// The reason why a persistent algorithm does not serve this layer: "take no projection"; "" if nothing does.
+std::string why_not_persistent(CudnnAlgorithm a, const LayerFacts& layer, const EngineFacts& f,
+                               const WindowFacts& window) {
+  if (f.capability < 60) return "need a GPU of compute capability 6.0";
+  if (window.lengths != WindowFacts::Lengths::none) return "take no rows of different lengths";
+  if (layer.config.projection) return "take no projection";
+  const bool compiled =
+      a != CudnnAlgorithm::persistent_dynamic;  // kernels of the library's own, for some types
+  if (sizeof(real) == sizeof(double) && compiled) return "take no numbers in double";
+  const int most = a == CudnnAlgorithm::persistent         ? most_persistent
+                   : a == CudnnAlgorithm::persistent_small ? most_small
+                                                           : INT_MAX;
+  return layer.config.hidden > most ? fmt::format("end at {} units", most) : "";
+}
+
+// The standard algorithm takes everything that cuDNN takes.
+void judge_algorithm(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
+  const std::string name(name_of(layer.config.algorithm));
+  const bool copied = layer.two_biases || has_16_bits(f.precision);  // whatever the algorithm
+  if (layer.config.algorithm == CudnnAlgorithm::standard) return table.fits("algorithm", name);
+  if (layer.config.algorithm != CudnnAlgorithm::automatic) {
+    const std::string why = why_not_persistent(layer.config.algorithm, layer, f, window);
+    if (!why.empty())
+      return table.refuses("algorithm", name, "the standard one takes everything",
+                           fmt::format("cuDNN's {} kernels {}", name, why));
+    return copied ? table.fits("algorithm", name)
+                  : table.costs("algorithm", name, "a copy of the weights with two biases, once a step");
+  }
+  table.fits("algorithm", "standard");
+}
+
+// Of the engine `fused` on a GPU: how it computes an LSTM's recurrence. Returns what the engine's line says of it.
+std::string judge_persistent(Table& table, const LayerFacts& layer, const EngineFacts& f,
+                             const WindowFacts& window) {
+  if (f.gpu.empty() || f.processors == 0 || layer.cell.kind != CellKind::lstm) return "";
+  std::string why;
+  const auto plan = persistent_plan(layer.cell, layer.config, f, window, &why);
+  if (plan)
+    table.fits("persistent kernel", "yes",
+               fmt::format("{} blocks of {} units, {} KiB of shared memory each", plan->blocks, plan->units,
+                           (plan->shared_bytes() + 1023) / 1024));
+  else
+    table.costs("persistent kernel", "no", why);
+  if (f.precision == Precision::fp32 || f.capability < 80) return "";  // no tensor cores: nothing to expect
+  return plan ? "; persistent" : "; persistent: no, " + why;
+}
+
+// And whether it computes layers side by side.
+void judge_wavefront(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
+  if (f.gpu.empty() || layer.config.layers == 1) return;
+  std::string why;
+  const auto plan = wavefront(layer.cell, layer.config, f, window, &why);
+  if (!plan)
+    table.costs("layers side by side", "no", why);
+  else if (window.steps == 0)
+    table.fits("layers side by side", "yes", fmt::format("on {} streams, by chunks", Wavefront::streams));
+  else
+    table.fits("layers side by side", "yes",
+               fmt::format("on {} streams, by {} chunks of {} steps", Wavefront::streams, plan->chunks,
+                           window.steps));
+}
+
+// Why `fused` is faster than cuDNN, which would serve; "" where it is not, or nobody knows. By what an H100 took at a batch of 20
+// (bench/results/gpu.md). Whatever the windows are: a layer chooses before it has seen one.
+std::string why_fused_is_faster(const LayerFacts& layer, const EngineFacts& f) {
+  const RecurrentConfig& c = layer.config;
+  const bool asks_for_cudnn = c.algorithm != CudnnAlgorithm::automatic;
+  if (!layer.cell.fused || asks_for_cudnn) return "";
+  const bool a_call_each = !layer.between_layers.empty();
+  if (persistent_plan(layer.cell, c, f, {})) {
+    // In one call cuDNN's layers overlap, and those of the persistent kernel do not.
+    constexpr int enough = 400;
+    const bool overlaps = c.layers > 1 && !a_call_each && has_16_bits(f.precision) && c.hidden < enough;
+    return overlaps ? ""
+                    : fmt::format("its persistent kernel, for up to {} rows, is faster than cuDNN",
+                                  PersistentPlan::most_batch);
+  }
+  if (a_call_each && wavefront(layer.cell, c, f, {}))
+    return "its layers go side by side, and cuDNN takes a call for each";
+  return "";
+}
+
+}  // namespace
+
+std::string_view name_of(Engine engine) { return engine_names[static_cast<size_t>(engine)]; }
+
+Engine engine_named(std::string_view name) {
+  for (size_t i = 0; i < engine_names.size(); ++i)
+    if (engine_names[i] == name) return static_cast<Engine>(i);
+  throw InputError(fmt::format("engine '{}' is none of auto, cudnn, fused, composed", name));
+}
+
+// Before version 9 cuDNN's products are cuBLAS's on several streams, and which of its buffers, and so which kernel, one of them
+// gets may differ from time to time, unless all have one size ("cuDNN 8 Release Notes", limitations; "cuBLAS Library", results
+// reproducibility).
+void require_repeatable(Engine engine, const EngineFacts& facts) {
+  const char* const variable = std::getenv("CUBLAS_WORKSPACE_CONFIG");
+  const std::string_view value = variable ? variable : "";
+  require_input(engine != Engine::cudnn || facts.cudnn >= 90'000 || value == ":16:8" || value == ":4096:2",
+                "deterministic: cuDNN {} may have other bits each time unless the environment has "
+                "CUBLAS_WORKSPACE_CONFIG=:4096:2 (or :16:8); the engine 'fused' does without",
+                facts.cudnn / 1000);
+}
+
+std::string_view name_of(CudnnAlgorithm algorithm) { return algorithm_names[static_cast<size_t>(algorithm)]; }
+
+CudnnAlgorithm cudnn_algorithm_named(std::string_view name) {
+  for (size_t i = 0; i < algorithm_names.size(); ++i)
+    if (algorithm_names[i] == name) return static_cast<CudnnAlgorithm>(i);
+  throw InputError(fmt::format("algorithm '{}' is none of {}", name, fmt::join(algorithm_names, ", ")));
+}
+
+std::string_view name_of(EngineReason::Fits fits) {
+  return fits == Fits::yes ? "yes" : fits == Fits::no ? "no" : "at a cost";
+}
+
+EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config, const EngineFacts& facts,
+                           const WindowFacts& window) {
+  const Engine asked = config.engine;
+  require_input(asked != Engine::fused || cell.fused,
+                "engine 'fused' cannot serve: the cell {} has none; 'composed' can", cell.name);
+  const LayerFacts layer(cell, config);
+  Table table;
+  judge_machine(table, facts);
+  judge_numbers(table, facts);
+  judge_layer(table, layer, facts, window);
+  advise_on_sizes(table, layer, facts, window);
+  if (std::ranges::none_of(table.rows, [](const EngineReason& r) { return r.fits == Fits::no; }))
+    judge_algorithm(table, layer, facts, window);
+  std::vector<std::string> in_the_way;
+  for (const EngineReason& reason : table.rows)
+    if (reason.fits == Fits::no) in_the_way.push_back(reason.because);
+  const bool serves = in_the_way.empty();
+  if (asked == Engine::cudnn && !serves)
+    throw InputError(fmt::format("engine 'cudnn' cannot serve: {}; {}", fmt::join(in_the_way, "; "),
+                                 cell.fused ? "'fused' and 'composed' can" : "'composed' can"));
+
+  const std::string faster = asked == Engine::automatic && serves ? why_fused_is_faster(layer, facts) : "";
+  const Engine engine = asked != Engine::automatic ? asked
+                        : serves && faster.empty() ? Engine::cudnn
+                        : cell.fused               ? Engine::fused
+                                                   : Engine::composed;
+  std::string text = fmt::format("{}: {}", cell.name, name_of(engine));
+  if (engine == Engine::cudnn)
+    text += fmt::format(", {}, {} x {}",
+                        name_of(layer.config.algorithm == CudnnAlgorithm::automatic ? CudnnAlgorithm::standard
+                                                                                    : layer.config.algorithm),
+                        config.layers, config.hidden);
+  if (asked != Engine::automatic)
+    text += ", because it was asked for";
+  else if (!faster.empty())
+    text += ", because " + faster;
+  else if (!serves && !cell.fused)
+    text += ", the one engine of this cell";
+  else if (!serves)
+    text += ", because " + in_the_way.front();
+  if (engine == Engine::fused) {
+    text += judge_persistent(table, layer, facts, window);
+    judge_wavefront(table, layer, facts, window);
+  }
+  return {engine, text, std::move(table.rows)};
+}
+
+}  // namespace unroll

@@ -1,0 +1,253 @@
+// Baselines beside what statsmodels and statsforecast find for the same rows (tests/reference/make_baselines.py), and what they
+// do with rows that are later, filled in, too few or all alike.
+#include <cmath>
+#include <numbers>
+
+#include <nlohmann/json.hpp>
+
+#include "examples/timeseries/baselines/baselines.h"
+#include "examples/timeseries/baselines/ets.h"
+#include "examples/timeseries/baselines/theta.h"
+#include "tests/reference.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+namespace {
+
+using Values = std::vector<double>;
+
+const nlohmann::json& recorded() { return reference("baselines.json"); }
+
+EtsForm form_of(const std::string& name) {
+  EtsForm form;
+  form.multiplicative_error = name[0] == 'M';
+  form.trend = name[1] == 'N'   ? EtsForm::Trend::none
+               : name[2] == 'd' ? EtsForm::Trend::damped
+                                : EtsForm::Trend::additive;
+  form.season = name.back() == 'N'   ? EtsForm::Season::none
+                : name.back() == 'A' ? EtsForm::Season::additive
+                                     : EtsForm::Season::multiplicative;
+  return form;
+}
+
+// To so many digits of the largest of them.
+void check_near(const Values& found, const Values& expected, double digits) {
+  REQUIRE(found.size() == expected.size());
+  double largest = 0;
+  for (const double value : expected) largest = std::max(largest, std::abs(value));
+  for (std::size_t i = 0; i < found.size(); ++i)
+    CHECK_MESSAGE(std::abs(found[i] - expected[i]) <= std::pow(10, -digits) * largest, i, ": ", found[i], " ",
+                  expected[i]);
+}
+
+// Of rows in a series of their own.
+Values forecast_of(const ForecastBaseline& baseline, const Series& series, std::size_t steps) {
+  Values forecast(steps);
+  baseline.forecast(series, series.rows(), 0, forecast);
+  return forecast;
+}
+
+// By central differences of a step that is small beside the number and large beside what rounding leaves of the likelihood: they
+// are off by its square, and by 1e-11 over it.
+void check_slopes(const EtsModel& model, const Values& y) {
+  EtsSlopes slopes;
+  log_likelihood(model, {y}, &slopes);
+  const auto check = [&](const char* name, double value, double slope, auto set) {
+    const double step = 1e-5 * std::max(std::abs(value), 1e-3);
+    const auto at = [&](double moved) {
+      EtsModel other = model;
+      set(other, moved);
+      return log_likelihood(other, {y});
+    };
+    const double found = (at(value + step) - at(value - step)) / (2 * step);
+    CHECK_MESSAGE(std::abs(found - slope) <= 1e-4 * std::abs(slope) + 1e-10 / step, name, ": ", found, " ",
+                  slope);
+  };
+  check("alpha", model.alpha, slopes.alpha, [](EtsModel& m, double x) { m.alpha = x; });
+  check("level", model.level, slopes.level, [](EtsModel& m, double x) { m.level = x; });
+  if (model.form.trend != EtsForm::Trend::none) {
+    check("beta", model.beta, slopes.beta, [](EtsModel& m, double x) { m.beta = x; });
+    check("slope", model.slope, slopes.slope, [](EtsModel& m, double x) { m.slope = x; });
+  }
+  if (model.form.trend == EtsForm::Trend::damped)
+    check("phi", model.phi, slopes.phi, [](EtsModel& m, double x) { m.phi = x; });
+  if (model.season.empty()) return;
+  check("gamma", model.gamma, slopes.gamma, [](EtsModel& m, double x) { m.gamma = x; });
+  for (std::size_t k = 0; k < model.season.size(); ++k)
+    check("season", model.season[k], slopes.season[k], [k](EtsModel& m, double x) { m.season[k] = x; });
+}
+
+Values wave(int rows, double noise) {
+  RandomStream random(1, "baselines");
+  Values y;
+  for (int t = 0; t < rows; ++t)
+    y.push_back(50 + 0.1 * t + 10 * std::sin(2 * std::numbers::pi * t / 6) +
+                noise * (random.uniform() - 0.5));
+  return y;
+}
+
+}  // namespace
+
+// statsmodels' search may stop short of the best, and so may ours, each within what its own end condition lets pass.
+TEST_CASE("ETS: states, likelihood and forecasts are statsmodels', and the fit is no less likely") {
+  for (const auto& [name, data] : recorded().items()) {
+    const Values y = data["y"];
+    std::string least;
+    for (const auto& [form, of] : data["ets"].items()) {
+      CAPTURE(name + " " + form);
+      EtsModel model{.form = form_of(form),
+                     .alpha = of["alpha"],
+                     .beta = of["beta"],
+                     .gamma = of["gamma"],
+                     .phi = of["phi"],
+                     .level = of["level"],
+                     .slope = of["slope"],
+                     .season = of["season"]};
+      CHECK(model.form.name() == form);
+      const double theirs = of["log_likelihood"];
+      CHECK(log_likelihood(model, {y}) == doctest::Approx(theirs).epsilon(1e-9));
+      check_slopes(model, y);
+      EtsStates states(model);
+      for (const double value : y) states.add(value);
+      Values forecast(of["forecast"].size());
+      states.forecast(states.rows(), forecast);
+      check_near(forecast, of["forecast"], 8);
+
+      const auto fitted = fit_ets(model.form, {y}, data["period"]);
+      REQUIRE(fitted);
+      CHECK(log_likelihood(*fitted, {y}) == doctest::Approx(fitted->log_likelihood).epsilon(1e-9));
+      CHECK(fitted->log_likelihood > theirs - 0.1);
+      if (least.empty() || of["aicc"] < data["ets"][least]["aicc"]) least = form;
+    }
+    const auto chosen = choose_ets({y}, data["period"]);
+    REQUIRE(chosen);
+    CHECK(chosen->form.name() == least);
+    CHECK(chosen->aicc <= data["ets"][least]["aicc"].get<double>() + 0.2);
+  }
+}
+
+TEST_CASE("Theta: α, slope and forecasts are statsmodels'") {
+  for (const auto& [name, data] : recorded().items())
+    for (const auto& [key, period] :
+         {std::pair<std::string, int64_t>{"theta", data["period"]}, {"theta_plain", 1}}) {
+      CAPTURE(name + " " + key);
+      if (!data.contains(key)) continue;
+      const auto& of = data[key];
+      const Values y = data["y"];
+      const auto model = fit_theta(y, {}, period);
+      REQUIRE(model);
+      CHECK(model->slope == doctest::Approx(of["slope"].get<double>()).epsilon(1e-8));
+      CHECK(model->alpha == doctest::Approx(of["alpha"].get<double>()).epsilon(1e-4));
+      ThetaStates states(*model);
+      for (const double value : y) states.add(value);
+      Values forecast(of["forecast"].size());
+      states.forecast(states.rows(), forecast);
+      check_near(forecast, of["forecast"], 4);  // as near as their search for α is
+    }
+}
+
+TEST_CASE("autoregression and the naive forecasts are statsmodels' and statsforecast's") {
+  for (const auto& [name, data] : recorded().items()) {
+    CAPTURE(name);
+    const Series series = make_series({"y"}, data["y"]);
+    const Part all = {{0, series.rows(), 0}};
+    const std::vector<int> target = {0};
+    const auto& of = data["autoregression"];
+    check_near(forecast_of(autoregression(series, all, of["order"], target), series, of["forecast"].size()),
+               of["forecast"], 9);
+    for (const ForecastBaseline& baseline :
+         {last_value(), drift(), seasonal_naive(data["period"]), training_mean(series, all)}) {
+      const std::string key = baseline.name.substr(0, baseline.name.find(" ("));
+      CAPTURE(key);
+      const Values expected = data["naive"][key];
+      check_near(forecast_of(baseline, series, expected.size()), expected, 6);  // statsforecast has float32
+    }
+  }
+}
+
+TEST_CASE("ETS and Theta learn from training rows alone, and go on from the rows before the origin") {
+  const Series series = make_series({"y"}, wave(120, 2));
+  Series later = series;
+  for (int64_t row = 80; row < later.rows(); ++row) later.values[static_cast<std::size_t>(row)] *= 3;
+  const Part train = {{0, 80, 0}};
+  const std::vector<int> target = {0};
+  for (const auto fit : {ets, theta}) {
+    const auto a = fit(series, train, 6, target), b = fit(later, train, 6, target);
+    REQUIRE(a);
+    REQUIRE(b);
+    CAPTURE(a->name);
+    CHECK(a->detail == b->detail);
+    Values of_a(12), of_b(12);
+    a->forecast(series, 80, 0, of_a), b->forecast(later, 80, 0, of_b);
+    CHECK(of_a == of_b);
+    a->forecast(series, 100, 0, of_a);
+    // Asked again for an earlier origin, they know no more than before.
+    Values again(12);
+    a->forecast(series, 80, 0, again);
+    CHECK(again == of_b);
+    b->forecast(later, 100, 0, of_b);
+    CHECK(std::abs(of_a[0] - of_b[0]) > 1);
+    for (int h = 0; h < 12; ++h)  // the wave goes on
+      CHECK(std::abs(of_a[static_cast<std::size_t>(h)] - series.at(100 + h, 0)) < 5);
+  }
+}
+
+TEST_CASE("a filled-in row moves the states, and its error does not count") {
+  Values y = wave(90, 2);
+  std::vector<uint8_t> filled(y.size());
+  for (const std::size_t row : {20u, 21u, 50u}) y[row] += 40, filled[row] = 1;
+  const auto model = fit_ets(form_of("ANA"), {y, filled}, 6);
+  REQUIRE(model);
+  const double known = log_likelihood(*model, {y, filled});
+  CHECK(known > log_likelihood(*model, {y}));
+  CHECK(known == doctest::Approx(model->log_likelihood));
+  CHECK(known > fit_ets(form_of("ANA"), {y}, 6)->log_likelihood);
+  const auto smooth = fit_theta(y, filled, 6), rough = fit_theta(y, {}, 6);
+  REQUIRE(smooth);
+  CHECK(smooth->alpha != rough->alpha);
+  CHECK_FALSE(fit_theta(y, std::vector<uint8_t>(y.size(), 1), 6));
+}
+
+TEST_CASE("too few rows, rows that are all alike, a perfect line, values that are not above 0") {
+  CHECK_FALSE(choose_ets({Values{1, 2, 4}}, 1));
+  CHECK_FALSE(fit_ets(form_of("AAA"), {wave(11, 1)}, 6));  // less than two periods
+  CHECK_FALSE(fit_theta(Values{1, 2, 3}, {}, 1));
+  const auto constant = choose_ets({Values(30, 7)}, 6);
+  REQUIRE(constant);
+  EtsStates states(*constant);
+  for (int t = 0; t < 30; ++t) states.add(7);
+  Values two(2);
+  states.forecast(30, two);
+  CHECK(two == Values{7, 7});
+  Values line;
+  for (int t = 0; t < 40; ++t) line.push_back(2 * t - 30);
+  const auto straight = choose_ets({line}, 1);
+  REQUIRE(straight);
+  CHECK_FALSE(straight->form.multiplicative_error);
+  CHECK(straight->form.trend != EtsForm::Trend::none);
+  EtsStates on(*straight);
+  for (const double value : line) on.add(value);
+  on.forecast(40, two);
+  CHECK(two[1] == doctest::Approx(52).epsilon(1e-4));
+  CHECK_FALSE(fit_ets(form_of("MNN"), {line}, 1));
+  const Series short_series = make_series({"y"}, {1, 2, 4});
+  CHECK_FALSE(ets(short_series, {{0, 3, 0}}, 1, std::vector<int>{0}));
+  CHECK_FALSE(choose_ets({Values(4, 7)}, 1));
+  CHECK(choose_ets({Values(5, 7)}, 1));
+  CHECK_FALSE(choose_ets({Values(5, 7), std::vector<uint8_t>{0, 0, 1, 0, 0}}, 1));
+  CHECK_FALSE(choose_ets({Values{1, 2, 4, 3}}, 1));
+  CHECK(choose_ets({Values{1, 2, 4, 3, 5}}, 1));
+  // Rows drawn by lot to train have hardly any beside them.
+  CHECK_FALSE(
+      ets(make_series({"y"}, wave(60, 2)), {{0, 1, 0}, {3, 4, 0}, {7, 8, 0}}, 1, std::vector<int>{0}));
+  CHECK_FALSE(theta(short_series, {}, 1, std::vector<int>{0}));
+}
+
+TEST_CASE("drift goes on by the mean step from the first row to the last") {
+  const Series series = make_series({"y"}, {1, 5, 2, 7});
+  CHECK(forecast_of(drift(), series, 2) == Values{9, 11});
+  Values one(1);
+  drift().forecast(series, 3, 0, one);
+  CHECK(one[0] == 2.5);
+}

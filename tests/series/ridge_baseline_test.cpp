@@ -1,0 +1,100 @@
+// The ridge regression among the baselines: what it learns, from which rows, and how it goes on.
+#include <cmath>
+#include <numbers>
+
+#include "examples/timeseries/baselines/baselines.h"
+#include "framework/random.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+namespace {
+
+using Values = std::vector<double>;
+const std::vector<int> only = {0};
+
+Values forecast(const ForecastBaseline& baseline, const Series& series, int64_t origin, size_t steps) {
+  Values values(steps);
+  baseline.forecast(series, origin, 0, values);
+  return values;
+}
+
+// y[t] = 1.6 y[t-1] - 0.9 y[t-2], kicked now and then so that it does not die away.
+Series swinging(int rows) {
+  Values y = {1, 1.5};
+  for (int t = 2; t < rows; ++t)
+    y.push_back(1.6 * y[static_cast<size_t>(t - 1)] - 0.9 * y[static_cast<size_t>(t - 2)] +
+                (t % 37 == 0 ? 2 : 0));
+  return make_series({"y"}, y);
+}
+
+}  // namespace
+
+TEST_CASE("a ridge regression finds a rule that the window holds, for each step of the horizon") {
+  const Series series = swinging(400);
+  const auto found = ridge(series, {{0, 300, 0}}, 6, 3, {}, only);
+  REQUIRE(found.has_value());
+  CHECK(found->name == "ridge regression (6)");
+  CHECK(found->history == 6);
+  // Rows 302 to 331 have no kick among them or before the window.
+  const Values values = forecast(*found, series, 310, 3);
+  const double unit = std::abs(series.at(310, 0)) + std::abs(series.at(312, 0)) + 1;
+  for (size_t h = 0; h < 3; ++h)
+    CHECK(std::abs(values[h] - series.at(310 + static_cast<int64_t>(h), 0)) < 0.35 * unit);
+}
+
+TEST_CASE("a penalty of nearly nothing is least squares, a window and a season apart") {
+  // Without noise the least penalty forecasts the last fifth best; then a wave of the season is found to the penalty's share.
+  Values y;
+  for (int t = 0; t < 240; ++t)
+    y.push_back(10 + 3 * std::sin(2 * std::numbers::pi * t / 12) + std::cos(2 * std::numbers::pi * t / 6));
+  const Series series = make_series({"y"}, y);
+  for (const std::vector<int64_t>& periods : {std::vector<int64_t>{12}, std::vector<int64_t>{12, 0}}) {
+    const auto found = ridge(series, {{0, 200, 0}}, 4, 12, periods, only);
+    REQUIRE(found.has_value());
+    const Values values = forecast(*found, series, 205, 12);
+    for (size_t h = 0; h < 12; ++h)
+      CHECK(std::abs(values[h] - series.at(205 + static_cast<int64_t>(h), 0)) < 0.02);
+  }
+}
+
+TEST_CASE("beyond its horizon it goes on from its own forecasts") {
+  Values y;
+  for (int t = 0; t < 240; ++t) y.push_back(3 * std::sin(2 * std::numbers::pi * t / 12));
+  const Series series = make_series({"y"}, y);
+  const auto found = ridge(series, {{0, 200, 0}}, 13, 4, {12}, only);
+  const Values longer = forecast(*found, series, 200, 11), first = forecast(*found, series, 200, 4);
+  for (size_t h = 0; h < 4; ++h) CHECK(longer[h] == first[h]);
+  // As if what was forecast had come.
+  Values known(y.begin(), y.begin() + 200);
+  for (const double v : first) known.push_back(v);
+  known.resize(240);
+  const Values second = forecast(*found, make_series({"y"}, known), 204, 4);
+  for (size_t h = 0; h < 4; ++h) CHECK(longer[4 + h] == second[h]);
+}
+
+TEST_CASE("it learns from no row beyond the part, and from no window with a filled-in target") {
+  Series series = swinging(300);
+  const auto before = forecast(*ridge(series, {{0, 200, 0}}, 5, 2, {}, only), series, 200, 2);
+  for (size_t row = 200; row < 300; ++row) series.values[row] = 1e6;
+  CHECK(forecast(*ridge(series, {{0, 200, 0}}, 5, 2, {}, only), series, 200, 2) == before);
+  // A wild value that was filled in is the target of none; it is read by windows, all of which are out of the part here.
+  series.filled.assign(300, 0);
+  Series changed = series;
+  changed.values[199] = 1e6, changed.filled[199] = 1;
+  Series same = series;
+  same.filled[199] = 1;
+  Values a(2), b(2);
+  ridge(changed, {{0, 200, 0}}, 5, 2, {}, only)->forecast(series, 150, 0, a);
+  ridge(same, {{0, 200, 0}}, 5, 2, {}, only)->forecast(series, 150, 0, b);
+  // The unit of the waves is of all rows, and there are no waves.
+  CHECK(a == b);
+}
+
+TEST_CASE("too few windows, or a channel that does not change, have none") {
+  const Series series = swinging(60);
+  CHECK(!ridge(series, {{0, 15, 0}}, 5, 2, {}, only));  // 9 windows
+  CHECK(ridge(series, {{0, 16, 0}}, 5, 2, {}, only));
+  CHECK(!ridge(make_series({"y"}, Values(60, 2.0)), {{0, 60, 0}}, 5, 2, {}, only));
+  CHECK(!ridge(series, {{0, 60, 0}}, 1, 2, {}, only));  // it would read nothing
+}

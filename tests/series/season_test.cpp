@@ -1,0 +1,130 @@
+// The season of a series: calendar periods, their strength, and cycles without a calendar.
+#include "examples/timeseries/series/season.h"
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "framework/random.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+namespace {
+
+constexpr int64_t hour = 3'600'000'000, day = 24 * hour;
+const TimeStep hours{.unit = TimeStep::Unit::microsecond, .count = hour};
+const TimeStep months{.unit = TimeStep::Unit::month, .count = 1};
+const TimeStep numbers{.unit = TimeStep::Unit::number, .count = 1};
+
+// A wave of that height and noise of variance 1.
+std::vector<double> wave(int rows, double period, double height, const char* stream = "season") {
+  RandomStream random(1, stream);
+  std::vector<double> y;
+  for (int t = 0; t < rows; ++t) {
+    const double noise = (random.uniform() - 0.5) * std::sqrt(12.0);
+    y.push_back(height * std::sin(2 * std::numbers::pi * t / period) + noise);
+  }
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("calendar periods are whole hours, days, weeks and years of rows") {
+  using P = std::vector<int64_t>;
+  const auto of = [](TimeStep::Unit unit, int64_t count) {
+    return calendar_periods({.unit = unit, .count = count});
+  };
+  const auto microsecond = TimeStep::Unit::microsecond;
+  CHECK(of(microsecond, hour / 60) == P{60, 1440, 10080});
+  CHECK(of(microsecond, hour / 2) == P{2, 48, 336});
+  CHECK(of(microsecond, hour) == P{24, 168});
+  CHECK(of(microsecond, 5 * hour) == P{});  // no whole number of them is a day, or a week
+  CHECK(of(microsecond, day) == P{7, 365});
+  CHECK(of(microsecond, 7 * day) == P{52});
+  CHECK(of(TimeStep::Unit::business_day, 1) == P{5});
+  CHECK(of(TimeStep::Unit::month, 1) == P{12});
+  CHECK(of(TimeStep::Unit::month, 3) == P{4});
+  CHECK(of(TimeStep::Unit::month, 12) == P{});
+  CHECK(of(TimeStep::Unit::number, 1) == P{});
+}
+
+TEST_CASE("the strength of a season is 0 in noise, however few its periods, and nears 1 without noise") {
+  // A wave of height a has the variance a² / 2, beside 1 of the noise. The moving average takes 1 / period of the noise away.
+  CHECK(strength_of_season(wave(2400, 12, 2), 12) == doctest::Approx(2.0 / 3).epsilon(0.05));
+  CHECK(strength_of_season(wave(2400, 12, 100), 12) > 0.99);
+  // Means of 100 values, and of 3: the spread of an F statistic of (11, 1188) and of (11, 24) degrees of freedom around 1.
+  CHECK(std::abs(strength_of_season(wave(1212, 12, 0), 12)) < 0.05);
+  CHECK(std::abs(strength_of_season(wave(48, 12, 0), 12)) < 0.4);
+  CHECK(std::isnan(strength_of_season(wave(23, 12, 1), 12)));
+  CHECK(!std::isnan(strength_of_season(wave(24, 12, 1), 12)));
+  CHECK(std::isnan(strength_of_season(std::vector<double>(100, 3.0), 12)));
+  // A line is no season.
+  std::vector<double> line;
+  RandomStream random(1, "line");
+  for (int t = 0; t < 240; ++t) line.push_back(5 * t + random.uniform());
+  CHECK(strength_of_season(line, 12) < 0.2);
+}
+
+TEST_CASE(
+    "a season is the shortest strong period of the calendar, and a longer one that is left is the second") {
+  const std::vector<double> daily = wave(2000, 24, 3), weekly = wave(2000, 168, 3, "other");
+  std::vector<double> both;
+  for (size_t i = 0; i < daily.size(); ++i) both.push_back(daily[i] + weekly[i]);
+  CHECK(find_season(daily, hours).period == 24);
+  CHECK(find_season(daily, hours).second_period == 0);
+  CHECK(find_season(both, hours).period == 24);
+  CHECK(find_season(both, hours).second_period == 168);
+  CHECK(find_season(weekly, hours).period == 168);
+  CHECK(find_season(weekly, hours).second_period == 0);
+  const Season none = find_season(wave(300, 12, 0), months);
+  CHECK(none.period == 1);
+  CHECK(none.why.find("a year of 12 rows has ") != std::string::npos);
+  CHECK(find_season(wave(20, 12, 5), months).why == "too few rows for a calendar's");
+}
+
+TEST_CASE("two periods are enough for a clear season, on a trend too, and noise has none") {
+  std::vector<double> rising = wave(24, 12, 5), line;
+  for (size_t t = 0; t < rising.size(); ++t) {
+    rising[t] += 10 * static_cast<double>(t);
+    line.push_back(0.1 * static_cast<double>(t));
+  }
+  // The changes of noise, of variance 2, over 12 rows leave an error of 1.4 / √12 over a period; the wave has a variance of 12.5.
+  CHECK(strength_of_season(rising, 12) > 0.8);
+  CHECK(find_season(rising, months).period == 12);
+  CHECK(find_season(std::span(rising).first(23), months).period == 1);
+  CHECK(std::isnan(strength_of_season(line, 12)));
+  // The strength is about the correlation of 12 pairs: of noise it is 0.5 or more once in twenty times.
+  int found = 0;
+  for (int k = 0; k < 60; ++k)
+    found += find_season(wave(24, 12, 0, ("noise " + std::to_string(k)).c_str()), months).period > 1;
+  CHECK(found <= 9);
+}
+
+TEST_CASE("without a calendar a season is the first high maximum of the differences' autocorrelation") {
+  CHECK(find_season(wave(200, 11, 4), numbers).period == 11);
+  // The second period correlates as well as the first: the first is taken.
+  CHECK(find_season(wave(120, 10, 12), numbers).period == 10);
+  CHECK(find_season(wave(200, 11, 0), numbers).period == 1);
+  std::vector<double> walk = {0};
+  for (const double step : wave(300, 7, 0, "walk")) walk.push_back(walk.back() + step);
+  CHECK(find_season(walk, numbers).period == 1);
+  CHECK(find_season(std::vector<double>(50, 1.0), numbers).period == 1);
+  CHECK(find_season(std::vector<double>{1, 2}, numbers).period == 1);
+  CHECK(find_season({}, numbers).period == 1);
+}
+
+TEST_CASE("of several series the season is that of most that have one, wherever constant ones stand") {
+  const std::vector<double> constant(240, 7), year = wave(240, 12, 3), other = wave(240, 12, 2, "other"),
+                                              noise = wave(240, 12, 0);
+  const auto period = [](const std::vector<std::vector<double>>& all) {
+    return season_of_most(all, months).period;
+  };
+  CHECK(period({constant, year}) == 12);
+  CHECK(period({constant, noise, year, constant, other}) == 12);
+  CHECK(period({constant}) == 1);
+  CHECK(period({noise, noise, noise, noise, year}) == 1);  // one of five
+  CHECK(lacks(season_of_most({constant, year, other}, months).why, {"a year", "2 of 3 have it"}) == "");
+  CHECK(season_of_most(std::vector<std::vector<double>>{year}, months).why ==
+        find_season(std::span<const double>(year), months).why);
+}

@@ -1,0 +1,267 @@
+// Which columns of a file are the time, a channel, or the names of several series; and what is said where that is not sure.
+#include "examples/timeseries/series/series.h"
+#include "tests/support.h"
+#include "training/program/recipe/toml_values.h"
+
+using namespace unroll;
+
+namespace {
+
+using Names = std::vector<std::string>;
+using Values = std::vector<double>;
+
+Series parse(std::string_view text, const SeriesOptions& options = {}) {
+  return parse_series(text, "x.csv", options);
+}
+
+std::string refusal(std::string_view text, const SeriesOptions& options = {}) {
+  return input_error_of([&] { parse(text, options); });
+}
+
+}  // namespace
+
+TEST_CASE("the only column of dates is the time wherever it stands, and that is said") {
+  const Series series = parse("y,time\n5,2020-01-01\n6,2020-01-02\n");
+  CHECK(series.channels == Names{"y"});
+  CHECK(series.times.text(2) == "2020-01-03");
+  CHECK(series.notes == Names{"column 2 ('time') holds dates, and is taken as the time (data.time)"});
+  CHECK(parse("a,y,time\n1,5,2020-01-01\n0,6,2020-01-02\n", {.channels = {"y"}}).times.text(0) ==
+        "2020-01-01");
+  const std::string two = "y,from,to\n5,2020-01-01,2020-01-02\n6,2020-01-02,2020-01-03\n";
+  CHECK(refusal(two) == "x.csv: columns 'from' and 'to' hold dates: data.time = \"from\" makes one the time");
+  CHECK(lacks(refusal(two, {.time = "from"}), {"column 3 ('to'): '2020-01-02' is not a number",
+                                               "a column of dates", "data.channels = [\"y\"]"}) == "");
+  CHECK(parse(two, {.time = "from", .channels = {"y"}}).values == Values{5, 6});
+  // Whoever leaves out dates that cannot be read is told what is lost.
+  CHECK(parse("date,y\n31.1.20,5\n29.2.20,6\n", {.channels = {"y"}}).notes ==
+        Names{"column 1 ('date') may hold times, but '31.1.20' is not read as one: rows are numbered"});
+  // A model that has no times is given none by another column of the file.
+  CHECK(parse("y,time\n5,2020-01-01\n", {.channels = {"y"}, .model = "m"}).times.form == TimeForm::number);
+}
+
+TEST_CASE(
+    "a first column of whole numbers that ascend is the time where they are dates, else somebody must say") {
+  const auto rows = [](const std::string& header, int64_t first, int64_t count = 6) {
+    std::string text = header + "\n";
+    for (int64_t i = 0; i < count; ++i) text += fmt::format("{},{}\n", first + i, i % 2);
+    return text;
+  };
+  const Series years = parse(rows("year,y", 1900));
+  CHECK(years.channels == Names{"y"});
+  CHECK(years.values == Values{0, 1, 0, 1, 0, 1});
+  CHECK(years.times.text(6) == "1906");
+  CHECK(to_text(years.times.step) == "a year");
+  CHECK(years.notes == Names{"column 1 ('year') holds years, and is taken as the time (data.time)"});
+  const Series days = parse(rows("day,y", 20'011'226));
+  CHECK(days.times.text(6) == "20020101");  // the sixth is the 31st
+  CHECK(parse(rows("year,y", 1900), {.label = "y"}).label == 0);
+  CHECK(parse(rows(",y", 20'011'226)).times.text(6) == "20020101");
+  // Ordinals may be either.
+  const std::string ordinals = rows("id,y", 1, 8);
+  CHECK(refusal(ordinals) ==
+        "x.csv: column 1 ('id') holds whole numbers that ascend: data.time = \"id\" makes it the time, "
+        "data.channels = [\"y\"] leaves it out; to read it as a channel, name it there too");
+  CHECK(parse(ordinals, {.time = "id"}).times.text(8) == "9");
+  CHECK(parse(rows("id,y", 1, 7)).channels == Names{"id", "y"});  // so few may ascend by chance
+  CHECK(parse(ordinals, {.channels = {"y"}}).channels == Names{"y"});
+  CHECK(parse(ordinals, {.channels = {"id", "y"}}).channels == Names{"id", "y"});
+  CHECK(parse(rows("year,y", 1900), {.channels = {"year", "y"}}).channels == Names{"year", "y"});
+  CHECK(lacks(refusal(rows("year,y", 1900), {.time = "y"}), {"rows must be in order"}) == "");
+  // Values that ascend by chance, those of the only column, and what is not whole are channels.
+  CHECK(parse("a,b\n1,2\n3,0\n5,4\n").channels == Names{"a", "b"});
+  CHECK(parse("a\n1\n2\n3\n4\n5\n6\n").channels == Names{"a"});
+  CHECK(parse("a,b\n1,0\n2.5,0\n3,0\n4,0\n5,0\n").channels == Names{"a", "b"});
+  // Elsewhere years and dates are no values either.
+  CHECK(
+      refusal("y,year\n5,1900\n4,1901\n7,1902\n") ==
+      "x.csv: column 2 ('year') holds years: data.time = \"year\" makes it the time, data.channels = [\"y\"] "
+      "leaves it out; to read it as a channel, name it there too");
+  CHECK(parse("y,year\n5,1900\n4,1901\n7,1902\n", {.time = "year"}).times.text(3) == "1903");
+}
+
+// Each number in a row of its own, beside a channel that rises.
+static std::string beside(const std::string& header, const std::vector<int64_t>& numbers) {
+  std::string text = header + "\n";
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    text += fmt::format("{},{:.1f}\n", numbers[i], 0.5 * static_cast<double>(i));
+  return text;
+}
+
+TEST_CASE("whole numbers that are dates have the faults of dates: in their order, and among them") {
+  const std::string as_values =
+      "; if the column holds values, data.channels = [\"d\", \"y\"] reads it as a channel";
+  CHECK(refusal(beside("d,y", {20200103, 20200102, 20200101})) ==
+        "x.csv:3: column 1 ('d'): 20200102 comes after 20200103: rows must be in order of time" + as_values);
+  CHECK(refusal(beside("d,y", {20200101, 20200102, 20200102, 20200103})) ==
+        "x.csv:4: column 1 ('d'): 20200102 stands there twice" + as_values);
+  CHECK(refusal(beside("d,y", {20200229, 20200230, 20200301})) ==
+        "x.csv:3: column 1 ('d'): '20200230' is no date, and the column holds dates" + as_values);
+  CHECK(lacks(refusal(beside("d,y", {20200231, 20200301, 20200302})), {"x.csv:2", "'20200231' is no date"}) ==
+        "");
+  CHECK(lacks(refusal("d,y\n20200101,1\n2020-01-02,0\n20200103,1\n"), {"x.csv:3", "another form"}) == "");
+  CHECK(lacks(refusal("d,y\n20200101,1\n,0\n20200103,1\n"), {"x.csv:3: column 1 ('d')", "not a time"}) == "");
+  CHECK(lacks(refusal(beside(",y", {20200101, 20200103, 20200102})),
+              {"x.csv:4: column 1 ('time'): 20200102 comes after 20200103"}) == "");
+  // Who names the time is told the same, in fewer words.
+  CHECK(refusal(beside("d,y", {20200229, 20200230, 20200301}), {.time = "d"}) ==
+        "x.csv:3: column 1 ('d'): '20200230' is no date, and the column holds dates");
+  CHECK(refusal("y,d\n1,20200103\n0,20200102\n", {.time = "d"}) ==
+        "x.csv:3: column 2 ('d'): 20200102 comes after 20200103: rows must be in order of time");
+  CHECK(parse(beside("d,y", {20200103, 20200102, 20200101}), {.channels = {"d", "y"}}).channels ==
+        Names{"d", "y"});
+  // Months and years.
+  CHECK(lacks(refusal(beside("d,y", {202002, 202001, 201912})), {"x.csv:3", "202001 comes after 202002"}) ==
+        "");
+  CHECK(lacks(refusal(beside("month,y", {202001, 202002, 202002})),
+              {"x.csv:4", "202002 stands there twice"}) == "");
+  CHECK(lacks(refusal(beside("month,y", {202011, 202012, 202013})), {"x.csv:4", "'202013' is no month"}) ==
+        "");
+  CHECK(lacks(refusal(beside("year,y", {2003, 2002, 2001})), {"x.csv:3", "2002 comes after 2003"}) == "");
+  CHECK(lacks(refusal(beside("year,y", {2001, 2002, 2003, 2003})), {"x.csv:5", "2003 stands there twice"}) ==
+        "");
+  CHECK(lacks(refusal(beside("year,y", {2001, 2001, 2001})), {"x.csv:3", "2001 stands there twice"}) == "");
+  // The only column of dates is the time wherever it stands.
+  const Series second = parse("y,d\n1,20191231\n0,20200101\n");
+  CHECK(second.times.text(2) == "20200102");
+  CHECK(second.notes == Names{"column 2 ('d') holds dates, and is taken as the time (data.time)"});
+  CHECK(lacks(refusal("y,d,e\n1,20191231,20191231\n0,20200101,20200101\n"),
+              {"columns 'd' and 'e' hold dates: data.time = \"d\""}) == "");
+}
+
+TEST_CASE("measurements that are whole numbers stay channels") {
+  for (const auto& [name, numbers] : std::vector<std::pair<std::string, std::vector<int64_t>>>{
+           {"load", {20170331, 20170452, 20171305, 20180077, 20170000, 20160931}},  // one date among six
+           {"price", {150000, 175000, 162500, 201012, 180000, 155000}},
+           {"sales_of_the_year", {1500, 1800, 1650, 1720, 1510, 1900}},
+           {"t", {1600, 1600, 1600, 1700, 1600, 1600}},
+           {"bytes", {1600000000, 1600004096, 1600001000, 1600900000, 1600000512, 1600000000}},
+           {"level", {9, 8, 7, 6, 5, 4, 3}},
+           {"hour", {0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3}}}) {
+    CAPTURE(name);
+    CHECK(parse(beside(name + ",y", numbers)).channels == Names{name, "y"});
+    std::string second = "y," + name + "\n";
+    for (std::size_t i = 0; i < numbers.size(); ++i) second += fmt::format("{},{}\n", i % 2, numbers[i]);
+    CHECK(parse(second).channels == Names{"y", name});
+  }
+}
+
+TEST_CASE("moments since 1970 are no channel unless somebody says so, in whatever order and column") {
+  const std::vector<std::pair<int64_t, std::string>> units = {
+      {1, "seconds"}, {1'000, "milliseconds"}, {1'000'000, "microseconds"}, {1'000'000'000, "nanoseconds"}};
+  for (const auto& [second, unit] : units) {
+    CAPTURE(unit);
+    std::vector<int64_t> hours;
+    for (int64_t i = 0; i < 6; ++i) hours.push_back((1'577'836'800 + 3600 * i) * second);
+    const std::string said = fmt::format(
+        "x.csv: column 1 ('v') holds {} since 1970: data.time = \"v\" makes it the time, data.channels = "
+        "[\"y\"] leaves it out; to read it as a channel, name it there too",
+        unit);
+    CHECK(refusal(beside("v,y", hours)) == said);
+    const Series series = parse(beside("v,y", hours), {.time = "v"});
+    CHECK(series.times.step.count == 3600 * second);
+    CHECK(series.times.text(6) == std::to_string((1'577'836'800 + 3600 * 6) * second));
+    CHECK(parse_step(step_code(series.times.step)) == series.times.step);
+    std::vector<int64_t> twice = hours, down(hours.rbegin(), hours.rend());
+    twice[3] = twice[2];
+    for (const auto& faulty : {twice, down}) {
+      CHECK(refusal(beside("v,y", faulty)) == said);
+      CHECK(lacks(refusal(beside("v,y", faulty), {.time = "v"}), {"x.csv:", "column 1 ('v')"}) == "");
+      CHECK(parse(beside("v,y", faulty), {.channels = {"v", "y"}}).channels == Names{"v", "y"});
+    }
+    std::string other = "y,timestamp\n";  // unevenly, by its name
+    for (const int64_t minute : {0, 1, 5, 2})
+      other += fmt::format("{},{}\n", minute % 2, (1'577'836'800 + 60 * minute) * second);
+    CHECK(lacks(refusal(other), {"column 2 ('timestamp') holds " + unit}) == "");
+  }
+  CHECK(lacks(refusal("t,y\n3000000000000000001,5\n", {.time = "t"}),
+              {"'3000000000000000001' is not a time", "up to 3000000000000000000 (nanoseconds since 1970"}) ==
+        "");
+  CHECK(lacks(refusal(beside("t,y", {2020010122, 2020010123, 2020010200})),
+              {"'t'", "dates with a time of day", "2017-03-31 14:05:59"}) == "");
+  CHECK(lacks(refusal(beside("t,y", {20200101235900, 20200102000000})), {"dates with a time of day"}) == "");
+  // Ordinals that descend may be the time as those that ascend.
+  CHECK(lacks(refusal(beside("id,y", {8, 7, 6, 5, 4, 3, 2, 1})), {"'id'", "whole numbers that descend"}) ==
+        "");
+}
+
+TEST_CASE("what a message advises is TOML whatever the names and words are") {
+  const auto last_string = [](const std::string& said, const std::string& key) {
+    const std::size_t begin = said.find(key + " = ") + key.size() + 3;
+    for (std::size_t end = said.size(); end > begin; --end)
+      if (const auto value = parse_toml_value(std::string_view(said).substr(begin, end - begin)); value)
+        if (value->as<std::string>()) return *value->as<std::string>();
+    return "no TOML: " + said;
+  };
+  const std::string name = "a \"b\" \\ " + std::string(70, 'c'),
+                    cell = "\"a \"\"b\"\" \\ " + std::string(70, 'c') + "\"";
+  std::string panel = "date," + cell + ",y\n";
+  for (const char* word : {"\"Å\"\"x\"", "\"o\\\""})
+    for (int day = 1; day <= 4; ++day) panel += fmt::format("2020010{},{},{}\n", day, word, day);
+  const std::string only = last_string(refusal(panel), "data.only");
+  CHECK(only == name + "=Å\"x");
+  CHECK(parse(panel, {.only = only}).values == Values{1, 2, 3, 4});
+  CHECK(last_string(refusal(cell + ",y\n1,1\n2,2\n3,3\n4,4\n5,5\n6,6\n7,7\n8,8\n"), "data.time") == name);
+  const std::string said = refusal("t," + cell + "\n2020-01-01,1\n2020-01-02,2\n", {.only = "t\"\\=x"});
+  CHECK(last_string(said, "data.only") == "t\"\\=x");
+  const std::string text = refusal("date,note," + cell + "\n2020-01-01,fine,2\n");
+  const std::size_t begin = text.find("data.channels = ") + 16;
+  const auto list = parse_toml_value(std::string_view(text).substr(begin));
+  REQUIRE_MESSAGE(list, text);
+  REQUIRE(list->as<std::vector<TomlValue>>());
+  CHECK(*list->as<std::vector<TomlValue>>()->at(0).as<std::string>() == name);
+}
+
+TEST_CASE("several series in one file are told from one, and one of them can be read") {
+  std::string below = "symbol,date,close\n", turns = "date,close,store\n";
+  for (const char* symbol : {"AAPL", "AMZN", "GOOG", "MSFT"})
+    for (int day = 1; day <= 5; ++day)
+      below += fmt::format("{},2020-01-{:02},{}\n", symbol, day, symbol[2] + day);
+  for (int day = 1; day <= 5; ++day)
+    for (int store : {7, 9}) turns += fmt::format("2020-01-{:02},{},{}\n", day, store * day, store);
+  const std::string said =
+      "x.csv: 4 series in one file, by column 'symbol' (AAPL, AMZN, GOOG, ...): data.id = \"symbol\" reads them all, "
+      "data.only = \"symbol=AAPL\" one of them";
+  CHECK(refusal(below) == said);
+  CHECK(refusal(below, {.channels = {"close"}}) == said);  // whoever leaves the text out
+  CHECK(
+      refusal(turns) ==
+      "x.csv: 2 series in one file, by column 'store' (7, 9): data.id = \"store\" reads them all, data.only = "
+      "\"store=7\" one of them");
+  const Series one = parse(below, {.only = "symbol=GOOG"});
+  CHECK(one.channels == Names{"close"});
+  CHECK(one.values == Values{'O' + 1, 'O' + 2, 'O' + 3, 'O' + 4, 'O' + 5});
+  CHECK(one.times.text(5) == "2020-01-06");
+  CHECK(parse(turns, {.only = "store=9"}).values == Values{9, 18, 27, 36, 45});
+  CHECK(lacks(refusal(below, {.only = "symbol=GOGO"}), {"no row has 'GOGO' in column 'symbol'", "'GOOG'"}) ==
+        "");
+  CHECK(lacks(refusal(below, {.only = "symbl=GOOG"}), {"no column 'symbl'", "did you mean 'symbol'?"}) == "");
+  CHECK(lacks(refusal(below, {.only = "GOOG"}), {"data.only = \"GOOG\"", "column=word"}) == "");
+  // Dates in whole numbers, the series' numbers before them or behind.
+  std::string numbered = "date,id,y\n", before = "id,date,y\n";
+  for (int id = 1; id <= 4; ++id)
+    for (int day = 1; day <= 5; ++day) {
+      numbered += fmt::format("2020010{},{},{}\n", day, id, id * day % 3);
+      before += fmt::format("{},2020010{},{}\n", id, day, id * day % 3);
+    }
+  for (const SeriesOptions& options : {SeriesOptions{}, SeriesOptions{.channels = {"y"}}})
+    for (const std::string& panel : {numbered, before})
+      CHECK(
+          refusal(panel, options) ==
+          "x.csv: 4 series in one file, by column 'id' (1, 2, 3, ...): data.id = \"id\" reads them all, data.only = "
+          "\"id=1\" one of them");
+  CHECK(parse(numbered, {.only = "id=2"}).values == Values{2, 1, 0, 2, 1});
+  CHECK(parse(before, {.only = "id=2"}).times.text(5) == "20200106");
+  CHECK(parse("date,a=b,y\n2020-01-01,x=1,5\n2020-01-01,z,6\n", {.only = "a=b=x=1"}).values == Values{5});
+  // One series with a mistake is not several.
+  CHECK(lacks(refusal("date,y\n2020-01-01,1\n2020-01-02,2\n2020-01-01,3\n"),
+              {"rows must be in order of time"}) == "");
+  CHECK(lacks(refusal("date,y,note\n2020-01-01,1,a\n2020-01-02,2,a\n"), {"a column of text is left out"}) ==
+        "");
+}
+
+TEST_CASE("a name that no column has: the nearest is named, or all there are") {
+  CHECK(lacks(refusal("date,cnt\n2020-01-01,1\n", {.channels = {"count"}}),
+              {"no column 'count'", "'date', 'cnt'"}) == "");
+  CHECK(lacks(refusal("a,b\n1,2\n", {.label = "state"}), {"no column 'state'; there are 'a', 'b'"}) == "");
+  CHECK(lacks(refusal("a\n1\n", {.time = "when"}), {"no column 'when'; there is 'a'"}) == "");
+}

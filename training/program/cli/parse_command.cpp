@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <system_error>
+#include <type_traits>
+
+#include <boost/program_options.hpp>
+#include <fmt/format.h>
+
+#include "framework/check.h"
+#include "framework/nearest.h"
+#include "framework/one_line.h"
+#include "training/program/cli/command.h"
+#include "training/program/cli/console.h"
+#include "training/program/cli/misplaced.h"
+#include "training/program/cli/pages.h"
+#include "training/program/recipe/recipe_reader.h"
+
+namespace unroll {
+
+namespace po = boost::program_options;
+
+namespace {
+
+// What a number is that no T can be.
+template <class T>
+std::string out_of_range(const std::string& text) {
+  if constexpr (!std::is_integral_v<T>) return "beyond the range of such numbers";
+  const bool small = text.starts_with('-');
+  return fmt::format("too {}: {} is the {}", small ? "small" : "large",
+                     small ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max(),
+                     small ? "least" : "most");
+}
+
+// Whether the text is a number of the field's kind, where that is a number.
+void check_number(const std::string& command, const Option& option, const std::string& text) {
+  std::visit(
+      [&](const auto* field) {
+        using T = std::remove_cvref_t<decltype(*field)>;
+        if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
+          T number;
+          const char* const end = text.data() + text.size();
+          const auto [stopped, error] = std::from_chars(text.data(), end, number);
+          if (error == std::errc::result_out_of_range && stopped == end)
+            throw InputError(fmt::format("{}: --{} {} is {}", command, option.name, one_line(text),
+                                         out_of_range<T>(text)));
+          require_input(error == std::errc() && stopped == end, "{}: --{} '{}': {} is expected", command,
+                        option.name, one_line(text),
+                        !std::is_integral_v<T>   ? "a number"
+                        : !std::is_unsigned_v<T> ? "a whole number"
+                                                 : "a whole number from 0 up");
+        }
+      },
+      option.field);
+}
+
+}  // namespace
+
+Option& Option::one_of(std::vector<std::string> accepted) {
+  words = std::move(accepted);
+  value = fmt::format("{}", fmt::join(words, "|"));
+  return *this;
+}
+
+Option& Option::otherwise(std::string text) {
+  default_text = std::move(text);
+  return *this;
+}
+
+Option& Option::may_stand_alone(std::string text, std::vector<std::string> values) {
+  alone = true;
+  implied = std::move(text);
+  bare = std::move(values);
+  value = fmt::format("[{}]", value);
+  return *this;
+}
+
+// "--dynamic rate=1" as "--dynamic=rate=1", where a value may be left out: else the next word could be CHECKPOINT.
+static std::vector<std::string> with_values_joined(std::vector<std::string> arguments,
+                                                   const std::deque<Option>& options) {
+  const auto is_value = [](const Option& option, const std::string& word) {
+    const size_t letters = std::min(word.find_first_not_of("abcdefghijklmnopqrstuvwxyz"), word.size());
+    return std::ranges::find(option.bare, word) != option.bare.end() ||
+           (letters > 0 && letters < word.size() && (word[letters] == '=' || word[letters] == ','));
+  };
+  for (const Option& option : options) {
+    if (!option.alone) continue;
+    for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
+      if (arguments[i] != "--" + option.name) continue;
+      std::string value = option.implied;
+      if (i + 1 < arguments.size() && is_value(option, arguments[i + 1])) {
+        value = arguments[i + 1];
+        arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      }
+      arguments[i] += "=" + value;
+    }
+  }
+  return arguments;
+}
+
+Command::Command(std::string program, Entry name, std::vector<std::string> arguments, std::string first_run)
+    : program_(std::move(program)),
+      first_run_(std::move(first_run)),
+      name_(std::move(name)),
+      arguments_(std::move(arguments)) {}
+
+void Command::word(std::string name, std::string description) {
+  word_ = {std::move(name), std::move(description)};
+}
+void Command::example(std::string line, std::string description) {
+  examples_.push_back({program_ + " " + line, std::move(description)});
+}
+void Command::file(std::string name, std::string description) {
+  files_.push_back({std::move(name), std::move(description)});
+}
+
+Option& Command::add(Option option) {
+  option.default_text = std::visit(
+      [](const auto* field) -> std::string {
+        using T = std::remove_cvref_t<decltype(*field)>;
+        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::vector<std::string>>)
+          return "";
+        else
+          return fmt::format("{}", *field);
+      },
+      option.field);
+  return options_.emplace_back(std::move(option));
+}
+
+std::string Command::synopsis() const { return word_.what.empty() ? name() : name() + " " + word_.what; }
+
+bool Command::parse() {
+  if (only_declare_) return false;
+  for (const char* help : {"--help", "-h"}) {
+    if (std::ranges::find(arguments_, help) == arguments_.end()) continue;
+    show("{}", help_page(*this, page_columns()));
+    return false;
+  }
+  po::options_description known;
+  for (const Option& option : options_) {
+    std::visit(
+        [&](auto* field) {
+          using T = std::remove_cvref_t<decltype(*field)>;
+          if constexpr (std::is_same_v<T, bool>)
+            known.add_options()(option.name.c_str(), po::bool_switch(field));
+          else
+            known.add_options()(option.name.c_str(), po::value(field));
+        },
+        option.field);
+  }
+  std::vector<std::string> words;
+  known.add_options()("positional", po::value(&words));
+  po::positional_options_description places;
+  places.add("positional", -1);
+  try {
+    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+    po::variables_map found;
+    const auto parsed = po::command_line_parser(with_values_joined(arguments_, options_))
+                            .options(known)
+                            .positional(places)
+                            .style(style)
+                            .run();
+    for (const Option& option : options_)
+      for (const po::option& given : parsed.options)
+        if (given.string_key == option.name)
+          for (const std::string& text : given.value) check_number(name(), option, text);
+    po::store(parsed, found);
+    po::notify(found);
+    for (const auto& [name, value] : found)
+      if (!value.defaulted()) given_.insert(name);
+  } catch (const po::unknown_option& error) {
+    std::vector<std::string> names;
+    for (const Option& option : options_) names.push_back("--" + option.name);
+    throw InputError(fmt::format("{}: there is no option '{}'{}", name(), one_line(error.get_option_name()),
+                                 did_you_mean(nearest(error.get_option_name(), names))));
+  } catch (const po::error& error) {
+    throw InputError(fmt::format("{}: {}", name(), one_line(error.what(), 200)));
+  }
+  take(words);
+  check_kind_of_word(*this);
+  check_words();
+  return true;
+}
+
+void Command::take(const std::vector<std::string>& words) {
+  const bool optional = word_.what.empty() || word_.what.starts_with('[');
+  require_input(optional || !words.empty(), "{}: {} is missing; '{} {} --help' explains", name(), word_.what,
+                program_, name());
+  if (words.empty()) return;
+  require_input(words.size() == 1 && !word_.what.empty(), "{}: {} is expected, '{}' is too much", name(),
+                word_.what.empty() ? "no word" : "one " + word_.what, one_line(words.back()));
+  positional_ = words[0];
+}
+
+void Command::check_words() const {
+  for (const Option& option : options_) {
+    if (option.words.empty() || !given(option.name)) continue;
+    const std::string& word = *std::get<std::string*>(option.field);
+    if (std::ranges::find(option.words, word) != option.words.end()) continue;
+    throw InputError(fmt::format("{}: --{} '{}' is none of {}{}", name(), option.name, one_line(word),
+                                 fmt::join(option.words, ", "), did_you_mean(nearest(word, option.words))));
+  }
+}
+
+}  // namespace unroll

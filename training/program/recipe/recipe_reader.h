@@ -1,0 +1,138 @@
+// Recipes: TOML files whose keys a program declares, each once.
+//
+// A declaration binds a key to a variable; what the variable holds at that moment is the default. From the
+// same table come the reading with its errors, the resolved recipe with every default spelled out, and the
+// documentation.
+//
+//   RecipeReader reader;
+//   reader.section("model", "The network.");
+//   reader.key("hidden", recipe.hidden, "width of every LSTM layer").at_least(1);
+//   reader.read(find_recipe("demo"));
+//   reader.set("model.hidden=300");
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "framework/check.h"
+#include "training/program/recipe/recipe_file.h"
+#include "training/program/recipe/recipe_key.h"
+
+namespace unroll {
+
+// A key that nothing reads, the others being as they are.
+struct UnreadKey {
+  std::string path;
+  std::string readers;  // what would: "model.architecture = \"dlinear\""
+  bool asks = false;    // its value would then do something: momentum that is not 0
+};
+struct UnreadKeys {
+  std::vector<UnreadKey> keys;
+  // Adds those keys, unless they are read.
+  void add_unless(bool read, const std::string& readers, std::initializer_list<const char*> paths,
+                  bool asks = false);
+  bool contains(const std::string& path) const;
+};
+
+class RecipeReader {
+ public:
+  // Keys declared from now on stand in this section. A section may be named again to add to it.
+  void section(const std::string& name, const std::string& description = {});
+  // Declares a key of the current section. `field` must live as long as the reader; its value is the default.
+  // Throws Error if the key is declared already.
+  template <class T>
+  RecipeKey& key(const std::string& name, T& field, const std::string& description) {
+    return add(name, &field, description);
+  }
+  // As above, for an enumeration: {{"mean", Reduction::mean}, {"sum-over-steps", …}}.
+  template <class E>
+  RecipeKey& choice(const std::string& name, E& field, std::vector<std::pair<std::string, E>> values,
+                    const std::string& description);
+
+  // Reads a recipe into the fields; keys that it does not name keep their values. Throws InputError, one
+  // line: "recipes/x.toml:7: unknown key 'model.hiden'; did you mean 'model.hidden'?"; the fields are then
+  // unchanged.
+  void read(const RecipeFile& file);
+  // "section.key=value": the value is TOML, or a bare word. `said` is what the user wrote, and begins the message
+  // of an error; empty: "--set section.key=value".
+  void set(std::string_view assignment, const std::string& said = "");
+
+  // True if a recipe or a set() named the key ("model.hidden").
+  bool given(const std::string& path) const { return origins_.contains(path); }
+  // True if a set() named it.
+  bool overridden(const std::string& path) const { return overridden_.contains(path); }
+  // True if what was read names most of the keys, or as many as the first version had, as a recipe that a run of today's or of
+  // an earlier version has left does: nobody said each of them.
+  bool spelled_out() const { return 2 * named_ > keys_.size() || named_ >= keys_of_first_version; }
+  // For rules between keys: throws InputError "recipes/x.toml:7: 'model.tied' <message>".
+  [[noreturn]] void refuse(const std::string& path, const std::string& message) const;
+  // Throws likewise if the user gave a key that has no effect: one of `unread` that asks for something, that a set()
+  // named, or that had no effect in the recipe either (`by_itself`). Keys of a spelled-out recipe are exempt. So a
+  // set() may take the effect from a recipe's own keys.
+  void refuse_unread(const UnreadKeys& unread, const UnreadKeys& by_itself) const;
+
+  // The resolved recipe: every key with its value; read() of it gives the same values. With comments, every
+  // key's description stands beside it.
+  std::string toml(bool comments = false) const;
+  // Tables of all keys: for the documentation.
+  std::string markdown() const;
+  const std::deque<RecipeKey>& keys() const { return keys_; }
+
+ private:
+  struct Section {
+    std::string name, description;
+  };
+  RecipeKey& add(const std::string& name, RecipeKey::Field field, const std::string& description);
+  std::string unknown_key(const std::string& section, const std::string& name) const;
+  RecipeKey* find(const std::string& path);
+
+  std::vector<Section> sections_;
+  std::string current_;
+  std::deque<RecipeKey> keys_;                  // deque: references stay valid
+  std::map<std::string, std::string> origins_;  // by path: "recipes/x.toml:7" of the last assignment
+  std::set<std::string> overridden_;            // paths
+  static constexpr std::size_t keys_of_first_version = 40;
+  std::size_t named_ = 0;        // keys that were in what was read last
+  std::string file_ = "recipe";  // origin of what was read last
+};
+
+// Another value for a key.
+struct Override {
+  std::string assignment;  // "section.key=value"
+  std::string said = {};   // what the user wrote, if that was not --set and the assignment: "--seed 3"
+};
+
+// The keys whose values differ between two recipes of one program, the values as TOML, and what that means to a run that
+// goes on from `before` with `after`. Throws Error if the declaration of one of them does not say.
+struct DifferingKey {
+  std::string path, before, after;
+  OnResume on_resume = OnResume::may_change;
+  bool cuts_windows = false;
+};
+std::vector<DifferingKey> differing_keys(const RecipeReader& before, const RecipeReader& after);
+
+template <class E>
+RecipeKey& RecipeReader::choice(const std::string& name, E& field,
+                                std::vector<std::pair<std::string, E>> values,
+                                const std::string& description) {
+  std::vector<std::string> words;
+  bool known = false;
+  for (const auto& value : values) words.push_back(value.first), known |= value.second == field;
+  require(known, "recipe: the default of '{}' is none of its values", name);
+  const RecipeChoice access{[&field, values] {
+                              std::size_t i = 0;
+                              while (i + 1 < values.size() && values[i].second != field) ++i;
+                              return i;
+                            },
+                            [&field, values](std::size_t i) { field = values.at(i).second; }};
+  return add(name, access, description).one_of(std::move(words));
+}
+
+}  // namespace unroll

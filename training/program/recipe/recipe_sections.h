@@ -1,0 +1,106 @@
+// The sections that every trainer's recipes have: [training], [optimizer] and [schedule]; and what becomes of
+// them, an optimizer and a schedule of the library.
+//
+//   struct Recipe {
+//     struct { int hidden = 32; } model;
+//     TrainingSection training;
+//     OptimizerSection optimizer;
+//     ScheduleSection schedule;
+//     TrainingSections sections() const { return {training, optimizer, schedule}; }
+//   };
+//   reader.section("model", "The network.");
+//   …
+//   declare_training_keys(reader, recipe.training, recipe.schedule, [] { return false; });
+//   declare_optimizer_keys(reader, recipe.optimizer);
+//   declare_schedule_keys(reader, recipe.schedule);
+//
+// A program adds keys of its own to a section by naming it again. The fields' values when they are declared are the
+// program's defaults.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+#include "training/program/recipe/recipe_reader.h"
+#include "training/trainer.h"
+
+namespace unroll {
+
+enum class OptimizerKind : uint8_t { sgd, adam, adamw, asgd, rmsprop, lion };
+enum class ScheduleKind : uint8_t { constant, step, plateau, cosine, one_cycle };
+enum class Keep : uint8_t { last, best };
+
+struct TrainingSection {
+  int epochs = 13, accumulate = 1, shards = 1;
+  double clip = 5;
+  std::string precision = "fp32";
+  uint64_t seed = 1;
+  std::string init_from = {};
+  bool deterministic = false;
+  Keep keep = Keep::last;
+  int patience = 0;
+  OnDivergence on_divergence = OnDivergence::stop;
+  int64_t save_every_steps = 0;
+  double save_every_minutes = 10;
+  int keep_every_epochs = 0;
+  int64_t log_every = 100;
+};
+struct OptimizerSection {
+  OptimizerKind kind = OptimizerKind::sgd;
+  double learning_rate = 1, momentum = 0;
+  bool nesterov = false;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, alpha = 0.99, weight_decay = 0;
+  double average_decay = 0;
+  int average_from = 0, non_monotone = 5;
+};
+struct ScheduleSection {
+  ScheduleKind kind = ScheduleKind::constant;
+  int after = 4;
+  double factor = 0.5;
+  double warmup = 0, minimum = 0;
+  std::vector<double> phases = {1, 5, 5, 1};
+  double start_divisor = 10, final_divisor = 1000;
+  double momentum_low = 0.85, momentum_high = 0.95;
+  bool spreads() const {  // over all epochs: with more of them it is another one
+    return kind == ScheduleKind::cosine || kind == ScheduleKind::one_cycle;
+  }
+};
+// All three of a recipe, which must outlive it.
+struct TrainingSections {
+  const TrainingSection& training;
+  const OptimizerSection& optimizer;
+  const ScheduleSection& schedule;
+};
+
+// Other epochs change a schedule that spreads over them. `seed_cuts_windows`: whether training.seed decides where windows begin, or their order.
+void declare_training_keys(RecipeReader& reader, TrainingSection& training, const ScheduleSection& schedule,
+                           const RecipeKey::Condition& seed_cuts_windows);
+void declare_optimizer_keys(RecipeReader& reader, OptimizerSection& optimizer);
+void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule);
+// The keys of [optimizer] and [schedule] that their present kind does not read. A recipe's unread keys begin with
+// them.
+UnreadKeys unread_training_keys(const TrainingSections& sections);
+// The rules between these keys. Throws InputError.
+void check_training_keys(const RecipeReader& reader, const TrainingSections& sections);
+
+// How many windows an epoch has, counted from 1: a number for all of them, or a function.
+struct EpochWindows {
+  EpochWindows(int64_t windows) : of([=](int) { return windows; }) {}
+  EpochWindows(std::function<int64_t(int epoch)> windows) : of(std::move(windows)) {}
+  std::function<int64_t(int epoch)> of;
+};
+// Steps of the optimizer in an epoch.
+int64_t steps_of_epoch(const TrainingSections& sections, const EpochWindows& windows, int epoch);
+
+std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, ParameterSet& params,
+                                          const EpochWindows& windows);
+// Numbers that it keeps for each weight, from its first step or its first average on.
+int moments_of(const TrainingSections& sections);
+Schedule make_schedule(const TrainingSections& sections, const EpochWindows& windows);
+
+}  // namespace unroll

@@ -1,0 +1,104 @@
+#include "training/program/recipe/recurrent_keys.h"
+
+#include <fmt/format.h>
+
+#include "framework/ops.h"
+
+namespace unroll {
+
+namespace {
+
+template <class E>
+std::vector<std::pair<std::string, E>> by_name(const std::vector<E>& values) {
+  std::vector<std::pair<std::string, E>> result;
+  for (const E value : values) result.emplace_back(name_of(value), value);
+  return result;
+}
+
+// "lstm: …": which cell has it, where not every one does.
+std::string description_of(const RecurrentOption& option) {
+  const char* cell = option.cells == RecurrentOption::Cells::every ? ""
+                     : option.cells == RecurrentOption::Cells::rnn ? "rnn: "
+                                                                   : "lstm: ";
+  return fmt::format("{}{}", cell, option.does);
+}
+
+RecipeKey& declare(RecipeReader& reader, const RecurrentOption& option, RecurrentConfig& config) {
+  using Range = RecurrentOption::Range;
+  const std::string text = description_of(option);
+  if (const auto functions = functions_of(option); !functions.empty())
+    return reader.choice(option.name, config.*std::get<Unary RecurrentConfig::*>(option.member),
+                         by_name(functions), text);
+  if (const auto* on = std::get_if<bool RecurrentConfig::*>(&option.member))
+    return reader.key(option.name, config.**on, text);
+  // A damaged file that asks for far more than anyone trains is refused before it is made.
+  if (const auto* number = std::get_if<int RecurrentConfig::*>(&option.member))
+    return reader.key(option.name, config.**number, text)
+        .at_least(0)
+        .at_most(option.range == Range::count ? 100 : 100'000);
+  RecipeKey& key = reader.key(option.name, config.*std::get<float RecurrentConfig::*>(option.member), text);
+  if (option.range == Range::limit) return key.at_least(0);
+  return option.range == Range::rate ? key.at_least(0).below(1) : key;
+}
+
+}  // namespace
+
+void declare_cell_key(RecipeReader& reader, CellKind& cell) {
+  std::vector<std::pair<std::string, CellKind>> cells;
+  for (const CellFacts& facts : our_cells) cells.emplace_back(facts.name, facts.kind);
+  reader
+      .choice(
+          "cell", cell, cells,
+          "of the recurrent layers: long short-term memory, gated recurrent units, or a plain network; the latter two have no "
+          "state c")
+      .source("Hochreiter and Schmidhuber 1997; Cho et al. 2014; Elman 1990")
+      .fixed();
+}
+
+void declare_recurrent_keys(RecipeReader& reader, RecurrentConfig& config) {
+  for (const RecurrentOption& option : recurrent_options) {
+    if (!option.is_key) continue;
+    RecipeKey& key = declare(reader, option, config);
+    if (option.source) key.source(option.source);
+    // A mask may change from one part of a run to the next. Zoneout acts in scoring too, and first values are drawn once.
+    if (option.acts == RecurrentOption::Acts::in_training)
+      key.may_change();
+    else
+      key.fixed();
+  }
+  reader
+      .choice("engine", config.engine,
+              by_name(std::vector{Engine::automatic, Engine::cudnn, Engine::fused, Engine::composed}),
+              "how the recurrent layers are computed")
+      .harmless();  // of the engine counts what it became
+  reader
+      .choice(
+          "algorithm", config.algorithm,
+          by_name(std::vector{CudnnAlgorithm::automatic, CudnnAlgorithm::standard, CudnnAlgorithm::persistent,
+                              CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic}),
+          "of the engine cudnn; auto: the standard one. Of an LSTM by the engine fused on a GPU: standard is step by step, "
+          "and auto is one kernel for a window where that serves")
+      .may_change();
+}
+
+void check_recurrent_keys(const RecipeReader& reader, CellKind cell, const RecurrentConfig& made) {
+  if (const auto fault = fault_in(facts_of(cell), made, "model."))
+    reader.refuse("model." + fault->option, fault->text);
+}
+
+void add_unread_recurrent_keys(UnreadKeys& unread, const RecurrentConfig& c, bool recurrent,
+                               const char* of_recurrent) {
+  // "auto" asks for nothing.
+  const bool open = c.algorithm == CudnnAlgorithm::automatic;
+  unread.add_unless(recurrent || c.engine == Engine::automatic, of_recurrent, {"model.engine"});
+  unread.add_unless(recurrent || open, of_recurrent, {"model.algorithm"});
+  if (recurrent)
+    unread.add_unless(c.engine == Engine::automatic || c.engine == Engine::cudnn || open ||
+                          (c.engine == Engine::fused && c.algorithm == CudnnAlgorithm::standard),
+                      "model.engine = \"cudnn\" or \"auto\"", {"model.algorithm"});
+  for (const RecurrentOption& option : recurrent_options)
+    if (option.is_key)
+      unread.add_unless(recurrent, of_recurrent, {fmt::format("model.{}", option.name).c_str()});
+}
+
+}  // namespace unroll
