@@ -257,20 +257,3 @@ TEST_CASE("a point between two gaps is drawn") {
                     .series = {{.name = "s", .x = {0, 1, 2, 3, 4}, .y = {1, gap, 3, gap, gap}}}};
   CHECK(count(chart_svg(chart, 600, 300, "a"), "<circle") == 2);
 }
-
-TEST_CASE("series that are drawn as the one before them have its colour, mark and name") {
-  const std::vector<double> x = {0, 1}, y = {1, 2};
-  const Chart chart{.title = "t",
-                    .x_name = "x",
-                    .y_name = "y",
-                    .series = {{.name = "each seed", .x = x, .y = y},
-                               {.name = "each seed", .as_before = true, .x = x, .y = {2, 3}},
-                               {.name = "mean", .x = x, .y = {1.5, 2.5}}}};
-  const std::string svg = chart_svg(chart, 600, 300, "a"), file = chart_file(chart);
-  CHECK(count(svg, "class=\"series s0\"") == 2);
-  CHECK(count(svg, "class=\"series s1\"") == 1);
-  CHECK(count(file, ">each seed<") == 1);
-  CHECK(count(file, ">mean<") == 1);
-  const std::string text = chart_text(chart, 60, 12);
-  CHECK(count(text, "each seed") == 1);
-}

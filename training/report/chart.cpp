@@ -11,13 +11,6 @@
 
 namespace unroll {
 
-std::vector<std::size_t> styles_of(const Chart& chart) {
-  std::vector<std::size_t> styles;
-  for (const ChartSeries& series : chart.series)
-    styles.push_back(styles.empty() ? 0 : styles.back() + (series.as_before ? 0 : 1));
-  return styles;
-}
-
 namespace {
 
 // Where values lie on the page.
@@ -148,7 +141,6 @@ class Drawing {
         left_(left_of(y_ticks_)),
         x_(x_axis(chart, left_, right_)),
         x_texts_(short_texts(chart.x_texts)),
-        styles_(styles_of(chart)),
         levels_(levels_of(chart)) {}
 
   std::string svg() {
@@ -234,7 +226,8 @@ class Drawing {
         path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? 'M' : 'L', x_(band.x[i]), y_(band.high[i]));
     for (std::size_t i = band.x.size(); i-- > 0;)
       if (drawn(i)) path += fmt::format("L{:.1f} {:.1f}", x_(band.x[i]), y_(band.low[i]));
-    svg_ += fmt::format("<path d=\"{}Z\" class=\"band s{}\"/>\n", path, styles_.back() % series_styles);
+    svg_ += fmt::format("<path d=\"{}Z\" class=\"band s{}\"/>\n", path,
+                        (chart_.series.size() - 1) % series_styles);
   }
 
   void add_curve(const ChartSeries& series, std::size_t number) {
@@ -257,8 +250,8 @@ class Drawing {
       last = at;
       joined = true;
     }
-    svg_ += fmt::format("<g class=\"series s{}\"><path d=\"{}\"/>{}</g>\n", styles_[number] % series_styles,
-                        path, dots);
+    svg_ +=
+        fmt::format("<g class=\"series s{}\"><path d=\"{}\"/>{}</g>\n", number % series_styles, path, dots);
   }
 
   void add_mark() {
@@ -341,7 +334,6 @@ class Drawing {
   const double left_;
   const Axis x_;
   const std::vector<std::string> x_texts_;
-  const std::vector<std::size_t> styles_;
   const std::vector<Chart::Level> levels_;
   std::string svg_;
   std::vector<Point> occupied_;

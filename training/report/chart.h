@@ -18,7 +18,6 @@ constexpr std::size_t series_styles = 6;  // of colours and lines: the seventh s
 struct ChartSeries {
   std::string name;
   bool points = false;                 // each one is marked, as well as joined
-  bool as_before = false;              // drawn as the series before it, whose name stands for both
   std::vector<double> x = {}, y = {};  // of one length; where y cannot be drawn the line is broken
 };
 
@@ -52,8 +51,6 @@ struct Chart {
   std::optional<Mark> mark = {};  // a point that is named
 };
 
-// Of each series, the number of its style, from 0 on.
-std::vector<std::size_t> styles_of(const Chart& chart);
 // An <svg> of that many units, which are pixels where there is room; `id` must be new in the report.
 std::string chart_svg(const Chart& chart, int width, int height, const std::string& id);
 // The chart as a file of its own, with a title, names of the curves, colours, and a white ground: it needs no page

@@ -36,10 +36,8 @@ std::string panel(const Chart& chart, int top, int width, int height, const std:
         x, top + 36, of, opacity, x + 24, top + 43, html_escaped(name));
     x += 44 + 7 * static_cast<int>(name.size());
   };
-  const std::vector<std::size_t> styles = styles_of(chart);
-  for (std::size_t k = 0; k < chart.series.size(); ++k)
-    if (!chart.series[k].as_before) add_name(chart.series[k].name, colour(styles[k]), 1);
-  if (chart.band) add_name(chart.band->name, colour(styles.back()), 0.18);
+  for (std::size_t k = 0; k < chart.series.size(); ++k) add_name(chart.series[k].name, colour(k), 1);
+  if (chart.band) add_name(chart.band->name, colour(chart.series.size() - 1), 0.18);
   std::string drawing = chart_svg(chart, width - 2 * margin, height - head - margin, id);
   drawing.insert(4, fmt::format(" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"", margin, top + head,
                                 width - 2 * margin, height - head - margin));
@@ -112,11 +110,10 @@ std::string chart_text(const Chart& chart, int columns, int lines) {
       if (drawn(chart.band->x[i], chart.band->low[i]) && drawn(chart.band->x[i], chart.band->high[i]))
         for (std::size_t k = line(chart.band->high[i]); k <= line(chart.band->low[i]); ++k)
           grid[k][column(chart.band->x[i])] = '.';
-  const std::vector<std::size_t> styles = styles_of(chart);
   for (std::size_t s = 0; s < chart.series.size(); ++s)
     for (std::size_t i = 0; i < chart.series[s].x.size(); ++i)
       if (drawn(chart.series[s].x[i], chart.series[s].y[i]))
-        grid[line(chart.series[s].y[i])][column(chart.series[s].x[i])] = marks[styles[s] % marks.size()];
+        grid[line(chart.series[s].y[i])][column(chart.series[s].x[i])] = marks[s % marks.size()];
 
   std::string text = chart.title + "\n";
   for (std::size_t k = 0; k < grid.size(); ++k)
@@ -136,9 +133,8 @@ std::string chart_text(const Chart& chart, int columns, int lines) {
   text += fmt::format("{:>{}}\n", end, between);
   std::string names;
   for (std::size_t s = 0; s < chart.series.size(); ++s)
-    if (!chart.series[s].as_before)
-      names += fmt::format("{}{} {}", names.empty() ? "" : "   ", marks[styles[s] % marks.size()],
-                           chart.series[s].name);
+    names +=
+        fmt::format("{}{} {}", names.empty() ? "" : "   ", marks[s % marks.size()], chart.series[s].name);
   if (chart.band) names += "   . " + chart.band->name;
   return text + fmt::format("{:>{}}{}\n", "", left, names);
 }

@@ -15,11 +15,8 @@ namespace {
 
 std::string legend(const Chart& chart) {
   std::string items;
-  const std::vector<std::size_t> styles = styles_of(chart);
   for (std::size_t i = 0; i < chart.series.size(); ++i)
-    if (!chart.series[i].as_before)
-      items += fmt::format("<li class=\"s{}\">{}</li>", styles[i] % series_styles,
-                           html_escaped(chart.series[i].name));
+    items += fmt::format("<li class=\"s{}\">{}</li>", i % series_styles, html_escaped(chart.series[i].name));
   if (chart.band) items += "<li class=\"of-band\">" + html_escaped(chart.band->name) + "</li>";
   return "<ul class=\"legend\">" + items + "</ul>\n";
 }
@@ -78,9 +75,9 @@ std::string table_html(const Table& table, std::size_t best) {
   return html + "</tbody></table></div>\n";
 }
 
-std::string section_html(const Table& table, std::size_t best) {
+std::string section_html(const Table& table) {
   std::string html = "<section>\n<h2>" + html_escaped(table.title) + "</h2>\n";
-  if (!table.rows.empty()) html += table_html(table, best);
+  if (!table.rows.empty()) html += table_html(table);
   if (!table.note.empty()) html += "<p class=\"soft\">" + html_escaped(table.note) + "</p>\n";
   return html + "</section>\n";
 }

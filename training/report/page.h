@@ -20,7 +20,7 @@ std::string tiles_html(const std::vector<RunDescription::Figure>& figures);
 // `best`: the row that stands out.
 std::string table_html(const RunDescription::Table& table, std::size_t best = static_cast<std::size_t>(-1));
 // A table under its title, its note below.
-std::string section_html(const RunDescription::Table& table, std::size_t best = static_cast<std::size_t>(-1));
+std::string section_html(const RunDescription::Table& table);
 // The whole page, of what stands in its body.
 std::string page_html(const std::string& title, const std::string& body);
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "examples/timeseries/recipe/recipe_baselines.h"
+#include "examples/timeseries/scores/verdict.h"
 #include "framework/one_line.h"
 
 namespace timeseries {

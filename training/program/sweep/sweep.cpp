@@ -10,7 +10,6 @@
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
-#include "framework/processes/processes.h"
 #include "framework/signals.h"
 #include "framework/version.h"
 #include "training/files/atomic_file.h"
@@ -18,7 +17,6 @@
 #include "training/program/cli/invocation.h"
 #include "training/program/run/machine.h"
 #include "training/program/sweep/child.h"
-#include "training/program/sweep/page.h"
 #include "training/program/sweep/results.h"
 #include "training/run_folder.h"
 
@@ -52,7 +50,6 @@ std::unique_ptr<RunFolderLock> lock_of(const fs::path& folder) {
 
 void wait_a_little(int milliseconds) {
   stop_if_signalled();
-  stop_if_another_failed();
   usleep(static_cast<useconds_t>(milliseconds) * 1000);
 }
 
@@ -67,7 +64,7 @@ std::string why(int code, const fs::path& output) {
   return last.empty() ? fmt::format("exit code {}", code) : one_line(last, 300);
 }
 
-// --- before the first trial: rank 0 alone ----------------------------------------------------------------------
+// --- before the first trial ------------------------------------------------------------------------------------
 
 SweepPlan plan_of(const Request& request, const SweepProgram& program, const std::vector<Override>& others) {
   const RecipeFile recipe = find_recipe(request.word, request.program);  // read once: it may be a pipe
@@ -152,63 +149,34 @@ class Sweep {
         plan_(read_plan(folder_, request.program)),
         results_(plan_.trials.size()) {}
 
-  // What has failed when the command was started before is tried again. Of rank 0, before the others begin.
+  // Trials that failed when the command was started before are tried again.
   void forget_failures() const {
     for (const Trial& trial : plan_.trials)
       if (const auto result = read_result(folder_ / trial.folder); result && result->failed())
         remove_result(folder_ / trial.folder);
   }
 
-  // Until all trials are over, whoever trains them.
   void run() {
-    if (is_first_process()) introduce();
-    while (!look()) {
-      if (!train_one()) wait_a_little(200);
+    introduce();
+    for (std::size_t i = 0; i < plan_.trials.size(); ++i) {
+      const Trial& trial = plan_.trials[i];
+      const fs::path folder = folder_ / trial.folder;
+      create_folder(folder);
+      if (!read_result(folder)) train(trial, folder);
+      results_[i] = read_result(folder);
+      console_.info("{:<8}{}: {}\n", trial.folder, plan_.name_of(trial), in_words(*results_[i]));
+      write_tables(folder_, plan_, results_);
     }
-    if (is_first_process()) report();
+    report();
   }
 
  private:
   void introduce() const {
-    console_.info("sweep   {}: {}\n        {} trials{}\nfolder  {}\n", plan_.recipe, plan_.summary(),
-                  plan_.trials.size(),
-                  process_count() > 1 ? fmt::format(", shared by {} processes", process_count()) : "",
-                  shown(folder_));
+    console_.info("sweep   {}: {}\n        {} trials\nfolder  {}\n", plan_.recipe, plan_.summary(),
+                  plan_.trials.size(), shown(folder_));
     if (plan_.version != UNROLL_VERSION)
       console_.info("note    begun with version {} of the program; this is {}\n", plan_.version,
                     UNROLL_VERSION);
-  }
-
-  // Whether all trials are over.
-  bool look() {
-    bool all = true, news = false;
-    for (std::size_t i = 0; i < plan_.trials.size(); ++i) {
-      if (results_[i]) continue;
-      results_[i] = read_result(folder_ / plan_.trials[i].folder);
-      all &= results_[i].has_value(), news |= results_[i].has_value();
-      if (results_[i] && is_first_process())
-        console_.info("{:<8}{}: {}\n", plan_.trials[i].folder, plan_.name_of(plan_.trials[i]),
-                      in_words(*results_[i]));
-    }
-    if (is_first_process() && (news || all)) {
-      write_tables(folder_, plan_, results_);
-      write_sweep_page(folder_, plan_, results_);
-    }
-    return all;
-  }
-
-  // The next one that is not over, and that no other process has. False if there is none.
-  bool train_one() {
-    for (std::size_t i = 0; i < plan_.trials.size(); ++i) {
-      if (results_[i]) continue;
-      const fs::path folder = folder_ / plan_.trials[i].folder;
-      create_folder(folder);
-      const auto lock = lock_of(folder);
-      if (!lock) continue;
-      if (!read_result(folder)) train(plan_.trials[i], folder);
-      return true;
-    }
-    return false;
   }
 
   void train(const Trial& trial, const fs::path& folder) {
@@ -255,8 +223,7 @@ class Sweep {
       console_.print("lowest  {}: {} {}\n",
                      plan_.name_of_values(plan_.trials[configurations[*best].trials[0]]),
                      name_of_score(results_), format_score(*configurations[*best].mean));
-    console_.print("page    {}\ntables  {}, trials.csv, table.json\n", shown(folder_ / sweep_page),
-                   shown(folder_ / "table.csv"));
+    console_.print("tables  {}, trials.csv, table.json\n", shown(folder_ / "table.csv"));
     const auto failed = std::ranges::count_if(results_, [](const auto& result) { return result->failed(); });
     require(failed == 0, "{} of {} trials failed; {} says why, and the same command tries them again", failed,
             results_.size(), shown(folder_ / "trials.csv"));
@@ -277,8 +244,7 @@ bool parse(Command& command, SweepProgram& program, Request& request, std::vecto
       "Trains a recipe with each combination of values, and with each seed, and prints a table of the best "
       "validation scores: mean and spread over the seeds. Each trial is a training in a process of its own. A sweep "
       "that was interrupted goes on with its folder in the recipe's place: what is done is not trained "
-      "again. With --out and the folder of a sweep it can be given more values and more seeds. Processes that mpirun "
-      "started share the trials, as does the command started twice.");
+      "again. With --out and the folder of a sweep it can be given more values and more seeds.");
   command.word(
       "RECIPE",
       fmt::format("a TOML file, the name of a bundled recipe ({}), or the folder of a sweep that goes on",
@@ -301,7 +267,6 @@ bool parse(Command& command, SweepProgram& program, Request& request, std::vecto
   command.file(plan_file, "in a sweep's folder: values, seeds and recipes");
   command.file("table.csv, trials.csv, table.json",
                "in a sweep's folder: a line for each combination of values, a line for each trial, both");
-  command.file(sweep_page, "in a sweep's folder: the table and all curves, for a browser");
   if (!command.parse()) return false;
   request.program = command.program();
   request.word = command.positional();
@@ -337,20 +302,15 @@ void sweep_command(Command& command, SweepProgram program) {
   Request request;
   std::vector<Override> others;
   if (!parse(command, program, request, others)) return;
-  const fs::path folder =
-      from_first_rank(is_first_process() ? prepare(request, program, others).string() : "");
-  require_input(is_sweep(folder),
-                "{}: rank 0 has made it, and it is not here: all ranks must see the folder of a sweep",
-                folder.string());
+  const fs::path folder = prepare(request, program, others);
+  const RunFolderLock lock(folder);  // one process at a time
   const SignalGuard guard;
   Sweep sweep(folder, request, program);
-  if (is_first_process()) sweep.forget_failures();
-  gather_from_ranks("");  // until rank 0 has
+  sweep.forget_failures();
   try {
     sweep.run();
   } catch (const Interrupted&) {
-    if (is_first_process())
-      request.console().info("\nnext    {} sweep {}\n", invocation(request.program), shell_path(folder));
+    request.console().info("\nnext    {} sweep {}\n", invocation(request.program), shell_path(folder));
     throw;
   }
 }

@@ -1,15 +1,14 @@
 // The command "sweep": independent trainings of one recipe with other values and seeds, and a table of them.
 //
 // Each trial is this program's own `train`, or `resume`, in a process of its own: one that crashes is a row of the table. A
-// trial that is done is never trained again. Processes that work on the same sweep share its trials: the ranks that mpirun
-// started, or the command in several terminals. Each takes the next trial that no other has begun.
+// trial that is done is never trained again. One process works on a sweep at a time.
 //
 //   runs/demo-sweep-1/sweep.json                   what is trained (plan.h)
 //                     trial-3/demo.toml            the recipe of that trial
 //                     trial-3/run/                 the folder of its run
 //                     trial-3/output.txt           what its processes have printed
 //                     trial-3/result.json          once it is over
-//                     table.csv, trials.csv, table.json, sweep.html
+//                     table.csv, trials.csv, table.json
 #pragma once
 
 #include <functional>
