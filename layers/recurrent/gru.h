@@ -19,8 +19,7 @@ struct GruCell {
   explicit GruCell(const LayerScope& scope);
 
   RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before, Vars* gates = nullptr) const;
-  RecurrentOutput fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
-                        const Mogrifier& mogrifier) const;
+  RecurrentOutput fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const;
   void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;
   static int step_room(int hidden) { return 6 * hidden; }
 

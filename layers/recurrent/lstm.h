@@ -22,8 +22,7 @@ struct LstmCell {
   // One step in elementary operations: the equations of the textbook, and the reference for the fast engines. The gates are
   // put where `gates` says, in the order of their names.
   RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before, Vars* gates = nullptr) const;
-  RecurrentOutput fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
-                        const Mogrifier& mogrifier) const;
+  RecurrentOutput fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const;
   void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;
   static int step_room(int hidden) { return 4 * hidden; }
 

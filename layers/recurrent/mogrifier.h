@@ -35,4 +35,9 @@ struct Mogrifier {
   std::vector<Round, PoolAllocator<Round>> rounds = {};
 };
 
+// x and h as a layer's products see them.
+inline std::pair<Var, Var> mogrified(const RecurrentMasks& masks, const Var& x, const Var& h) {
+  return masks.mogrifier ? (*masks.mogrifier)(x, h) : std::pair(x, h);
+}
+
 }  // namespace unroll

@@ -25,35 +25,19 @@
 #include <vector>
 
 #include "layers/recurrent/engines/cudnn.h"
-#include "layers/recurrent/mogrifier.h"
+#include "layers/recurrent/over_steps.h"
 #include "layers/recurrent/stack.h"
+#include "layers/recurrent/trace.h"
 
 namespace unroll {
 
-// One layer's parameters and a step of time: x [batch, input], the state before it and the one it gives h [batch, width] and
-// c [batch, c_parts*hidden]. h_in is h as it enters the recurrent product, with recurrent dropout and, as x, after the rounds
-// of a mogrifier; weight drop acts on weight_hh. A cell without a product of h (an SRU) has no weight_hh, and looks at no
-// h_in.
-template <class C>
-concept RecurrentCell = requires(const C& cell, const Var& v, const RecurrentVars& state) {
-  { C::name } -> std::convertible_to<const char*>;
-  { C::has_c } -> std::convertible_to<bool>;
-  { cell.step(v, v, state) } -> std::same_as<RecurrentVars>;
-};
-
-template <class C>
-concept HasRecurrentMatrix = requires(C& cell) {
-  { cell.weight_hh } -> std::same_as<Var&>;
-};
-
 // A cell that has an engine of its own: x [steps, batch, input] and the state before the first step to y and the state after
-// the last, with what the masks and the mogrifier say. A cell that derives from one with such an engine, and computes another
+// the last, with what the masks say. A cell that derives from one with such an engine, and computes another
 // step, does not inherit it.
 template <class Cell>
 concept HasFused =
-    std::same_as<decltype(&Cell::fused),
-                 RecurrentOutput (Cell::*)(const Var& x, const RecurrentVars& state,
-                                           const RecurrentMasks& masks, const Mogrifier& mogrifier) const>;
+    std::same_as<decltype(&Cell::fused), RecurrentOutput (Cell::*)(const Var& x, const RecurrentVars& state,
+                                                                   const RecurrentMasks& masks) const>;
 // One whose own engine computes windows by chunks where RecurrentMasks::part says so: using InChunks = Cell.
 template <class Cell>
 concept FusedInChunks = HasFused<Cell> && std::same_as<typename Cell::InChunks, Cell>;
@@ -62,13 +46,6 @@ concept FusedInChunks = HasFused<Cell> && std::same_as<typename Cell::InChunks, 
 template <class Cell>
 concept HasPlainStep = std::same_as<decltype(&Cell::plain_step),
                                     void (Cell::*)(const Tensor& x, Tensor h, Tensor c, Tensor room) const>;
-
-// A cell whose gates can be looked at: its step takes a place for them, in the order of gate_names.
-template <class Cell>
-concept NamesGates = requires(const Cell& cell, const Var& v, const RecurrentVars& state, Vars* gates) {
-  { cell.step(v, v, state, gates) } -> std::same_as<RecurrentVars>;
-  std::span<const char* const>(Cell::gate_names);
-};
 
 template <RecurrentCell Cell>
 constexpr CellFacts facts_of() {
@@ -85,40 +62,6 @@ constexpr CellFacts facts_of() {
     if constexpr (requires { Cell::c_parts; }) facts.c_parts = Cell::c_parts;
     return facts;
   }
-}
-
-// A step, whose gates `trace` remembers, where there is one.
-template <RecurrentCell Cell>
-RecurrentVars traced_step(const Cell& cell, const Var& x, const Var& h_in, const RecurrentVars& before,
-                          CellTrace* trace) {
-  if constexpr (NamesGates<Cell>)
-    if (trace) return cell.step(x, h_in, before, &trace->gates.emplace_back());
-  return cell.step(x, h_in, before);
-}
-
-// The engine `composed`: one layer over all steps in elementary operations, which the tape differentiates.
-template <RecurrentCell Cell>
-RecurrentOutput over_steps(Cell cell, const Var& x, RecurrentVars state, const RecurrentMasks& masks = {},
-                           const Mogrifier& mogrifier = {}, CellTrace* trace = nullptr) {
-  if constexpr (HasRecurrentMatrix<Cell>)
-    cell.weight_hh = dropout(cell.weight_hh, masks.weight_hh.rate, masks.weight_hh.key);
-  Vars ys;
-  for (int t = 0; t < x.dim(0); ++t) {
-    if (masks.resets.act_at(t)) {
-      const Tensor kept = masks.resets.kept[t];
-      state = {mask_rows(state.h, kept), Cell::has_c ? mask_rows(state.c, kept) : Var()};
-    }
-    const Var h_in = masks.h.defined() ? state.h * Var(masks.h) : state.h;
-    const auto [x_seen, h_seen] = mogrifier(row(x, t), h_in);
-    const RecurrentVars next = traced_step(cell, x_seen, h_seen, state, trace);
-    state = {carried(masks.new_h, t, next.h, state.h), carried(masks.new_c, t, next.c, state.c)};
-    ys.push_back(state.h);
-    if (trace) {
-      trace->h.push_back(state.h);
-      if (Cell::has_c) trace->c.push_back(state.c);
-    }
-  }
-  return {unroll::stack(ys), state};
 }
 
 template <RecurrentCell Cell>
@@ -163,10 +106,7 @@ class Recurrent {
   RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
                              const IdTensor& resets = {}) const {
     stack_.require_state(x, state);
-    if (choice_.engine == Engine::cudnn) {
-      require_cudnn_serves(stack_, x, lengths, resets);
-      return cudnn_(stack_, x, state, lengths);
-    }
+    if (cudnn_) return cudnn_(stack_, x, state, lengths, resets);
     return over_cells(
         x, state, lengths, resets,
         [&](size_t k, const Var& in, const RecurrentVars& before, const RecurrentMasks& masks) {
@@ -183,11 +123,11 @@ class Recurrent {
     RecurrentTrace result;
     if constexpr (NamesGates<Cell>) result.gate_names = Cell::gate_names;
     result.cells.resize(cells_.size());
-    const RecurrentOutput out =
-        over_cells(x, state, lengths, resets,
-                   [&](size_t k, const Var& in, const RecurrentVars& before, const RecurrentMasks& masks) {
-                     return over_steps(cells_[k], in, before, masks, mogrifiers_[k], &result.cells[k]);
-                   });
+    const RecurrentOutput out = over_cells(
+        x, state, lengths, resets,
+        [&](size_t k, const Var& in, const RecurrentVars& before, const RecurrentMasks& masks) {
+          return over_steps(cells_[k], in, before, masks, TraceSteps{result.cells[k], Cell::has_c});
+        });
     result.y = out.y, result.state = out.state;
     return result;
   }
@@ -204,40 +144,36 @@ class Recurrent {
   Vars weights(int cell) const&& { return weights(cell); }
 
  private:
-  // run(k, x, state, masks) is cell k over all steps.
-  // fused: by the cell's own engine.
+  // run(k, x, state, masks) is cell k over all steps. by_cells: with the cells' own engine.
   template <class Run>
   RecurrentOutput over_cells(const Var& x, const RecurrentVars& state, const Lengths& lengths,
-                             const IdTensor& resets, Run run, bool fused = false) const {
-    Vars h, c;
-    // Between the first layer of a wavefront and the last no operation stands outside of it.
-    const auto wave = fused ? wave_here(facts, config(), x.dim(0), x.dim(1)) : nullptr;
-    const Wave::Forward ends(wave);
-    for (const auto& of_cell : weights_)
-      for (const Var& weight : of_cell->all)
-        if (wave) weight.value();  // which is made at first use, on the host
+                             const IdTensor& resets, Run run, bool by_cells = false) const {
+    const LayerOrder order = by_cells ? LayerOrder(facts, config(), x.dim(0), x.dim(1)) : LayerOrder();
+    // Layers may be side by side: between the first and the last of them there is no other operation.
     std::vector<RecurrentVars, PoolAllocator<RecurrentVars>> states;
-    for (int k = 0; wave && k < stack_.count(); ++k) states.push_back(stack_.state_of(k, state));
-    const auto whole = [&](Vars& rows) {
-      for (Var& row : rows) row = stack_.full_row(row);
-    };
+    for (int k = 0; k < stack_.count(); ++k) states.push_back(stack_.state_of(k, state));
+    for (const auto& of_cell : weights_)
+      for (const Var& weight : of_cell->all) weight.value();  // which is made at first use
+    Vars h, c;
     const Var y = stack_(
         x, lengths, resets,
-        [&](int k, const Var& in, const RecurrentMasks& masks) {
-          const auto out = run(static_cast<size_t>(k), in,
-                               wave ? states[static_cast<size_t>(k)] : stack_.state_of(k, state), masks);
-          h.push_back(wave ? out.state.h : stack_.full_row(out.state.h));
-          if (Cell::has_c) c.push_back(wave ? out.state.c : stack_.full_row(out.state.c));
+        [&](int k, const Var& in, RecurrentMasks masks) {
+          const auto layer = static_cast<size_t>(k);
+          masks.mogrifier = &mogrifiers_[layer];
+          const RecurrentOutput out = run(layer, in, states[layer], masks);
+          h.push_back(out.state.h);
+          if (Cell::has_c) c.push_back(out.state.c);
           return out.y;
         },
-        wave);
-    if (wave) whole(h), whole(c);
+        order);
+    for (Vars* rows : {&h, &c})
+      for (Var& row : *rows) row = stack_.full_row(row);
     return {y, {unroll::stack(h), Cell::has_c ? unroll::stack(c) : Var()}};
   }
   RecurrentOutput run(size_t k, const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
     if constexpr (HasFused<Cell>)
-      if (choice_.engine == Engine::fused) return cells_[k].fused(x, state, masks, mogrifiers_[k]);
-    return over_steps(cells_[k], x, state, masks, mogrifiers_[k]);
+      if (choice_.engine == Engine::fused) return cells_[k].fused(x, state, masks);
+    return over_steps(cells_[k], x, state, masks);
   }
 
   EngineChoice choice_;

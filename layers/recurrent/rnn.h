@@ -17,8 +17,7 @@ struct RnnCell {
   explicit RnnCell(const LayerScope& scope);
 
   RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before) const;
-  RecurrentOutput fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
-                        const Mogrifier& mogrifier) const;
+  RecurrentOutput fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const;
   void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;
   static int step_room(int hidden) { return hidden; }
 

@@ -53,6 +53,8 @@ struct Resets {
 Resets resets_of(const IdTensor& begins, const Lengths& lengths, int steps, int batch,
                  bool backwards = false);
 
+struct Mogrifier;  // layers/recurrent/mogrifier.h
+
 // The random masks of one layer in one window, its padding and its resets, drawn once for whichever engine. An undefined mask,
 // or a rate of 0, does not act. A cell's engine of its own carries all of them out.
 struct RecurrentMasks {
@@ -66,6 +68,7 @@ struct RecurrentMasks {
   Tensor new_h = {}, new_c = {};
   Resets resets = {};
   WavePart part = {};  // of a wavefront of layers: only a cell that computes its windows by chunks gets one
+  const Mogrifier* mogrifier = nullptr;  // of the layer, which copies what it keeps; nullptr: there is none
 };
 
 // A state on the tape: h [layers, batch, width] and c [layers, batch, c_parts*hidden], with two directions twice as many
@@ -101,19 +104,6 @@ struct RecurrentState {
   // As constants with memory of their own: what a tape holds stays when the next window's state is assigned.
   // Throws Error where it has no size yet.
   operator RecurrentVars() const;
-};
-
-// What the cell of a layer in one direction computed in each step, in the order in which it read them, to be looked at. After the
-// backward of a tape that keeps gradients, each Var has its own.
-struct CellTrace {
-  std::vector<Vars> gates;  // by step, in the order of gate_names: [batch, hidden] each. Empty: it names none
-  Vars h, c;  // the state after each step [batch, width], [batch, hidden]. c is empty where the cell has none
-};
-struct RecurrentTrace {
-  Var y;  // as RecurrentOutput
-  RecurrentVars state;
-  std::span<const char* const> gate_names;  // "i", "f", "g", "o"
-  std::vector<CellTrace> cells;             // by layer: forwards, backwards, forwards, …
 };
 
 // The weights of one layer in one direction, in the order in which its cell added them. The tape's inputs, cuDNN's weight
@@ -169,10 +159,10 @@ class RecurrentStack {
   Var full_row(const Var& v) const;
 
   // y of all layers over x [steps, batch, input]; run(k, x, masks) is y of layer k, steps backwards if it
-  // reads backwards. resets: as resets_of() takes it; undefined: no row begins anew. wave: of layers that read forwards.
+  // reads backwards. resets: as resets_of() takes it; undefined: no row begins anew. order: of layers that read forwards.
   template <class Run>
   Var operator()(const Var& x, const Lengths& lengths, const IdTensor& resets, Run run,
-                 const std::shared_ptr<Wave>& wave = nullptr) const {
+                 const LayerOrder& order = {}) const {
     require_input(x);
     const bool both = config_.directions() == 2;
     const int steps = x.dim(0), batch = x.dim(1);
@@ -186,7 +176,7 @@ class RecurrentStack {
         x, lengths,
         [&](int k, const Var& in, const Tensor& real_steps) {
           RecurrentMasks drawn = masks(k, steps, batch, real_steps, forwards_resets);
-          if (wave) drawn.part = WavePart(wave, 1 + k % Wavefront::streams);
+          drawn.part = order.part(k);
           const Var forwards = run(k, in, drawn);
           if (!both) return forwards;
           if (!backwards.defined()) backwards = unroll::real_steps(lengths.backwards(), steps, batch);
@@ -194,7 +184,7 @@ class RecurrentStack {
               {forwards, flip(run(k + 1, flip(in), masks(k + 1, steps, batch, backwards, backwards_resets)))},
               2);
         },
-        false, wave);
+        false, order);
   }
 
   // As the operator, with both directions in one: run(k, x, real_steps) is y of layers k and, with two directions, k+1.
@@ -202,16 +192,12 @@ class RecurrentStack {
   // at_once: run does all layers in its only call, as nothing acts between them.
   template <class Run>
   Var layer_by_layer(const Var& x, const Lengths& lengths, Run run, bool at_once = false,
-                     const std::shared_ptr<Wave>& wave = nullptr) const {
+                     const LayerOrder& order = {}) const {
     require_input(x);
     const Tensor real_steps = unroll::real_steps(lengths, x.dim(0), x.dim(1));
     Var y = real_steps.defined() ? mask_rows(x, real_steps) : x;  // from here on padding is finite
     const auto dropped = [&](const Var& in) {
-      const RandomKey key = places_.dropout.next_key();
-      if (!wave || config_.dropout == 0 || !dropout_is_on())
-        return dropout(in, config_.dropout, key, config_.locked_dropout);
-      return dropout_in_wave(WavePart(wave, 1 + Wavefront::streams), in, config_.dropout, key,
-                             config_.locked_dropout);
+      return order.dropout(in, config_.dropout, places_.dropout.next_key(), config_.locked_dropout);
     };
     for (int k = 0; k < count(); k += config_.directions()) {
       const bool first = k == 0;
@@ -220,7 +206,7 @@ class RecurrentStack {
       y = config_.residual && !first ? out + y : out;
       if (at_once) break;
     }
-    if (wave) wave->end_forward();
+    order.end();
     return real_steps.defined() ? mask_rows(y, real_steps) : y;
   }
 

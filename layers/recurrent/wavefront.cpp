@@ -91,8 +91,9 @@ void PartInLane::done(int chunk) {
 }
 
 // y = x · mask        dx = dy · mask
-Var dropout_in_wave(const WavePart& part, const Var& x, real rate, const RandomKey& key, bool locked) {
-  if (!dropout_is_on() || rate == 0) return x;
+Var LayerOrder::dropout(const Var& x, real rate, const RandomKey& key, bool locked) const {
+  if (!wave_ || rate == 0 || !dropout_is_on()) return unroll::dropout(x, rate, key, locked);
+  const WavePart part(wave_, 1 + Wavefront::streams);
   const int steps = x.dim(0);
   const Tensor mask = dropout_mask(locked ? Shape{x.dim(1), x.dim(2)} : x.shape(), rate, key), y(x.shape());
   const auto of_steps = [=](int begin, int end) { return locked ? mask : mask.slice(begin, end); };

@@ -122,7 +122,26 @@ class PartInLane {
   std::optional<Lanes::In> in_;
 };
 
-// dropout() of x as a part of a wave.
-Var dropout_in_wave(const WavePart& part, const Var& x, real rate, const RandomKey& key, bool locked);
+// The order of a stack's layers in one window: one after the other, or side by side as wave_here() says.
+class LayerOrder {
+ public:
+  LayerOrder() = default;  // one after the other
+  LayerOrder(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch)
+      : LayerOrder(wave_here(cell, config, steps, batch)) {}
+
+  // Of layer k; called once for each, from below.
+  WavePart part(int k) const { return wave_ ? WavePart(wave_, 1 + k % Wavefront::streams) : WavePart(); }
+  // dropout() between two layers.
+  Var dropout(const Var& x, real rate, const RandomKey& key, bool locked) const;
+  // After the last layer.
+  void end() const {
+    if (wave_) wave_->end_forward();
+  }
+
+ private:
+  explicit LayerOrder(const std::shared_ptr<Wave>& wave) : wave_(wave), ends_(std::in_place, wave) {}
+  std::shared_ptr<Wave> wave_;
+  std::optional<Wave::Forward> ends_;
+};
 
 }  // namespace unroll

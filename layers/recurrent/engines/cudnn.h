@@ -52,20 +52,17 @@ class CudnnNetwork {
   std::shared_ptr<Parts> parts_;  // shared by copies, as the weights are
 };
 
-// Checks what is known of a window alone: its lengths, its resets, and whether it has more steps than cuDNN takes. Throws
-// InputError where cuDNN cannot serve.
-void require_cudnn_serves(const RecurrentStack& stack, const Var& x, const Lengths& lengths,
-                          const IdTensor& resets);
-
 class CudnnStack {
  public:
   CudnnStack() = default;  // of a layer with another engine
   // Lays the weights out in the scope's slab as cuDNN's weight spaces, where one bias serves.
   CudnnStack(const RecurrentStack& stack, const ListedWeights& weights);
 
-  // As Recurrent's own operator, which has checked x and the state.
+  explicit operator bool() const { return !networks_.empty(); }
+  // As Recurrent's own operator, which has checked x and the state. Throws InputError where cuDNN cannot serve the
+  // window: its lengths, its resets, or its number of steps.
   RecurrentOutput operator()(const RecurrentStack& stack, const Var& x, const RecurrentVars& state,
-                             const Lengths& lengths) const;
+                             const Lengths& lengths, const IdTensor& resets) const;
 
  private:
   std::vector<CudnnNetwork> networks_;

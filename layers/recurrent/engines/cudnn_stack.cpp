@@ -45,10 +45,9 @@ RecurrentOutput call(const CudnnNetwork& network, const Var& x, const RecurrentV
   return {out.y, {kept(out.state.h, before.h), has(before.c) ? kept(out.state.c, before.c) : Var()}};
 }
 
-}  // namespace
-
-void require_cudnn_serves(const RecurrentStack& stack, const Var& x, const Lengths& lengths,
-                          const IdTensor& resets) {
+// Checks what is known of a window alone. Throws InputError.
+void require_serves(const RecurrentStack& stack, const Var& x, const Lengths& lengths,
+                    const IdTensor& resets) {
   using Known = WindowFacts::Lengths;
   if (!lengths.steps.defined() && !resets.defined() && x.dim(0) <= most_cudnn_steps) return;
   RecurrentConfig config = stack.config();
@@ -61,6 +60,8 @@ void require_cudnn_serves(const RecurrentStack& stack, const Var& x, const Lengt
                                                                  : Known::padded_after,
                  .resets = resets.defined()});
 }
+
+}  // namespace
 
 CudnnStack::CudnnStack(const RecurrentStack& stack, const ListedWeights& weights) {
   const RecurrentConfig& c = stack.config();
@@ -81,7 +82,8 @@ CudnnStack::CudnnStack(const RecurrentStack& stack, const ListedWeights& weights
 }
 
 RecurrentOutput CudnnStack::operator()(const RecurrentStack& stack, const Var& x, const RecurrentVars& state,
-                                       const Lengths& lengths) const {
+                                       const Lengths& lengths, const IdTensor& resets) const {
+  require_serves(stack, x, lengths, resets);
   const bool has_c = stack.cell().has_c;
   if (!acts_between_layers(stack.config())) {
     RecurrentOutput out;

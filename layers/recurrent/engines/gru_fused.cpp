@@ -15,8 +15,7 @@ using namespace fused;
 // and back, for t = T-1 … 0, (da_t, dq_t) the cell's gradient of dh_t:
 //   dh_{t-1} = dy_{t-1} + dq_t W_hh + z dh_t
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t dq_tᵀ h_{t-1}     db = Σ da     db_hn = Σ dq of n
-RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
-                               const Mogrifier& mogrifier) const {
+RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
   const GruCell& layer = *this;  // the closure has a copy
   const WavePart& part = masks.part;
   PartInLane lane(part, PartInLane::Way::forward);
@@ -38,7 +37,7 @@ RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const R
                    .h = h[t + 1].data()};
   };
 
-  const Mogrified mogrified(mogrifier, x, layer.weight_ih, hidden);
+  const Mogrified mogrified(masks, x, layer.weight_ih, hidden);
   MogrifierForward mogrify(mogrified);
   const InputProduct product_of_x(x, layer.weight_ih, layer.bias.value(), gates, part, bool{mogrified});
   product_of_x.at_once();

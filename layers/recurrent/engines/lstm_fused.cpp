@@ -12,11 +12,10 @@ using namespace fused;
 // and back, for t = T-1 … 0:
 //   dh_t = dy_t + da_{t+1} W_hh;   (da_t, dc_{t-1}) = cell's gradient of (dh_t, dc_t)
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t da_tᵀ h_{t-1}     db = Σ da
-RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
-                                const Mogrifier& mogrifier) const {
+RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
   PartInLane lane(masks.part, PartInLane::Way::forward);
-  const auto window = std::allocate_shared<LstmLayerWindow>(PoolAllocator<LstmLayerWindow>(), *this, x, state,
-                                                            masks, mogrifier);
+  const auto window =
+      std::allocate_shared<LstmLayerWindow>(PoolAllocator<LstmLayerWindow>(), *this, x, state, masks);
   const std::shared_ptr<const LstmWay> way = way_over(*window);
   way->forward(*window, lane);
   auto [y, h, c] = record<3>("lstm_layer_fused", window->outputs(), inputs(weights(), x, state.h, state.c),

@@ -14,8 +14,7 @@ using namespace fused;
 // and back, for t = T-1 … 0:
 //   da_t = f'(a_t) dh_t;   dh_{t-1} = dy_{t-1} + da_t W_hh
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t da_tᵀ h_{t-1}     db = Σ da
-RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
-                               const Mogrifier& mogrifier) const {
+RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
   const RnnCell& layer = *this;  // the closure has a copy
   const WavePart& part = masks.part;
   PartInLane lane(part, PartInLane::Way::forward);
@@ -34,7 +33,7 @@ RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const R
                    .h = h[t + 1].data()};
   };
 
-  const Mogrified mogrified(mogrifier, x, layer.weight_ih, hidden);
+  const Mogrified mogrified(masks, x, layer.weight_ih, hidden);
   MogrifierForward mogrify(mogrified);
   const InputProduct product_of_x(x, layer.weight_ih, layer.bias.value(), sums, part, bool{mogrified});
   product_of_x.at_once();

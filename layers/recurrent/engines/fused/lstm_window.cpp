@@ -3,7 +3,7 @@
 namespace unroll::fused {
 
 LstmLayerWindow::LstmLayerWindow(const LstmCell& layer, const Var& x, const RecurrentVars& state,
-                       const RecurrentMasks& masks, const Mogrifier& mogrifier)
+                                 const RecurrentMasks& masks)
     : layer(layer),
       x(x),
       h0(state.h),
@@ -27,7 +27,7 @@ LstmLayerWindow::LstmLayerWindow(const LstmCell& layer, const Var& x, const Recu
                      ? Tensor::zeros({batch, static_cast<int>(layer.peepholes.value().size())})
                      : Tensor()),
       cell_row(row_of_cell(masks, has(layer.norm_c), has(layer.peepholes))),
-      mogrified(mogrifier, x, layer.weight_ih, width) {}
+      mogrified(masks, x, layer.weight_ih, width) {}
 
 LstmStep LstmLayerWindow::step(int t, const Tensor& c_before) {
   return {.batch = batch,

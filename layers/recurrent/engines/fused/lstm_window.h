@@ -14,8 +14,8 @@ namespace unroll::fused {
 
 // Lives from the forward pass to the backward pass.
 struct LstmLayerWindow {
-  LstmLayerWindow(const LstmCell& layer, const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
-             const Mogrifier& mogrifier);
+  LstmLayerWindow(const LstmCell& layer, const Var& x, const RecurrentVars& state,
+                  const RecurrentMasks& masks);
 
   bool projects() const { return has(layer.weight_hr); }
   Tensor weight_hh() const { return dropped(layer.weight_hh.value(), masks.weight_hh); }

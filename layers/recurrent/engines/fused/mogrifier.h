@@ -13,15 +13,15 @@ inline constexpr const char* mogrifier_row = "recurrent: mogrifier";
 // A window's values. Side 0 is x [batch, input], side 1 is h [batch, width]; round i, from 0, scales side i % 2.
 class Mogrified {
  public:
-  Mogrified(const Mogrifier& mogrifier, const Var& x, const Var& weight_ih, int width)
-      : mogrifier_(mogrifier), x_(x), weight_ih_(weight_ih) {
+  Mogrified(const RecurrentMasks& masks, const Var& x, const Var& weight_ih, int width)
+      : mogrifier_(masks.mogrifier ? *masks.mogrifier : Mogrifier()), x_(x), weight_ih_(weight_ih) {
     const int steps = x.dim(0), batch = x.dim(1), sizes[] = {x.dim(2), width};
     if (count() == 0) return;
     for (int side : {0, 1}) {
       const Shape shape{(count() + 1 - side) / 2, steps, batch, sizes[side]};
       scaled_[side] = Tensor(shape), gates_[side] = Tensor(shape);
     }
-    if (has_rank()) low_ = Tensor({count(), steps, batch, mogrifier.rounds[0].right.dim(0)});
+    if (has_rank()) low_ = Tensor({count(), steps, batch, mogrifier_.rounds[0].right.dim(0)});
   }
   explicit operator bool() const { return count() > 0; }
 
