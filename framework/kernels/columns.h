@@ -59,7 +59,7 @@ UNROLL_FORMULA void largest_of_row(const real* x, int64_t cols, int64_t count, i
   }
 }
 
-// Of the columns of row r those that it sees: begin … end-1, none if they are equal.
+// The columns that row r sees: begin … end-1, none if they are equal.
 struct SeenSpan {
   int64_t begin, end;
 };

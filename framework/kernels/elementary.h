@@ -1,8 +1,8 @@
 // exp, log, tanh, erf and relatives of one number.
 //
-// Back ends put formulas behind their own launch helpers, and compile them for several instruction sets, so
-// everything here and in pointwise.h is inlined without exception and lives in the inline namespace UNROLL_ISA: no copy
-// of a function may be shared by files compiled for different machines.
+// Back ends put formulas behind their own launch helpers, and compile them for several instruction sets. Files
+// compiled for different machines must not share a copy of a function. So everything here and in pointwise.h is
+// inlined without exception and lives in the inline namespace UNROLL_ISA.
 #pragma once
 
 #include <cmath>

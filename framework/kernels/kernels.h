@@ -46,8 +46,8 @@ struct DynamicUpdate {
   double rate = 1;  // as above
 };
 
-// Values that differ from step to step of training. They are in the memory of the device that computes, so that the host
-// need not wait for a norm, and so that a step which was recorded can be asked for again with other numbers.
+// Values that differ from step to step of training. They are in the memory of the device that computes: the host need
+// not wait for a norm, and a recorded step can be asked for again with other numbers.
 struct StepOrders {     // by the host, before the step
   double factor = 1;    // multiplies the gradients before anything else
   double max_norm = 0;  // of the gradient then; infinity: measured only; 0: neither
@@ -73,14 +73,14 @@ struct StepValues {
   StepOutcome outcome;
 };
 
-// What a kernel writes, once more in the 16 bits in which products take operands on a GPU (Products::round): bfloat16, or half
-// precision. Without data there is no such copy. The CPU's kernels make none.
+// A second copy of what a kernel writes, in the 16 bits in which products take operands on a GPU (Products::round):
+// bfloat16, or half precision. Without data there is no such copy. The CPU's kernels make none.
 struct RoundedCopy {
   void* data = nullptr;
   bool half = false;
 };
 
-// What options do with a state [batch, width] between the step that computes it and the next one, which meets it and
+// Options act on a state [batch, width] between the step that computes it and the next one, which meets it and
 // multiplies it. A cell's kernels do it in the pass that they make anyway. Null: that option does not act.
 //   forward   state = share·computed + (1 - share)·before;    met = state, but 0 in rows that begin anew;    entering = met·mask
 //   back      d = d of entering·mask + direct + rest, but 0 in rows that begin anew, + dy;
@@ -93,9 +93,9 @@ struct HandOn {
   // before.
   const real* before = nullptr;
   real *met = nullptr, *entering = nullptr;
-  // Back. dy: of y, which the state is, too. direct and rest: what the state gained besides the product, and as rest_of_before of
-  // the step after. rest_of_before: given with share, may be rest. room: for d of computed, where anything acts; may be d of
-  // entering. The CPU's.
+  // Back. dy: of y, which the state is, too. direct: what the state gained besides the product. rest: rest_of_before
+  // of the step after. rest_of_before: given with share, may be rest. room: the CPU's, for d of computed, if anything
+  // acts; may be d of entering.
   const real *dy = nullptr, *direct = nullptr, *rest = nullptr;
   real *rest_of_before = nullptr, *room = nullptr;
   RoundedCopy rounded = {};  // of entering; back: of d of computed
@@ -130,7 +130,7 @@ struct LstmStep {
   } norm_c = {};
   HandOn h_on = {}, c_on = {};
   real* c_after = nullptr;  // c as share leaves it; null: c stays
-  // Of the gates' gradients, or of that of h's product where it is normalised.
+  // A copy of the gates' gradients, or of the gradient of h's product if that is normalised.
   RoundedCopy rounded_gates = {};
 };
 
@@ -155,8 +155,8 @@ struct RnnStep {
   RoundedCopy rounded_sums = {};  // of their gradients
 };
 
-// The columns of a matrix that each of its rows sees: in row r those from begin + r·step up to, but without, end + r·step, and
-// none before firsts[r·apart] - origin, if that is given.
+// The columns of a matrix that each of its rows sees. Row r sees those from begin + r·step up to, but without, end +
+// r·step. If firsts is given, it sees none before firsts[r·apart] - origin.
 struct SeenColumns {
   int64_t end = 0, step = 0;
   int64_t begin = INT64_MIN / 2;
@@ -226,7 +226,7 @@ struct Kernels {
                           const real* dy, real* d, int64_t n, bool add);
   // y = scale · x + shift
   void (*affine)(const real* x, real scale, real shift, real* y, int64_t n, bool add);
-  // y[i] = a[i] where c[i] is not 0, else b[i]. Of a null, all are a0 or b0.
+  // y[i] = a[i] where c[i] is not 0, else b[i]. If a or b is null, all its elements are a0 or b0.
   void (*select)(const real* c, const real* a, real a0, const real* b, real b0, real* y, int64_t n, bool add);
   // y = 2σ(a)·x, and a becomes σ(a)
   void (*gate)(real* a, const real* x, real* y, int64_t n);
@@ -293,16 +293,16 @@ struct Kernels {
   void (*add_to_rows)(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* table);
 
   // --- cells -------------------------------------------------------------------------------------------------------
-  // What HandOn says, by itself: computed -> state, which may be computed; d of entering -> d of computed, which may be
-  // that. [batch, width]
+  // HandOn's formulas by themselves, [batch, width]. Forward: computed -> state, which may be computed. Back: d of
+  // entering -> d of computed, which may be d of entering.
   void (*hand_on)(const HandOn& on, const real* computed, int64_t batch, int64_t width, real* state);
   void (*hand_on_gradient)(const HandOn& on, const real* d, int64_t batch, int64_t width, real* d_computed);
 
   // i f o = σ, g = tanh of the gates, written over them;  c = f·c_prev + i·g;  h = o·tanh(c)
   void (*lstm_cell)(const LstmStep& step);
-  // Overwrites the activated gates with the gradients of what they were before activation, and a product that was
-  // normalised, with its own; norm_c.y is lost. dh and dc: gradients of h and c; dc_prev (may be dc) receives that of
-  // c_prev.
+  // Overwrites the activated gates with the gradients of what they were before activation. A product that was
+  // normalised is overwritten with its gradient; norm_c.y is lost. dh and dc: gradients of h and c; dc_prev (may be
+  // dc) receives that of c_prev.
   void (*lstm_cell_gradient)(const LstmStep& step, const real* dh, const real* dc, real* dc_prev);
 
   // r z = σ(gates + sums), n = tanh(gates + r·(sums + bias_hn)), written over the gates; sums of n keep bias_hn;
@@ -356,9 +356,9 @@ struct Kernels {
   void (*keep)(const StepValues* step, const real* x, real* y, int64_t n);
 };
 
-// The kernels of the device that computes (device.h). The CPU's are in the best instruction set of this machine;
-// UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx in the environment asks for another (an error if the machine lacks it),
-// UNROLL_ISA=emulated_bf16 for the best that has no bfloat16, with emulated_bf16 as its bf16.
+// The kernels of the device that computes (device.h). The CPU's are in the best instruction set of this machine.
+// UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx in the environment asks for another: an error if the machine lacks
+// it. UNROLL_ISA=emulated_bf16 asks for the best that has no bfloat16, with emulated_bf16 as its bf16.
 const Kernels& kernels();
 // The CPU's in any case, for numbers in the host's memory.
 const Kernels& host_kernels();

@@ -6,14 +6,15 @@
 
 namespace unroll {
 
-// What a loop would do with a product and lstm_cell in each step. Options are those of the step, but norms.
+// Does the work of a loop with a product and lstm_cell in each step. Its options are those of the step, except norms.
 struct LstmWindow {
   static constexpr int64_t least_steps = 3;  // so that steps 0 and 1 are like all but the last
 
   PersistentPlan plan;
   int64_t steps;
-  // Steps 0 and 1: in each step a pointer goes on as far as from the one to the other. What HandOn has of the step after the last is
-  // never read. Its rounded copies are null: what enters a product, or comes of one, stays in the kernel.
+  // Steps 0 and 1: in each further step a pointer advances by the difference between the two. HandOn's pointers for
+  // the step after the last are never read. Its rounded copies are null: what enters a product, or comes of one,
+  // stays in the kernel.
   LstmStep first, second;
   const real* weight_hh;  // [gates·hidden, hidden]
   // Forward: h [batch, hidden] as it enters the product of step 0.

@@ -1,4 +1,4 @@
-// How a recurrence is shared out among the processors of a GPU, so that each keeps its part of the recurrent weights in its shared
+// Shares a recurrence out among the processors of a GPU. Each keeps its part of the recurrent weights in its shared
 // memory for a whole window (Diamos et al. 2016, "Persistent RNNs: Stashing Recurrent Weights On-Chip").
 //
 // A block has the same units in both directions. Forward it keeps their rows of weight_hh [gates·hidden, hidden], and backward
@@ -45,12 +45,12 @@ struct PersistentPlan {
     const int64_t at_once = rows() < rows_at_once ? rows() : rows_at_once;
     return p.weight_bytes() + shares * at_once * p.sums_apart() * 4;
   }
-  // Of a block in all.
+  // A block's shared memory in all: enough for either direction.
   constexpr int64_t shared_bytes() const {
     const int64_t a = shared_bytes(forward), b = shared_bytes(backward);
     return step_bytes + (a > b ? a : b);
   }
-  // What a step hands the next: two, in turn.
+  // Memory for the numbers that a step hands the next: two buffers, used in turn.
   constexpr int64_t operand_bytes(const PersistentProduct& p) const { return 2 * rows() * p.chunks() * 64; }
 };
 

@@ -116,7 +116,7 @@ void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_str
   });
 }
 
-// Of single elements, [outer, rows, cols].
+// Transposes single elements, [outer, rows, cols].
 void transpose_elements(const real* whole, int64_t outer, int64_t rows, int64_t cols, real* result,
                         bool add) {
   constexpr int64_t side = 32;  // squares small enough to stay in the first cache, both ways

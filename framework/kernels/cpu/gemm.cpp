@@ -5,8 +5,8 @@
 namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
-// `count` lines, `height` to a panel [k, width]. What is beside them there does not matter, but is no
-// denormal number.
+// Packs `count` lines, `height` to a panel [k, width]. Numbers beside them in a panel do not matter, but none is
+// denormal.
 template <int width>
 void pack(const Lines& x, int64_t count, int64_t height, int64_t k, real* out) {
   if (x.step == 1 && k >= W) {
@@ -38,9 +38,9 @@ void pack(const Lines& x, int64_t count, int64_t height, int64_t k, real* out) {
   }
 }
 
-// Where one row or two meet weights that nobody has packed and whose columns lie along k: these are read once, from where
-// they lie, and no number is moved. An element is the sum of 16 sums side by side, each over every sixteenth product, with any
-// instruction set: another order than that of the tiles.
+// For one or two rows that meet weights that nobody has packed and whose columns lie along k. The weights are read
+// once, from where they lie, and no number is moved. An element is the sum of 16 sums side by side, each over every
+// sixteenth product, with any instruction set: another order than that of the tiles.
 constexpr int lanes = 16, vectors = lanes / W;
 
 template <int rows>
@@ -48,7 +48,7 @@ void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, rea
                        const Addend& addend) {
   constexpr int quarter = registers / 4 / (rows * vectors), columns = quarter > 1 ? quarter : 1;  // at a time
   const int64_t whole = k / lanes * lanes, last = k - lanes;
-  // What is left of k is read together with numbers before it, which then count as 0.
+  // The rest of k is read together with numbers before it, which then count as 0.
   real is_left[lanes];
   for (int i = 0; i < lanes; ++i) is_left[i] = last + i >= whole;
   for (int64_t j = 0; j < n; j += W) {

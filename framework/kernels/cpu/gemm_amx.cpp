@@ -15,11 +15,13 @@ struct RoundedOnTiles : Rounded {
   static constexpr int64_t near = 128 * 1024, a_at_once = near;  // 512 KiB
 };
 
-// A float number as the sum of three, high + middle + low: each is the nearest bfloat16 number to what is left, so that of 24 bits
-// none is lost. Six of the nine products of two such sums are added. The three others are at most 2⁻²⁵, 2⁻²⁵ and 2⁻³⁴ of the whole,
-// where a float sum is rounded by 2⁻²⁴ of it. (Henry, Tang and Heinecke 2019, "Leveraging the bfloat16 artificial intelligence
-// datatype for higher-precision computations".) Parts below 2⁻¹²⁶ count as 0, so numbers below 2⁻¹⁰³ lose bits; infinity, and what
-// rounds to it, leave NaN as the rest, so sums with them are NaN.
+// A float number as the sum of three, high + middle + low: each is the bfloat16 number nearest to the rest, so that
+// of 24 bits none is lost. Six of the nine products of two such sums are added. The three others are at most 2⁻²⁵,
+// 2⁻²⁵ and 2⁻³⁴ of the whole, and a float sum is rounded by 2⁻²⁴ of it (Henry, Tang and Heinecke 2019, "Leveraging
+// the bfloat16 artificial intelligence datatype for higher-precision computations").
+//
+// Parts below 2⁻¹²⁶ count as 0, so numbers below 2⁻¹⁰³ lose bits. Infinity, and what rounds to it, leaves NaN as the
+// rest, so sums with it are NaN.
 //
 // Pairs are 16 apart along k, so that no number moves within a vector.
 struct Split {
@@ -150,8 +152,8 @@ struct Tiles {
       _tile_dpbf16ps(1, 4, 7);
       _tile_dpbf16ps(3, 5, 7);
     };
-    // A twelfth of the next group, of a's lines and b's, into the first cache. Where another thread shares the core, a load from the
-    // second one holds up what follows it: measured, a product took a third longer.
+    // Fetches a twelfth of the next group, of a's lines and b's, into the first cache. If another thread shares the
+    // core, a load from the second cache holds up what follows it: measured, a product took a third longer.
     const Pair *next_a, *next_b;
     const auto fetch = [&](int64_t twelfth) __attribute__((always_inline)) {
       constexpr int64_t lines = parts * AR * group_steps / 16 / 12;

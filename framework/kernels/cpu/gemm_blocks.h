@@ -20,10 +20,10 @@
 // * Small products are cut into a share for each thread, which packs what it needs itself: they meet once, at the end. If k
 //   is long beside c, two threads share its halves instead: then neither packs what the other does.
 //
-// An element of c is a sum of sums over KC numbers, each in order along k, or two such sums, one for each half. KC depends on k
-// alone, and whether k is halved on the sizes of the product, so the bits of c do not depend on threads or tiles; nor on whether
-// b was packed beforehand, but where k is halved, which is not done then. (A way to do without packing may have an order of its
-// own.)
+// An element of c is a sum of sums over KC numbers, each in order along k, or two such sums, one for each half of k.
+// KC depends on k alone, and whether k is halved on the sizes of the product, so the bits of c do not depend on
+// threads or tiles. Nor do they depend on whether b was packed beforehand, unless k is halved: with such a b it is
+// not. (A way to do without packing may have an order of its own.)
 //
 // The parameter P says what a tile is made of: float numbers, or pairs of bfloat16. It brings
 //   Element         what a packed panel holds: a number, or two that are neighbours along k
@@ -133,8 +133,8 @@ struct Blocks {
     }
     b_room = s.packed ? 0 : once ? panels * NR * P::steps(kept) : P::near;
     rows = tiles * height;
-    // If it has few rows in all, these stay, and weights that were packed beforehand pass by in the order in
-    // which they lie in memory, since a batch of few rows meets them while they come from there.
+    // If a has few rows in all, these stay, and weights that were packed beforehand pass by in the order in which
+    // they lie in memory: a batch of few rows meets them while they come from there.
     mc = few ? rows : fitting(P::a_at_once, AR * steps) * height;
     nc = few && s.packed ? NR : panels * NR;
   }
@@ -226,8 +226,8 @@ struct Piece {
   }
 };
 
-// Threads pack the operand of fewer lines together, b where c is tall, and take pieces of c: a part of k after the other, so that
-// what was packed stays near for all of them. False if there is too little room.
+// Threads pack the operand of fewer lines together: b if c is tall. Then they take pieces of c, one part of k after
+// the other, so that what was packed stays near for all of them. Returns false if there is too little room.
 template <class P>
 bool share_in_pieces(const Share<P>& all, typename P::Element* scratch, int threads, int64_t takers) {
   using Element = typename P::Element;

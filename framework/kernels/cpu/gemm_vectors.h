@@ -38,9 +38,9 @@ template <class Element>
 
 // Kind::load(b) gives W columns of a panel; Kind::accumulate(sum, a, b) adds a's product with each.
 //
-// Panels of a that come from the last cache are fetched ahead by instruction: what a processor fetches by itself ends with each
-// page, and a page of a panel is 64 steps. The rows of c are fetched in the first half of the steps, one after the other: a
-// core waits for some sixteen lines at a time, and a few of them are a's and b's.
+// Panels of a that come from the last cache are fetched ahead by instruction: what a processor fetches by itself ends
+// with each page, and a page of a panel is 64 steps. The rows of c are fetched in the first half of the steps, one
+// after the other. A core waits for some sixteen lines at a time, and a few of them are a's and b's.
 template <class Kind, int rows, int vectors>
 [[gnu::noinline]] void multiply(const Tile<typename Kind::Element>& t) {
   using Element = typename Kind::Element;

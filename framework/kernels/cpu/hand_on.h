@@ -1,5 +1,6 @@
-// What happens to one row of a state between two steps (HandOn in kernels.h), for the kernels of cells, which have it in a cache.
-// Each option is a loop of its own: a short one is as fast, and its sums are rounded as ever, whatever acts beside it.
+// Hands one row of a state on from one step to the next (HandOn in kernels.h), for the kernels of cells, which have
+// it in a cache. Each option is a loop of its own: a short one is as fast, and its sums are rounded the same whatever
+// options act beside it.
 #pragma once
 
 #include "framework/kernels/cpu/launch.h"

@@ -5,7 +5,7 @@
 namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
-// loss = w (log Σ_k exp x_k - Σ_k t_k x_k)        dx = w·scale (softmax(x) - t), t = (1-s) onehot(target) + s / cols
+//   loss = w (log Σ_k exp x_k - Σ_k t_k x_k)        dx = w·scale (softmax(x) - t), t = (1-s) onehot(target) + s / cols
 // Three passes over a row that stays in cache: the largest, the exponentials with their sum, the gradient.
 template <bool gradient>
 void cross_entropy_row(real* x, int32_t target, real weight, int64_t cols, real& loss, real scale,

@@ -7,8 +7,9 @@
 namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
-// finish(k, c, sum) for column c of each of `count` matrices [rows, cols], sum = Σ_r value(k, r, c), in blocks of rows
-// and these in their order, whatever the number of threads: a float that a million numbers went into rounds the next away.
+// Calls finish(k, c, sum) for column c of each of `count` matrices [rows, cols], sum = Σ_r value(k, r, c). Sums
+// blocks of rows, and these in their order, whatever the number of threads: a float that a million numbers went into
+// rounds the next away.
 template <class Value, class Finish>
 void each_column_sum(int64_t count, int64_t rows, int64_t cols, int64_t cost, Value value, Finish finish) {
   constexpr int64_t width = 256, block = 1024;
@@ -133,9 +134,9 @@ void log_softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t c
 
 }  // namespace
 
-// y = (x - mean) · rstd · gain + bias,  rstd = 1 / √(mean of (x - mean)² + eps)
-// One pass finds both: the variance is that of x - x_0, whose mean is not far from zero beside it (shifted
-// data: Chan, Golub and LeVeque 1983).
+//   y = (x - mean) · rstd · gain + bias,  rstd = 1 / √(mean of (x - mean)² + eps)
+// One pass finds both: the variance is that of x - x_0, whose mean is not far from zero beside it (shifted data:
+// Chan, Golub and LeVeque 1983).
 void layer_norm_row(const real* x, const real* gain, const real* bias, real eps, int64_t n, real* y, bool add,
                     real& mean, real& rstd) {
   const real first = x[0], part = 1 / static_cast<real>(n);

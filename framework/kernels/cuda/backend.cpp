@@ -38,8 +38,8 @@ int count() {
   return result;
 }
 
-// What only shows when a GPU is asked for something: whether another process has it for itself alone, and whether this build has
-// code for it, or PTX that the driver can translate.
+// Why this GPU cannot serve; empty if it can. Only trying shows whether another process has it for itself alone, and
+// whether this build has code for it, or PTX that the driver can translate.
 std::string refusal(int index) {
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, index), "cudaGetDeviceProperties");
@@ -120,9 +120,9 @@ void to_host(void* to, const void* from, std::size_t bytes) {
   wait();
 }
 
-// What goes to the device goes through memory that the system does not move, so that the host need not wait until it is
-// there: in pieces of a ring, each of which is used again once the device has read it. (When CUDA has read other memory of the
-// host's, it does not promise.)
+// Pinned memory for data on its way to the device, so that the host need not wait until it is there. It is a ring of
+// pieces, each of which is used again once the device has read it. (CUDA does not promise when it has read other
+// memory of the host's.)
 class Staging {
  public:
   Staging() {

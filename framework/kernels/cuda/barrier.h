@@ -1,7 +1,8 @@
 // A barrier for all threads of a grid that was launched together.
 //
-// Each block adds one to a number and waits until all have. What any thread wrote before is there for all others after it: the
-// block's own barrier hands it to the thread that adds, which releases it, and what that one acquires goes the same way back.
+// Each block adds one to a number and waits until all have. After it every thread sees what any thread wrote before.
+// The block's own barrier hands the writes to the thread that adds, which releases them. What that thread acquires
+// goes the same way back.
 #pragma once
 
 #include "framework/kernels/cuda/language.h"

@@ -9,8 +9,9 @@
 //   C, D number r in 0 … 3 is row g + 8·(r / 2), column 2q + r % 2
 // So A's rows and B's columns are read alike: each lane has words of one line, in k.
 //
-// The order of k within a sum is free, as long as both factors have the same. So two products, k-steps, go together as a chunk of
-// 16 words of each line, of which lane q has the four from 4q on, 16 bytes of memory: the first two are the first product's.
+// The order of k within a sum is free, as long as both factors have the same. So two products, k-steps, go together
+// as a chunk of 16 words of each line. Lane q has the four words from 4q on, 16 bytes of memory; the first two are
+// the first product's.
 #pragma once
 
 #include <cuda_bf16.h>

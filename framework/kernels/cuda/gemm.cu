@@ -37,8 +37,8 @@ Lines lines_of(const Operand& x, int64_t rows, int64_t cols) {
 
 }  // namespace
 
-// What operands are rounded to before they are multiplied, and how cuBLAS calls it. (Where real is double only the first
-// is used, and nvcc would say so of an unnamed namespace.)
+// The numbers to which operands are rounded before they are multiplied, and cuBLAS's names for them. (With real as
+// double only the first is used, and in an unnamed namespace nvcc would report the others.)
 struct Full {
   using Element = real;
   static constexpr cudaDataType type = sizeof(real) == 4 ? CUDA_R_32F : CUDA_R_64F;

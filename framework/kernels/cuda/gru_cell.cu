@@ -20,7 +20,7 @@ struct GruValue {
   }
 };
 
-// What both directions are given.
+// Checks the arguments that both directions are given.
 void check_step(const GruStep& s) {
   const int64_t n = s.batch * s.hidden;
   given(s.gates, 3 * n), given(s.sums, 3 * n), given(s.h_prev, n);

@@ -1,4 +1,4 @@
-// What happens to one element of a state between two steps (HandOn in kernels.h), for the kernels of cells.
+// Hands one element of a state on from one step to the next (HandOn in kernels.h), for the kernels of cells.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -1,5 +1,5 @@
-// What CUDA adds to C++ for kernels. nvcc knows it all; a plain compiler gets it here, for the stand-in of tests/standin, which
-// runs a kernel's text with threads, barriers and shared memory of its own.
+// CUDA's additions to C++ for kernels. nvcc knows them all; a plain compiler gets them here, for the stand-in of
+// tests/standin. This runs a kernel's text with threads, barriers and shared memory of its own.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 #define UNROLL_NOT _Pragma("unroll 1")                // none of them
 // A block's shared memory: UNROLL_SHARED(sums, double[256]);
 #define UNROLL_SHARED(name, ...) __shared__ std::type_identity_t<__VA_ARGS__> name
-// What launch_together() gives each block, in pieces of 16 bytes.
+// The shared memory that launch_together() gives each block, in pieces of 16 bytes.
 #define UNROLL_DYNAMIC_SHARED(name) extern __shared__ uint4 name[]
 
 namespace unroll::cuda {
@@ -31,8 +31,8 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block,
   gpu::check(cudaGetLastError(), "a kernel");
 }
 
-// The same with all blocks on the GPU at once, so that they may wait for each other (barrier.h), and shared_bytes of dynamic shared
-// memory for each. An error if so many blocks do not fit.
+// As launch(), with all blocks on the GPU at once, so that they may wait for each other (barrier.h). Each block has
+// shared_bytes of dynamic shared memory. An error if so many blocks do not fit.
 template <class... Parameters>
 void launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
                      const std::type_identity_t<Parameters>&... arguments) {
@@ -46,8 +46,8 @@ void launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::
       "a kernel");
 }
 
-// What all threads of the GPU see: n added, after all that this thread has done or seen done; and the number, before all that it
-// does from then on.
+// A number that all threads of the GPU see. add_release() adds n, after all that this thread has done or seen done.
+// load_acquire() reads it, before all that this thread does from then on.
 UNROLL_KERNEL inline void add_release(unsigned* number, unsigned n) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(number), "r"(n) : "memory");
 }
@@ -100,7 +100,8 @@ int __syncthreads_or(int mine, const char* file = __builtin_FILE(), int line = _
 // The block's memory for this place of a kernel's text.
 void* shared_memory(const void* place, std::size_t bytes);
 void* dynamic_shared_memory();
-// Of kernels that are launched together alone: all lanes of the warp give `bytes`, and each gets those of all 32. Orders nothing.
+// Only for kernels that are launched together: all lanes of the warp give `bytes`, and each gets those of all 32.
+// Orders nothing.
 const void* exchange_in_warp(const void* mine, std::size_t bytes, const char* file = __builtin_FILE(),
                              int line = __builtin_LINE());
 void __syncwarp(const char* file = __builtin_FILE(), int line = __builtin_LINE());

@@ -1,7 +1,7 @@
 // CUDA's launch helpers: each element, each row by a team of threads, sums of columns, reduce. Kernels are functors: a
 // struct with what they work on, and the work on one element or row. Sums have an order that depends on sizes alone.
 //
-// The same text is compiled by nvcc and, over the stand-in of tests/standin, as plain C++.
+// nvcc compiles this text, and over the stand-in of tests/standin a plain C++ compiler does.
 #pragma once
 
 #include <cstdint>
@@ -69,8 +69,8 @@ class TeamOf {
     for (int64_t i = threadIdx.x; i < n; i += size) mine |= f(i) ? 1 : 0;
     return __syncthreads_or(mine) != 0;
   }
-  // use(list, count) with those i of begin … n-1, in order, for which f(i): as many at a time as are found in one look at
-  // numbers side by side. list is shared; each thread calls use, which must not wait for others.
+  // Calls use(list, count) with those i of begin … n-1, in order, for which f(i) is true: as many at a time as are
+  // found in one look at numbers side by side. list is shared. Each thread calls use, which must not wait for others.
   template <class F, class Use>
   UNROLL_KERNEL void gather(int64_t begin, int64_t n, F f, Use use) const {
     constexpr int looks = 4;  // of a thread

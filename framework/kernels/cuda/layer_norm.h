@@ -39,7 +39,7 @@ struct SlopeOfRow {
     if (gain) mean = means[r], rstd = rstds[r];
   }
   UNROLL_KERNEL real normal(int64_t c) const { return (x[c] - mean) * rstd; }
-  // Of the two means.
+  // Element c's terms in the two means.
   UNROLL_KERNEL Two terms(int64_t c, real dy) const {
     const real g = dy * gain[c];
     return {g, g * normal(c)};

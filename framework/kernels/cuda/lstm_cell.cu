@@ -35,14 +35,14 @@ struct NormedCellValue {
   }
 };
 
-// The same backwards.
+// The gradient of the kernel above.
 template <class F, class G>
 struct NormedCellSlope {
   CellSlope<F, G> cell;
   UNROLL_KERNEL void operator()(const WideTeam& team, int64_t r) const {
     const LstmStep& s = cell.s;
     const int64_t n = s.hidden, first = r * n, cols = s.gate_count() * n, gates = r * cols;
-    // Of c's norm: its gradient takes the norm's place.
+    // c's norm: its gradient takes the place of norm_c.y.
     const SlopeOfRow of_c(s.c + first, r, n, s.norm_c.gain, s.norm_c.mean, s.norm_c.rstd);
     Two sums_c{0, 0};
     if (s.norm_c.gain)
@@ -81,7 +81,7 @@ struct NormedCellSlope {
   }
 };
 
-// What both directions are given.
+// Checks the arguments that both directions are given.
 void check_step(const LstmStep& s) {
   const int64_t n = s.batch * s.hidden, gates = s.gate_count() * n;
   given(s.gates, gates), given(s.c_prev, n), given(s.c, n), given(s.c_after, n);

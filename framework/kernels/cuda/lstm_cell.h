@@ -5,12 +5,12 @@
 
 namespace unroll::cuda {
 
-// A unit's four gates, or their gradients. Where i is 1 - f it has no place of its own: what is put there is not kept.
+// A unit's four gates, or their gradients. If i is 1 - f it has no place of its own: a value put there is not kept.
 struct Gates {
   real i, f, g, o;
 };
 
-// Where a unit's gates are: element `at` of [batch, hidden] is unit j of its row.
+// The places of a unit's gates: element `at` of [batch, hidden] is unit j of its row.
 struct Unit {
   int64_t j, i, f, g, o;  // i is f where they are coupled
   UNROLL_KERNEL Unit(const LstmStep& s, int64_t at) : Unit(s, at, rest_of(at, s.hidden)) {}

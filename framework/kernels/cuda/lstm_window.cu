@@ -1,6 +1,6 @@
-// An LSTM's recurrence over a window, one kernel each way. A block keeps its units' recurrent weights in shared memory. In each step it
-// multiplies them with what all blocks handed on, puts the sums where the loop's product would have put them, and does with its units
-// what the loop's kernel does; then all blocks wait for each other.
+// An LSTM's recurrence over a window, one kernel each way. A block keeps its units' recurrent weights in shared
+// memory. In each step it multiplies them with what all blocks handed on, and puts the sums where the loop's product
+// would have put them. Then it does with its units what the loop's kernel does, and all blocks wait for each other.
 //
 // The idea is that of Diamos et al. 2016, "Persistent RNNs".
 #include "framework/kernels/cuda/launch.h"
@@ -13,7 +13,7 @@
 namespace unroll::cuda {
 namespace {
 
-// Where step t has what steps 0 and 1 have at `first` and `second`.
+// Moves a pointer from step 0 to step t: `first` is that of step 0, `second` that of step 1.
 template <class T>
 UNROLL_KERNEL void go_on(T*& first, const std::type_identity_t<T>* second, int64_t t) {
   if (first) first += t * (second - first);
@@ -59,7 +59,7 @@ using StepPlace = uint4[(sizeof(LstmStep) + sizeof(uint4) - 1) / sizeof(uint4)];
 static_assert(sizeof(StepPlace) <= PersistentPlan::step_bytes);
 inline constexpr unsigned step_maker = warp_lanes;  // not the one that waits
 
-// What a unit's step reads but sums, on its way while these are made.
+// Fetches what a unit's step reads besides the sums, while these are made.
 UNROLL_KERNEL inline void touch_state(const LstmStep& s, int64_t at, const Unit& u) {
   for (const int64_t gate : {u.i, u.f, u.g, u.o}) touch(s.gates + gate);
   touch(s.c_prev + at);

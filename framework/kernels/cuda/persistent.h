@@ -1,5 +1,5 @@
-// What a block of a persistent kernel does in each step: its lines of weights, which stay in shared memory, times the lines of what
-// the step before handed on, by tensor cores. framework/kernels/persistent.h shares the lines out.
+// The product in each step of a block of a persistent kernel, by tensor cores: its lines of weights, which stay in
+// shared memory, times the lines that the step before handed on. framework/kernels/persistent.h shares the lines out.
 #pragma once
 
 #include "framework/kernels/cuda/barrier.h"
@@ -16,8 +16,8 @@ inline constexpr int persistent_warps = 2;  // as team_size
 inline constexpr int persistent_threads = persistent_warps * warp_lanes, shares = persistent_warps / 2;
 static_assert(shares <= PersistentPlan::shares);
 
-// What a step hands the next: [2, chunks, rows, chunk_numbers] numbers, in turn. What a warp reads at once, a chunk of 8 rows, lies
-// together: 512 bytes.
+// The numbers that a step hands the next: [2, chunks, rows, chunk_numbers], the two in turn. A warp reads a chunk of
+// 8 rows at once, so these lie together: 512 bytes.
 template <class W>
 struct HandedOn {
   typename W::Number* numbers;
@@ -78,7 +78,7 @@ class PersistentLines {
     __syncthreads();
   }
 
-  // Of `rows` rows from `first` on, at most rows_at_once: after it sum(row - first, line).
+  // Multiplies the `rows` rows from `first` on, at most rows_at_once. Then sum(row - first, line) returns the sums.
   UNROLL_KERNEL void multiply(const HandedOn<W>& x, int64_t step, int first, int rows) {
     static_assert(PersistentPlan::rows_at_once == 4 * 8);
     if (rows > 24)
@@ -99,8 +99,9 @@ class PersistentLines {
  private:
   UNROLL_KERNEL int apart() const { return 8 * groups_ + 4; }
 
-  // Piece i of [groups, chunks, lanes], the lane's words of a line. Two groups make a tile of 16 lines, [chunks, 2, lanes], with the
-  // words of both in the order in which products take them; a group that is left over is one of its own, [chunks, lanes].
+  // Puts piece i of [groups, chunks, lanes], the lane's words of a line. Two groups make a tile of 16 lines, [chunks,
+  // 2, lanes], with the words of both in the order in which products take them. A group that is left over is a tile
+  // of its own, [chunks, lanes].
   UNROLL_KERNEL void put(int i, const uint32_t (&words)[4]) const {
     const int lane = i % warp_lanes, group = i / warp_lanes / chunks_, chunk = i / warp_lanes % chunks_;
     if (group + 1 == groups_ && group % 2 == 0) {
@@ -112,7 +113,8 @@ class PersistentLines {
     for (int j = 0; j < 4; ++j) tile[(j / 2 * warp_lanes + lane) * 4 + 2 * (j % 2) + group % 2] = words[j];
   }
 
-  // Of 8·columns rows. Blocks begin with chunks of their own, so that they do not all ask for the same one at a time.
+  // Multiplies 8·columns rows. Blocks begin with chunks of their own, so that they do not all ask for the same one at
+  // a time.
   template <int columns>
   UNROLL_KERNEL void multiply_columns(const HandedOn<W>& x, int64_t step, int first) {
     const int warp = static_cast<int>(threadIdx.x) / warp_lanes,
