@@ -67,8 +67,8 @@ struct Functions {
 class OpenMpi final : public Transport {
  public:
   explicit OpenMpi(int launched) {
-    // Over TCP, Open MPI asks before it sends a message that is longer than this. The answer waits behind what goes the other way, so
-    // both ways would have the network by turns. What the user has set stays.
+    // Over TCP, Open MPI asks before it sends a message that is longer than this. The answer waits behind what goes
+    // the other way, so both ways would have the network by turns. A value that the user has set stays.
     setenv("OMPI_MCA_btl_tcp_eager_limit", std::to_string(2 * most_of_message).c_str(), 0);
     int provided = MPI_THREAD_SINGLE;
     check("MPI_Init_thread", mpi_.Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));

@@ -43,8 +43,9 @@ int number_in(const char* variable) {
   return text ? std::atoi(text) : 0;
 }
 
-// How many were started together, as far as the environment says: by Open MPI's mpirun; by a scheduler that speaks PMI, or
-// PMIx, of which that variable alone is known to a step of Slurm's that is none of MPI's.
+// How many were started together, as far as the environment says: by Open MPI's mpirun, or by a scheduler that speaks
+// PMI or PMIx. SLURM_STEP_NUM_TASKS counts only beside PMIX_RANK: a step of Slurm's that is none of MPI's has it,
+// too.
 int launched() {
   if (const int count = number_in("OMPI_COMM_WORLD_SIZE")) return count;
   if (const int count = number_in("PMI_SIZE")) return count;
@@ -69,7 +70,7 @@ void look_for_failure() {
 class Wait {
  public:
   void add(int number, int rank) { pending_.push_back({number, rank}); }
-  // What the GPUs do with another rank.
+  // Waits also for what the GPUs do with another rank.
   void add_gpus(int rank) { pending_.push_back({of_gpus, rank}); }
   void finish() {
     const double begin = clock_seconds();
@@ -175,7 +176,8 @@ void leave() {
   local = {};
 }
 
-// Of all ranks, by what each says of itself: "gpu" and which, or "not" and why not.
+// Why the GPUs of all ranks cannot join; empty if they can. Each rank says of itself: "gpu" and which, or "not" and
+// why not.
 std::string why_not_joined(const std::vector<std::string>& all) {
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank].starts_with("not")) return fmt::format("rank {}: {}", rank, all[rank].substr(3));
@@ -196,7 +198,7 @@ std::string what_joins() {
   return why.empty() ? "gpu" + gpu_identity() : "not" + why;
 }
 
-// All ranks do it. What fails, or never ends, is given up: others may wait for ever.
+// All ranks do it. Gives up if it fails or never ends: others may wait for ever.
 template <class F>
 void with_all_gpus(F begin) {
   try {
@@ -259,7 +261,7 @@ bool ProcessGroup::fail(int code) {
   failed = true;
   const int rank = transport->rank;
   try {
-    // Where all have the same error, a lower rank's word is on its way.
+    // If all have the same error, a lower rank's word is on its way.
     for (const double end = clock_seconds() + std::min(0.7 * rank, 3.0); clock_seconds() < end; usleep(1000))
       if (const auto word = transport->find_word(); word && word->from < rank) return false;
   } catch (const Error&) {}  // the others are gone already

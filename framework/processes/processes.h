@@ -5,9 +5,9 @@
 //     …                           // TrainerOptions::shards says what is shared
 //   }
 //
-// Each has a rank, from 0. Rank 0 prints and writes. What they give each other goes over MPI, which is looked for only where
-// the environment says that several were started: a program starts as fast as without. Between GPUs it goes over NCCL where
-// each rank has one of its own; MPI starts it, and carries all that is the host's.
+// Each has a rank, from 0. Rank 0 prints and writes. Ranks exchange over MPI, which is looked for only if the
+// environment says that several were started: a program alone starts as fast as without. GPUs exchange over NCCL if
+// each rank has one of its own. MPI starts it, and carries all that is the host's.
 //
 // A wait for other ranks sleeps between looks, so it leaves its core to others. It ends with OtherRankFailed once one of them
 // has failed (ProcessGroup::fail), and with Interrupted if a signal has come and the others do not answer for five seconds.
@@ -60,8 +60,8 @@ class ProcessGroup {
   bool fail(int code);
 };
 
-// While it lives this process seems to be alone, and rank 0: for work that is not shared, which rank 0 does and the others wait
-// for, or of which each rank does a part of its own. Then there is nothing to exchange.
+// While it lives this process seems to be alone, and rank 0, and there is nothing to exchange. It is for work that is
+// not shared: rank 0 does it and the others wait, or each rank does a part of its own.
 class AloneForNow {
  public:
   AloneForNow();
@@ -77,9 +77,9 @@ void stop_if_another_failed();
 
 // The bytes that each rank gives, by rank.
 std::vector<std::string> gather_from_ranks(std::string_view mine);
-// Those of rank 0; what the others give does not matter.
+// Rank 0's bytes, for every rank; what the others give does not matter.
 std::string from_first_rank(std::string_view mine);
-// Its answer, which the others do not have to find: ask() is called by rank 0 alone.
+// Rank 0's answer, for every rank: rank 0 alone calls ask().
 template <class F>
 bool asked_of_first_rank(F ask) {
   return from_first_rank(is_first_process() && ask() ? "1" : "") == "1";

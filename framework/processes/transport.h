@@ -1,5 +1,5 @@
-// What carries bytes from process to process: Open MPI (mpi.cpp), or nothing (no_mpi.cpp). And between the memories of their
-// GPUs: NCCL (nccl.cpp), or nothing (no_nccl.cpp).
+// Transport carries bytes from process to process: Open MPI (mpi.cpp), or nothing (no_mpi.cpp). GpuTransport does so
+// between the memories of their GPUs: NCCL (nccl.cpp), or nothing (no_nccl.cpp).
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ class Transport {
 // Joins the others that `launched` says there are. Throws InputError.
 std::unique_ptr<Transport> open_transport(int launched);
 
-// Of the GPU that this process computes on; each rank has one of its own. Nothing here waits either, and is_done() throws
-// Error if what was begun has failed.
+// Serves the GPU that this process computes on; each rank has one of its own. Nothing here waits either, and
+// is_done() throws Error if what was begun has failed.
 class GpuTransport {
  public:
   virtual ~GpuTransport() = default;  // what goes on is given up: others may never answer
@@ -53,7 +53,7 @@ class GpuTransport {
 
 std::string
 gpu_identity();  // of the GPU in use: the same for two processes on one, however they count theirs
-// What the ranks find each other by: made by one of them.
+// The name by which the ranks find each other: made by one of them.
 std::string new_gpu_group();
 // Begins to join the others of the group.
 std::unique_ptr<GpuTransport> open_gpu_transport(int rank, int count, const std::string& group);
