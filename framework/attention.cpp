@@ -111,7 +111,7 @@ class Plan {
   int64_t rows_;
 };
 
-// What each key's score gains over that of the key before it.
+// Linear bias: how much each key's score gains over that of the key before it. 0 without linear biases.
 real slope_of(const AttentionOptions& o, int head) {
   return o.linear_biases ? std::exp2(real(-8) * static_cast<real>(head + 1) / static_cast<real>(o.heads)) : 0;
 }
@@ -206,7 +206,8 @@ Var scaled_dot_product_attention(const Var& queries, const Var& keys, const Var&
     });
   }
   return record(name, y, inputs(queries, keys, values), [=](const Var& out) {
-    // Where blocks of queries meet all of a gradient once, they overwrite it; else they add to what is there, or to zeros.
+    // A gradient is overwritten if the blocks of queries meet all of it exactly once. Otherwise they add, to what is
+    // there or to zeros.
     struct Place {
       real* data = nullptr;
       bool add = true;

@@ -9,10 +9,10 @@ namespace unroll {
 struct AttentionOptions {
   int heads = 1;        // each has a part of the last dimension, as wide as the others
   bool causal = false;  // the last query sees all keys, the one before it all but the last key, and so on
-  // [batch]: each row's keys that are seen, begins … ends-1; undefined: from the first on, to the last. What lies outside may
+  // [batch]: each row sees its keys begins … ends-1. Undefined: from the first key on, to the last. Other keys may
   // hold anything.
   IdTensor begins = {}, ends = {};
-  // causal: beside the key at its own place, a query sees as many before it at most; 0: all
+  // causal: a query sees the key at its own place and at most this many before it; 0: all
   int window = 0;
   // [steps, batch] or [batch]: the first key that a query sees, a whole number; undefined: as above. Values that depend on what
   // a device computes.

@@ -15,13 +15,14 @@ struct CtcOptions {
   bool zero_infinity = false;
 };
 
-// -log of the probability, in nats, that the steps say a row's labels: that of all alignments together, where a label stands
-// for one or several steps, and blanks stand between labels or not, but between equal ones (Graves, Fernández, Gomez and
-// Schmidhuber 2006). With Reduction::none of each row: [batch].
+// -log of the probability, in nats, that the steps say a row's labels, over all alignments together. A label stands
+// for one or several steps. Blanks may stand between labels, and must stand between equal ones (Graves, Fernández,
+// Gomez and Schmidhuber 2006). With Reduction::none one loss per row: [batch].
 //
-// logits [steps, batch, classes]; labels [batch, most], each row's first `label_lengths`, none of them the blank; both
-// lengths [batch], undefined: all steps, all labels. What lies behind them may be anything.
-// Computed in double, on the host: from a GPU the logits are copied there.
+// logits [steps, batch, classes]; labels [batch, most], of which each row uses its first `label_lengths`, none of
+// them the blank. Both lengths are [batch]; undefined: all steps, all labels. Steps and labels beyond them may hold
+// anything.
+// Computed in double, on the host: logits on a GPU are copied there.
 Var ctc_loss(const Var& logits, const IdTensor& labels, const IdTensor& step_lengths,
              const IdTensor& label_lengths, const CtcOptions& options = {});
 

@@ -21,10 +21,11 @@ struct Device {
 };
 std::string name_of(Device device);  // "cpu", "cuda:0"
 
-// "auto" (the first GPU that can compute, else the CPU), "cpu", "cuda", "cuda:1". Throws InputError: for another
-// name, and for a GPU that cannot serve, saying why: this build has no code for it, or it is taken by another process.
-// Several processes on a machine have a `process` each, from 0: of "auto" and "cuda", which name no GPU, that many are passed
-// over, round and round, so that each has one of its own where there are enough.
+// "auto" (the first GPU that can compute, else the CPU), "cpu", "cuda", "cuda:1". Throws InputError for another name.
+// Throws it also for a GPU that cannot serve, saying why: this build has no code for it, or another process has taken
+// it.
+// `process` counts the processes on a machine from 0. "auto" and "cuda" pass over that many GPUs, round and round, so
+// that each process has one of its own if there are enough.
 Device device_named(std::string_view name, int process = 0);
 // From now on. Throws InputError if the device cannot serve, and Error once there are tensors elsewhere.
 void set_device(Device device);

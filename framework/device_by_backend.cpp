@@ -26,7 +26,8 @@ const std::string& missing() {
   return why;
 }
 
-// Of each GPU that was tried, why it cannot serve. To try one takes hold of it, so it is done where it may be used, and once.
+// Why each GPU that was tried cannot serve; empty if it can. To try one takes hold of it, so it is done once, and
+// only for a GPU that may be used.
 std::map<int, std::string>& tried() {
   static std::map<int, std::string> refusals;
   return refusals;

@@ -110,7 +110,7 @@ template <class B>
 static void check_bias(const Tensor& bias, const B& b) {
   require(bias.size() == b.cols(), "gemm: a bias {} for {} columns", bias.shape(), b.cols());
 }
-// Of a product of no numbers.
+// The result of a product with nothing to sum, k = 0: the bias in every row.
 static void bias_alone(const Tensor& bias, const Tensor& c) {
   const int rows = static_cast<int>(c.rows());
   const Tensor each = c.reshape({rows, static_cast<int>(c.cols())});

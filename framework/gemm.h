@@ -10,9 +10,9 @@ namespace unroll {
 struct Operand;
 struct RoundedCopy;
 
-// Numbers of the operands of products: tf32 and bf16 have float's range, and 11 and 8 bits of precision in place of 24.
-// fp16 has 11 bits and a range of its own, from 6e-8 to 65504, so gradients need a scale to fit in (training/loss_scale.h).
-// Sums, and all tensors, stay float.
+// The numbers of products' operands. tf32 and bf16 have float's range, but 11 and 8 bits of precision instead of 24.
+// fp16 has 11 bits and a range of its own, 6e-8 to 65504, so gradients need a scale to fit in
+// (training/loss_scale.h). Sums, and all tensors, stay float.
 enum class Precision : uint8_t { fp32, tf32, bf16, fp16 };
 inline constexpr Precision all_precisions[] = {Precision::fp32, Precision::tf32, Precision::bf16,
                                                Precision::fp16};
@@ -20,9 +20,9 @@ const char* name_of(Precision precision);
 // fp32, tf32, bf16, fp16, or auto: bf16 where the device multiplies such numbers. Throws InputError.
 Precision precision_named(const std::string& name);
 
-// Sets the precision of all products from now on; at first it is fp32. Call it after set_device(), if a GPU is to
-// compute, and there before layers are made: one of cuDNN's stays in the precision that it was made in, and throws Error when
-// it is used in another. Throws InputError, and says what is missing, where the device cannot.
+// Sets the precision of all products from now on; at first it is fp32. For a GPU call it after set_device() and
+// before layers are made: a cuDNN layer stays in the precision that it was made in, and throws Error when it is used
+// in another. Throws InputError, and says what is missing, if the device cannot.
 void set_precision(Precision precision);
 Precision precision();
 
@@ -40,16 +40,16 @@ struct Matrix {
 };
 inline Matrix transposed(const Matrix& m) { return {m.tensor, !m.transposed, m.rounded}; }
 
-// An operand in the 16 bits in which products of the process's precision take it on a GPU. They round what they are given as
-// floats, which is a pass of its own; so a kernel that writes numbers may write them here, too (RoundedCopy). Where products
-// round nothing, or a CPU's round on their way, there is no such tensor: it is empty, and an operand is the floats.
+// An operand in the 16 bits in which a GPU's products take it in the process's precision. Products round floats in a
+// pass of its own; so a kernel that writes numbers may write them here, too (RoundedCopy). The tensor is empty if
+// products round nothing, or round on their way, as a CPU's do. Then the operand is the floats.
 class RoundedTensor {
  public:
   static bool is_of_use();
   RoundedTensor() = default;
   explicit RoundedTensor(const Shape& shape);  // contents undefined
   explicit RoundedTensor(const Tensor& x);     // its numbers
-  // Where a kernel writes all of it, or row i of its first dimension.
+  // For a kernel that writes all of it, or row i of its first dimension.
   RoundedCopy copy() const;
   RoundedCopy copy(int i) const;
   // `floats`, or its row i, as an operand whose numbers are here, if there are any; it has the shape that this was made with.
@@ -83,11 +83,11 @@ int64_t packed_bytes(int64_t rows, int64_t cols);
 
 // c = a b, or c += a b.   a [m, k], b [k, n], c [m, n]. Throws if the sizes do not fit.
 //
-// On a CPU an element's bits depend on its row of a and its column of b alone: not on threads, on m and n, or on b being
-// packed. Three kinds of products with an unpacked b sum in an order of their own:
-// * those with a k of 4096 or more, whose bits depend on m and n, too;
-// * in fp32, one or two rows that meet a transposed b;
-// * in fp32 with AMX, at least 64 rows, 32 columns and a k of 32. Each number is the sum of three in
+// On a CPU an element's bits depend on its row of a and its column of b alone: not on threads, on m and n, or on b
+// being packed. Exceptions are three kinds of products with an unpacked b, which sum in an order of their own.
+// * k is 4096 or more: the bits depend on m and n, too.
+// * In fp32 one or two rows meet a transposed b.
+// * In fp32 with AMX there are at least 64 rows, 32 columns and a k of 32. Each number is the sum of three in
 //   bfloat16 (gemm_amx.cpp), which is as exact, but a sum with an infinite number is NaN.
 // On a GPU bits depend on the sizes too, by which cuBLAS chooses among its kernels. Equal products have equal bits.
 void gemm(const Matrix& a, const Matrix& b, const Into& c);
@@ -96,8 +96,8 @@ void gemm(const Matrix& a, const PackedMatrix& b, const Into& c);
 void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, Tensor c);
 void gemm(const Matrix& a, const PackedMatrix& b, const Tensor& bias, Tensor c);
 
-// The same of parts of tensors, which lie at strides (framework/kernels/kernels.h): c [m, n] = a [m, k] b [k, n], or c += a b,
-// rows of c at a distance of c_row. m, n and k are positive, or nothing is done.
+// As above for parts of tensors, which lie at strides (framework/kernels/kernels.h): c [m, n] = a [m, k] b [k, n], or
+// c += a b. Rows of c are c_row apart. Does nothing unless m, n and k are positive.
 void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
           bool add);
 

@@ -10,18 +10,19 @@
 //
 // The tolerance is derived, element by element:
 //   truncation  D(h) = L' + h²/6·L''' + O(h⁴), hence D(2h) - D(h) = 3·h²/6·L''': three times the error of
-//   D(h), measured; rounding    every y carries `roundings` errors of eps·max(|y|, magnitude), so L is off by
+//               D(h), measured;
+//   rounding    every y carries `roundings` errors of eps·max(|y|, magnitude), so L is off by
 //               N = roundings·eps·Σ|r|·max(|y|, magnitude), and D(h) by 2N / 2h.
 // |g - D(h)| must stay below their sum. If that sum exceeds 1e-4 of the numbers at hand, nothing would be
 // checked, and this is a failure too: the function has a kink nearby, or is too steep for h.
 //
-// On a GPU, where each value costs launches, twelve elements of a larger input are compared, the first and the last among
-// them, and one derivative along a direction through all: Σ ±g with signs that are drawn.
+// On a GPU, where each value costs launches, twelve elements of a larger input are compared, the first and the last
+// among them. So is one derivative along a direction through all elements: Σ ±g with signs that are drawn.
 //
-// Four more properties come with it. The values are those of a run that nothing records; the gradient of an
-// input is the same when the others are constants; calling the function twice on the same inputs adds up
-// (the second contribution to a gradient adds, where the first overwrites); and a backward contributes to
-// nothing that its operation's inputs(…) leave out.
+// Four more properties are checked. The values are those of a run that records nothing. An input's gradient is the
+// same when the other inputs are constants. Calling the function twice on the same inputs adds up: the first
+// contribution to a gradient overwrites, the second adds. A backward contributes to nothing that its operation's
+// inputs(…) leave out.
 #pragma once
 
 #include <functional>

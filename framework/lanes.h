@@ -12,9 +12,9 @@
 //     …
 //   }
 //
-// Memory that is given back meanwhile is handed out again when all lanes have come to their ends: one may still read it
-// when the host is done with it. Numbers go neither to the host nor from it within a lane, nor does the host wait there. What is
-// recorded as a graph has the lanes in it.
+// Memory that is given back meanwhile is handed out again when all lanes have come to their ends: one may still read
+// it when the host is done with it. Numbers go neither to the host nor from it within a lane, nor does the host wait
+// there. A graph that is recorded has the lanes in it.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ class Lanes {
   static constexpr int count = 3;  // numbered from 1
 
   Lanes();  // throws Error where there are others, and on a CPU
-  // What is asked for from then on waits for all lanes.
+  // Work that is asked for from then on waits for all lanes.
   ~Lanes();
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;

@@ -19,8 +19,9 @@ Tensor total(const Tensor& losses, double factor) {
   return result;
 }
 
-// What x's gradient gains but for a factor, which is not known before the backward pass. Its memory is x's gradient where
-// that is free: of a decoder's weights the largest tensor of a step, which is neither there twice nor copied.
+// x's gradient but for a factor, which is not known before the backward pass. Its memory is that of x's gradient if
+// that is free. For a decoder's weights this is the largest tensor of a step, which is neither there twice nor
+// copied.
 class EarlyGradient {
  public:
   EarlyGradient() = default;  // where x wants none
@@ -88,7 +89,8 @@ CrossEntropyOptions with_weights_of_targets(const IdTensor& target, CrossEntropy
   return options;
 }
 
-// What the sum of losses is multiplied with: 1, or one over the weight of all scored targets (0 if that is 0).
+// The factor of the sum of losses: 1 for Reduction::sum, else one over the weight of all scored targets (0 if that is
+// 0).
 double normalizer(const IdTensor& target, const CrossEntropyOptions& options) {
   if (options.reduction == Reduction::sum) return 1;
   double total = 0;
@@ -152,9 +154,9 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
                 [=](const Var& y) { dx.contribute(logits, y.grad()); });
 }
 
-// What the gradients of the losses are multiplied with before they meet a matrix: `norm`, which belongs there. But in fp16
-// what is as small as that would be lost, and the scale that keeps gradients of half precision in its range
-// (training/loss_scale.h) is not known yet. They are at most as large as their weights: this takes these to 2^14.
+// The factor of the losses' gradients before they meet a matrix: `norm`, except in fp16. There numbers as small as
+// that would be lost, and the scale that keeps gradients of half precision in its range (training/loss_scale.h) is
+// not known yet. The gradients are at most as large as their weights, and this takes the weights to 2^14.
 static double scale_of_products(double norm, const CrossEntropyOptions& options) {
   if (precision() != Precision::fp16) return norm;
   double largest = 1;
@@ -166,9 +168,9 @@ static double scale_of_products(double norm, const CrossEntropyOptions& options)
   return largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, 14 - std::ilogb(largest)) : 1;
 }
 
-// The same with logits = x wᵀ + b, in chunks of rows; with d = dlogits of a chunk:
+// As above with logits = x wᵀ + b, in chunks of rows; with d = dlogits of a chunk:
 //   dx = d w      dw += dᵀ x      db += Σ_rows d
-// The gradients form while a chunk is in cache: what they are multiplied with is not known yet.
+// The gradients form while a chunk is in cache, before their factor is known.
 Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTensor& target,
                           const CrossEntropyOptions& given) {
   require(
@@ -233,7 +235,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   });
 }
 
-// What the mean divides by: the weight of all targets. 0 where they have none.
+// The divisor of the mean: the weight of all targets, or without weights their number.
 static double weight_of(const char* name, const Shape& targets, const Tensor& weights) {
   require(weights.defined() || targets.size() > 0, "{}: the mean over no targets, {}", name, targets);
   double total = 0;

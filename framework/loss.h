@@ -53,7 +53,7 @@ struct ElementLossOptions {
   Tensor weights = {};  // of the target's shape, 0 where there is nothing to score; empty: all 1
 };
 
-// max(q·d, (q-1)·d) of d = target - prediction, least where the share q of targets lies below the prediction
+// max(q·d, (q-1)·d) of d = target - prediction. It is least where the share q of targets lies below the prediction
 // (Koenker and Bassett 1978). predictions: one of the target's shape for each q of `quantiles`, in (0, 1). The mean
 // is also over quantiles; with Reduction::none a target's losses are added.
 Var quantile_loss(const Vars& predictions, const Tensor& target, std::span<const double> quantiles,
@@ -66,13 +66,14 @@ Var mean_squared_error(const Var& prediction, const Tensor& target, const Elemen
 Var huber_loss(const Var& prediction, const Tensor& target, real delta = 1,
                const ElementLossOptions& options = {});
 
-// Of each row the divergence Σ_k t_k (log t_k - log p_k) of a distribution that is learned from the target's (Kullback and
-// Leibler 1951).  log_p [..., classes], as log_softmax gives it; target [..., classes], not negative: 0 adds nothing. The
-// weights are the rows' [...], and so are the losses; the mean is over rows: PyTorch's "batchmean".
+// Each row's divergence Σ_k t_k (log t_k - log p_k) of a learned distribution p from the target's (Kullback and
+// Leibler 1951). log_p [..., classes], as log_softmax gives it. target [..., classes], not negative: 0 adds nothing.
+// Weights and losses are one per row, [...]; the mean is over rows: PyTorch's "batchmean".
 Var kl_divergence(const Var& log_p, const Tensor& target, const ElementLossOptions& options = {});
 
-// -log of the normal density of each target, in nats:  ((target - mean) / deviation)² / 2 + log deviation + log(2π) / 2.
-// mean and deviation, which is to be positive, of the target's shape.
+// -log of the normal density of each target, in nats:
+//   ((target - mean) / deviation)² / 2 + log deviation + log(2π) / 2
+// mean and deviation have the target's shape; deviation is to be positive.
 Var gaussian_loss(const Var& mean, const Var& deviation, const Tensor& target,
                   const ElementLossOptions& options = {});
 

@@ -44,7 +44,7 @@ class Pool {
     static Pool* pool = new Pool(Block::Home::gpu);
     return *pool;
   }
-  // Of what is recorded: a graph goes on using its blocks, which to the pool are free once it is recorded.
+  // Blocks of recorded work: a graph goes on using them, though to the pool they are free once it is recorded.
   static Pool& of_graphs() {
     static Pool* pool = new Pool(Block::Home::graphs);
     return *pool;
@@ -66,7 +66,7 @@ class Pool {
     touched_ = touched_ || for_tensor;
     Free& free = free_[size_class];
     Block* block = free_block(size_class);
-    // What is packed for a product of a layer and what is computed in the loss, both large, take turns in one block.
+    // Two large users, packed operands of a layer's product and the loss, take turns in one block.
     if (home_ == Block::Home::host && size >= huge)
       for (int larger = size_class + 1; !block && larger <= size_class + 2; ++larger)
         block = free_block(larger);
@@ -219,7 +219,7 @@ class Pool {
           fmt::format("out of memory: {} MiB asked for, {} MiB in use", asked >> 20, in_use >> 20), asked,
           in_use, 0);
     const DeviceFacts facts = cuda_backend()->facts();
-    // What is recorded stands beside the weights and all else that is not.
+    // Recorded work stands beside the weights and all else that is not recorded.
     const bool recorded = home_ == Block::Home::graphs;
     const MemoryStatistics beside = recorded ? of_gpu().statistics() : MemoryStatistics{};
     in_use += beside.in_use;

@@ -182,7 +182,7 @@ Var silu(const Var& x) { return unary(Unary::silu, x); }
 Var sin(const Var& x) { return unary(Unary::sin, x); }
 Var cos(const Var& x) { return unary(Unary::cos, x); }
 
-// Of what two shapes make together, each repeated where its extent is 1 or missing.
+// The shape of two operands together: each is repeated where its extent is 1 or missing.
 static Shape common_shape(const char* name, const Shape& a, const Shape& b) {
   const std::optional<Shape> result = Shape::together(a, b);
   require(result.has_value(),

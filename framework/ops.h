@@ -15,8 +15,8 @@
 namespace unroll {
 
 // --- products ---------------------------------------------------------------------------------------------------
-// a [..., k], b [k, n] -> [..., n]; or matrices in pairs: a [..., m, k], b [..., k, n] -> [..., m, n]. Of the dimensions
-// before, counted from the last, extents are equal; where one is 1 or missing, that operand's matrices are repeated.
+// a [..., k], b [k, n] -> [..., n]; or matrices in pairs: a [..., m, k], b [..., k, n] -> [..., m, n]. The dimensions
+// before, counted from the last, have equal extents. If one is 1 or missing, that operand's matrices are repeated.
 Var matmul(const Var& a, const Var& b);
 Var linear(const Var& x, const Var& w, const Var& b);  // x [..., in], w [out, in], b [out] -> x wᵀ + b
 Var linear(const Var& x, const Var& w);                // without bias
@@ -117,8 +117,9 @@ struct TopK {
   IdTensor indices;  // of the same shape
 };
 TopK topk(const Var& x, int count, int axis = -1);
-// Of each row a number drawn from softmax(logits / temperature), on the host: [..., n] -> [...]. The temperature is above 0;
-// a logit may be -∞, which is never drawn, but not all of a row. Each row takes one random.uniform(), in their order.
+// Draws a number for each row from softmax(logits / temperature), on the host: [..., n] -> [...]. The temperature is
+// above 0. A logit may be -∞, which is never drawn, but not all of a row. Each row takes one random.uniform(), in
+// their order.
 IdTensor draw_from_softmax(const Var& logits, double temperature, RandomStream& random);
 inline IdTensor draw_from_softmax(const Var& logits, RandomStream& random) {
   return draw_from_softmax(logits, 1, random);

@@ -64,7 +64,7 @@ Var reshape(const Var& x, std::initializer_list<int> extents) {
   return reshape(x, Shape::completed(extents, x.shape()));
 }
 
-// y[…, j, …, i, …] = x[…, i, …, j, …]        dx likewise of dy
+//   y[…, j, …, i, …] = x[…, i, …, j, …]        dx likewise of dy
 // The dimensions between are taken with the first, and then go back before it: [o, a, b, c, i] -> [o, c, a, b, i] ->
 // [o, c, b, a, i].
 static void exchange_axes(const Tensor& x, int i, int j, const Into& y) {

@@ -13,8 +13,8 @@
 
 namespace unroll {
 
-// What a ParameterSet owns; parameters and scopes point here, so that the set itself can be moved. Names and places of the
-// parameters stay as long as anyone points here; their memory only as long as the set.
+// The contents of a ParameterSet. Parameters and scopes point here, so that the set itself can be moved. Names and
+// places of the parameters stay as long as anyone points here; their memory only as long as the set.
 struct Slabs : std::enable_shared_from_this<Slabs> {
   bool gone = false;  // the set has ended
   uint64_t seed = 1;
@@ -40,7 +40,7 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
     return total;
   }
 
-  // Of threads that use a model together, one makes its memory, and the others wait until all is drawn.
+  // If threads use a model together, one makes its memory, and the others wait until all is drawn.
   std::atomic<bool> ready = false;
   std::mutex first_use;
   void materialize(const Parameter* wanted = nullptr) {

@@ -4,12 +4,12 @@
 //   for (…) { Tape tape; …; tape.backward(loss); }
 //   for (const Profile::Row& row : profile.rows()) …     // training/report/run_description.h makes a table of them
 //
-// Every operation ends in record(), and before its values it has nothing to do: so what passes between one
-// record and the next is the forward time of the next, and what a program does in between (cutting a window
-// out of a text) is counted with the operation that follows. A composite operation appears as the operations
-// it is made of. Backward time is taken around each record's own. Use a Profile::Part to measure what leaves no
-// record (an optimizer's step, a validation), and, to tell parts of an operation apart, a Profile::Within. Without a
-// Profile, a record costs one branch on the tape's pointer to it, and either of the others one on the thread's.
+// Every operation ends in record(), and before its values it has nothing to do. So the time between one record and
+// the next is the forward time of the next. It includes what a program does in between (cutting a window out of a
+// text). A composite operation appears as the operations it is made of. Backward time is taken around each record's
+// own. Use a Profile::Part to measure what leaves no record (an optimizer's step, a validation), and, to tell parts
+// of an operation apart, a Profile::Within. Without a Profile, a record costs one branch on the tape's pointer to it,
+// and either of the others one on the thread's.
 //
 // A GPU computes later than it is asked: with a Profile the host waits for it wherever time is taken, so that each row has what
 // was computed for it. That costs some speed. Steps that a graph plays are in no row but "everything else".

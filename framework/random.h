@@ -70,7 +70,7 @@ class RandomStream {
     const uint64_t high = bits() >> 5, low = bits() >> 6;
     return static_cast<double>((high << 26) | low) * 0x1p-53;
   }
-  // Of the standard normal distribution (Box and Muller 1958).
+  // A number from the standard normal distribution (Box and Muller 1958).
   double normal() {
     const double radius = std::sqrt(-2 * std::log(1 - uniform()));
     return radius * std::cos(2 * std::numbers::pi * uniform());

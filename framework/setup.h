@@ -1,4 +1,4 @@
-// What this process computes with: chosen in one place, before there is any tensor.
+// Chooses what this process computes with: in one place, before there is any tensor.
 //
 //   set_up({.device = "auto", .precision = "auto"});
 //

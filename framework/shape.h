@@ -54,8 +54,8 @@ class Shape {
     result.extents_[i < 0 ? i + rank_ : i] = extent;
     return result;
   }
-  // What two shapes make together, each repeated where its extent, counted from the last, is 1 or missing; nothing if they
-  // do not fit.
+  // The shape of two operands together, each repeated where its extent, counted from the last, is 1 or missing.
+  // Nothing if they do not fit.
   static std::optional<Shape> together(const Shape& a, const Shape& b) {
     const Shape &longer = a.rank_ >= b.rank_ ? a : b, &shorter = a.rank_ >= b.rank_ ? b : a;
     Shape result = longer;
@@ -85,7 +85,7 @@ class Shape {
     }
     return result.with(open, static_cast<int>(all / known));
   }
-  // Where the element with these indices lies, row-major; negative ones count from the last. Throws Error.
+  // The place of the element with these indices, row-major; negative ones count from the last. Throws Error.
   int64_t place_of(std::initializer_list<int64_t> indices) const {
     bool fits = static_cast<int>(indices.size()) == rank_;
     int64_t place = 0;

@@ -198,7 +198,8 @@ class Tape {
   };
   std::vector<Entry> entries() const;  // in recording order
   std::string text() const;            // theirs, a line each
-  // What was recorded so far, and after backward its gradients (framework/tape_graph.h). Throws Error without keep_graph.
+  // The operations recorded so far, and after backward the gradients (framework/tape_graph.h). Throws Error without
+  // keep_graph.
   const TapeGraph& graph() const;
   // The first operation whose result is not finite, or, if all are and backward ran with keep_gradients, the first
   // that was handed a gradient which is not: "lstm_layer [35, 20, 200] of 'lstm.weight_ih_l0'". A record without a

@@ -116,7 +116,7 @@ std::string label_of(std::string_view name, const std::vector<TapeGraph::Value>&
   return text;
 }
 
-// Of both languages: node(name, kind, label) and edge(from, to) write a line.
+// For both languages: node(name, kind, label) and edge(from, to) write a line.
 template <class Node, class Edge>
 void write(const TapeGraph& graph, Node node, Edge edge) {
   for (size_t p = 0; p < graph.parameters.size(); ++p)

@@ -1,4 +1,4 @@
-// What a tape recorded, as a graph: its operations, what each was given, and how large values and gradients are.
+// A tape's recording as a graph: its operations, what each was given, and how large values and gradients are.
 //
 //   Tape tape({.keep_graph = true});
 //   …

@@ -1,8 +1,8 @@
 // The threads of this process: one pool.
 //
-// A thread that has nothing to do spins for some microseconds, as long as it usually takes until the next
-// pass or product, and then sleeps: it does not keep a core that somebody else needs. And nobody waits for a
-// thread that has not begun: what it has not taken by then the others do.
+// A thread that has nothing to do spins for some microseconds, as long as it usually takes until the next pass or
+// product. Then it sleeps, so it does not keep a core that somebody else needs. Nobody waits for a thread that has
+// not begun: the others do what it has not taken by then.
 #pragma once
 
 namespace unroll {

@@ -29,7 +29,7 @@ enum class Unary : uint8_t {
 inline constexpr const char* unary_names[] = {
     "exp",  "log", "sqrt", "sigmoid", "tanh",         "softplus",  "erf",      "gelu", "gelu_tanh",
     "silu", "sin", "cos",  "relu",    "hard_sigmoid", "hard_tanh", "softsign", "abs"};
-// Those whose slope is taken from x; of all others it follows from the value.
+// Functions whose slope is taken from x; that of all others follows from the value.
 inline constexpr Unary slopes_of_x[] = {Unary::log,  Unary::softplus,  Unary::erf,
                                         Unary::gelu, Unary::gelu_tanh, Unary::silu,
                                         Unary::sin,  Unary::cos,       Unary::abs};
