@@ -14,8 +14,8 @@ struct AttentionOptions {
   IdTensor begins = {}, ends = {};
   // causal: a query sees the key at its own place and at most this many before it; 0: all
   int window = 0;
-  // [steps, batch] or [batch]: the first key that a query sees, a whole number; undefined: as above. Values that depend on what
-  // a device computes.
+  // [steps, batch] or [batch]: the first key that a query sees, a whole number; undefined: as above. For values that
+  // depend on what a device computes.
   Tensor firsts = {};
   // causal: scores fall with the distance d between query and key by d·2^(-8h/heads) in head h = 1 … heads, in place of
   // positions (Press, Smith and Lewis 2022)

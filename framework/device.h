@@ -1,10 +1,10 @@
 // The device that this process computes on: the CPU, or one GPU.
 //
-// Chosen once, before there is any tensor, as the precision is: numbers of tensors then live in the memory of that
+// Chosen once, before there is any tensor, as the precision is. Tensors' numbers then live in the memory of that
 // device, kernels() gives the kernels that reach them, and nothing else has to ask.
 //
-// On a CPU each thread may have tapes and models of its own. On a GPU one thread computes: what kernels need for a moment is
-// shared, and another thread's work would mix with it.
+// On a CPU each thread may have tapes and models of its own. On a GPU only one thread computes: kernels share their
+// temporary memory, and another thread's work would mix with it.
 #pragma once
 
 #include <cstddef>
@@ -69,8 +69,8 @@ void synchronize();
 namespace detail {
 extern bool recording;
 }
-// Whether what is asked of the device is recorded at the moment, and not done (graph.h). Nothing can come to the host or
-// from it meanwhile: copy_to_host, copy_to_device and synchronize throw NeedsHost.
+// Whether work that is asked of the device is recorded at the moment instead of done (graph.h). Nothing can come to
+// the host or from it meanwhile: copy_to_host, copy_to_device and synchronize throw NeedsHost.
 inline bool recording_graph() { return detail::recording; }
 
 }  // namespace unroll

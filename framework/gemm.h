@@ -52,7 +52,8 @@ class RoundedTensor {
   // For a kernel that writes all of it, or row i of its first dimension.
   RoundedCopy copy() const;
   RoundedCopy copy(int i) const;
-  // `floats`, or its row i, as an operand whose numbers are here, if there are any; it has the shape that this was made with.
+  // `floats`, or its row i, as an operand whose numbers are here, if there are any. Its shape is the one that this
+  // was made with.
   Matrix operand(const Tensor& floats) const;
   Matrix operand(const Tensor& floats, int i) const;
 

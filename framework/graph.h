@@ -24,10 +24,10 @@ struct NeedsHost : Error {
 
 class Graph {
  public:
-  // Records what `work` asks of the GPU. `step` is in the device's memory: masks are those of the number that stands there
-  // when the graph plays, given that it is `now` at present. Throws what `work` throws, NeedsHost where that does (device.h),
-  // Error where the GPU cannot record it, and Error on a CPU. Everything that `work` makes at first use must have been made:
-  // let it run once before.
+  // Records the work that `work` asks of the GPU. `step` is in the device's memory: masks are those of the number
+  // that stands there when the graph plays, given that it is `now` at present. Requires: everything that `work` makes
+  // at first use has been made, so let it run once before. Throws what `work` throws, NeedsHost if that does
+  // (device.h), Error if the GPU cannot record it, and Error on a CPU.
   template <class F>
   Graph(const uint32_t* step, uint32_t now, F&& work) {
     Recording recording(step, now);

@@ -33,8 +33,8 @@ struct Init {
   static Init normal(float mean, float deviation) {
     return {.kind = Kind::normal, .a = mean, .b = deviation};
   }
-  // Uniform in ±gain·√(6 / (in + out)) of a matrix [out, in]. Of more dimensions [out, in, …] both count times what
-  // is behind them (Glorot and Bengio 2010). A tensor of one dimension, a bias, is 0; so below.
+  // Uniform in ±gain·√(6 / (in + out)) of a matrix [out, in]. With more dimensions, [out, in, …], both count times
+  // what is behind them (Glorot and Bengio 2010). A tensor of one dimension, a bias, is 0; so below.
   static Init xavier(float gain = 1) { return {.kind = Kind::xavier, .a = gain}; }
   // Rows, or if they are more than columns these, of length `gain` at right angles to each other, in a random direction (Saxe,
   // McClelland and Ganguli 2014). Dimensions behind the first count as one.

@@ -1,7 +1,7 @@
-// The losses: single numbers to minimise, or each target's own; stable for extreme logits. A target that is not scored, or
-// whose weight is 0, takes no part: it and its prediction may hold anything, NaN too. A weight below 0, as an advantage may be,
-// makes its loss larger where the sum is made smaller. The mean divides by the sum of the weights, whatever its sign, and is 0
-// where that is 0: of advantages take Reduction::sum.
+// The losses: single numbers to minimise, or each target's own; stable for extreme logits. A target that is not
+// scored, or whose weight is 0, takes no part: it and its prediction may hold anything, NaN too. With a weight below
+// 0, as an advantage may be, a smaller sum means a larger loss of that target. The mean divides by the sum of the
+// weights, whatever its sign, and is 0 if that is 0: for advantages use Reduction::sum.
 #pragma once
 
 #include <optional>
@@ -27,11 +27,13 @@ struct CrossEntropyOptions {
   int chunk_rows = 0;  // rows of logits in memory at a time; 0: as many as logits_at_once allows
 };
 
-// Bytes. Less would stay in the last-level cache of more processors between the logits' product, their softmax and their
-// gradients, but pass by the weights and their gradient, which are as large, once more.
+// In bytes. Fewer logits would stay in the last-level cache of more processors between their product, their softmax
+// and their gradients. But the weights and their gradient, which are as large, would pass by once more.
 constexpr int64_t logits_at_once = int64_t{32} << 20;
 
-// -log softmax(logits)[target] in nats; smoothed, the cross-entropy with (1 - s)·onehot(target) + s / classes.  logits [..., classes], target [...]
+// -log softmax(logits)[target] in nats. With label smoothing s: the cross-entropy with (1 - s)·onehot(target) + s /
+// classes.
+// logits [..., classes], target [...]
 Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& options = {});
 
 // As above for logits = x wᵀ + b, which exist a chunk of rows at a time; with Reduction::none all at once.

@@ -1,8 +1,8 @@
 // The caching pools behind every tensor: the host's, and with a GPU that of its memory.
 //
-// A block that is released is kept and handed out again, the oldest of its size first; a large one of the host's also where
-// a little less is asked for. A training step that asks for the same sizes in the same order therefore gets the same
-// addresses as the step before, and asks the system for nothing.
+// A block that is released is kept and handed out again, the oldest of its size first. A large block of the host's
+// also serves a request for a little less. A training step that asks for the same sizes in the same order therefore
+// gets the same addresses as the step before, and asks the system for nothing.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace unroll {
 
-// Which memory: of the device that computes (device.h), or the host's in any case. On a CPU they are one.
+// Whose memory: that of the device that computes (device.h), or always the host's. On a CPU they are the same.
 enum class Place : uint8_t { device, host };
 
 struct MemoryStatistics {
@@ -27,8 +27,8 @@ struct MemoryStatistics {
 MemoryStatistics memory_statistics();  // of the device's memory
 void reset_peak_memory();
 
-// The most memory that this process has had at once, in bytes, all of it counted: weights, text, code. 0 where the
-// system does not say.
+// The most memory that this process has had at once, in bytes, weights, text and code included. 0 if the system does
+// not say.
 int64_t peak_memory_of_process();
 
 // Whether no block was ever asked for on the device. (What is taken for standard containers does not count.)
@@ -37,7 +37,7 @@ bool device_memory_is_untouched();
 // Gives free blocks of a GPU back to it where it has less left than they are: what is recorded as a graph (graph.h) takes
 // its memory from a pool of its own.
 void make_room_for_recording();
-// After a recording that failed: what it had that pool take from the GPU, goes back.
+// After a recording that failed: gives back to the GPU what that pool took for it.
 void give_back_failed_recording();
 
 // Bare memory of the host from its pool.

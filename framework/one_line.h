@@ -19,12 +19,12 @@ std::string_view beginning(std::string_view text, std::size_t at_most);
 // paragraphs.
 bool acts_on_terminal(std::string_view code_point);
 
-// Whether a code point leaves nothing to be seen, or a blank like any other: U+00A0, U+200B, U+FEFF and the like. Not the joiners
-// U+200C and U+200D, which some scripts are written with.
+// Whether a code point leaves nothing to be seen, or a blank like any other: U+00A0, U+200B, U+FEFF and the like. The
+// joiners U+200C and U+200D do not count: some scripts are written with them.
 bool looks_like_nothing(std::string_view code_point);
 
-// Calls use(part, shown) for each code point of the text and for each byte that belongs to none. The latter are not to be shown
-// as they are, nor is what acts on a terminal.
+// Calls use(part, shown) for each code point of the text and for each byte that belongs to none. shown is false for
+// such a byte, and for a code point that acts on a terminal.
 template <class Use>
 void for_each_character(std::string_view text, Use use) {
   while (!text.empty()) {

@@ -75,7 +75,8 @@ inline Var& operator*=(Var& x, real factor) { return x = x * factor; }
 inline Var& operator/=(Var& x, real divisor) { return x = x / divisor; }
 
 // --- comparisons and choices --------------------------------------------------------------------------------------------
-// 1 where it holds, else 0: masks, which have no gradient. Operands are repeated as above; NaN differs from everything.
+// 1 where the comparison holds, else 0: masks, which have no gradient. Operands are repeated as above. NaN differs
+// from everything.
 Tensor less(const Var& a, const Var& b);
 Tensor less_equal(const Var& a, const Var& b);
 Tensor equal(const Var& a, const Var& b);
@@ -180,7 +181,8 @@ struct LstmCellOutput {
 LstmCellOutput lstm_cell(const Var& gates,
                          const Var& c_prev);  // gates [batch, 4*hidden], c_prev [batch, hidden]
 
-// For the closures of operations: x's gradient gains d, which has as many elements, in their order. Nothing where x wants none.
+// For the closures of operations: adds d to x's gradient, which has as many elements, in their order. Does nothing if
+// x wants none.
 void contribute(const Tensor& d, const Var& x);
 
 }  // namespace unroll

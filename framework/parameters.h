@@ -60,7 +60,7 @@ class ParameterSet {
   ParameterSet(ParameterSet&&) noexcept;
   ParameterSet& operator=(ParameterSet&&) noexcept;
 
-  // Throws Error where the set is declared after the layer that it is asked for, and so does not live yet.
+  // Throws Error if the set does not live yet: it is declared after the layer that asks for it.
   Scope operator/(std::string_view name);
 
   // Registers a parameter. Throws if the name is taken or the memory is there already.
@@ -86,7 +86,8 @@ class ParameterSet {
   Parameter* find(std::string_view name) const&& = delete;
   Parameter& at(std::string_view name) const&;  // throws Error, with the nearest name
   Parameter& at(std::string_view name) const&& = delete;
-  // The parameters of a layer or a part of the model: "encoder" and all "encoder.…"; of "" all. Throws Error if there are none.
+  // The parameters of a layer or a part of the model: "encoder" and all "encoder.…". All parameters if `path` is
+  // empty. Throws Error if there are none.
   std::vector<Parameter*> under(std::string_view path) const&;
   std::vector<Parameter*> under(std::string_view path) const&& = delete;
   int64_t count() const;  // numbers in all parameters, padding not counted
@@ -136,8 +137,8 @@ class ParameterSet {
   void give_up();
   std::shared_ptr<Slabs> slabs_;
   bool owner_ = true;
-  // `this` while it lives: what lies there before and after is another number. volatile, so that a compiler that knows that
-  // nobody may look writes and reads it all the same.
+  // `this` while the set lives; before and after another number lies there. volatile makes a compiler write and read
+  // it even if it knows that nobody may look.
   const void* volatile self_;
 };
 

@@ -66,7 +66,7 @@ class Shape {
     }
     return result;
   }
-  // The shape that a tensor `of` so many elements takes: one extent may be -1, and is what is left for it. Throws Error.
+  // The shape that a tensor `of` so many elements takes. One extent may be -1: it becomes what is left. Throws Error.
   static Shape completed(std::initializer_list<int> extents, const Shape& of) {
     Shape result;
     int open = -1;

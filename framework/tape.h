@@ -152,12 +152,14 @@ struct TapeOptions {
   bool dropout = true;          // false: record, but drop nothing (gradient checks, saliency)
   bool keep_gradients = false;  // gradients of intermediate results stay readable after backward
   uint32_t part = 0;  // which of several tapes whose gradients make one step: each has masks of its own
-  // Throw Error where an operation's backward contributes to a variable that its inputs(…) leave out, and which would get
-  // nothing if all others were frozen. For tests; gradcheck does.
+  // If true, throws Error when a backward contributes to a variable that its operation's inputs(…) leave out, and
+  // which would get nothing if all others were frozen. For tests; gradcheck does.
   bool check_inputs = false;
-  // graph() tells the inputs of each operation and how large its values and gradients are. That reads every number once more.
+  // If true, graph() tells the inputs of each operation and how large its values and gradients are. That reads every
+  // number once more.
   bool keep_graph = false;
-  // Called in the backward with each parameter that is used, as soon as its gradient has all that this tape contributes.
+  // Called in the backward with each parameter that is used, as soon as its gradient has all that this tape
+  // contributes.
   std::function<void(const Leaf&)> when_complete = {};
 };
 
@@ -173,9 +175,9 @@ struct OperationName {
 
 // While one is alive, this thread's operations are recorded, and dropout is on. It ends on the thread that began it.
 //
-// Many operations read what they were given again in the backward: parameters, constants, masks, targets. If it was written
-// since, backward() throws Error, which names the operation and the parameter or the shape. Values that it does not
-// read may be written. Writes through a pointer or a span that was taken before are not seen.
+// Many operations read in the backward again what they were given: parameters, constants, masks, targets. If it was
+// written since, backward() throws Error, which names the operation and the parameter or the shape. Values that the
+// backward does not read may be written. Writes through a pointer or a span that was taken before go unnoticed.
 class Tape {
  public:
   explicit Tape(TapeOptions options = {});
@@ -185,8 +187,8 @@ class Tape {
 
   // A variable whose gradient can be read after backward.
   Var watch(Tensor value);
-  // Plays the recording once, last operation first. `loss` is a single number, and d loss / d loss is `scale`, which all
-  // gradients are then multiples of. If it throws, some gradients are there in part or not even written:
+  // Plays the recording once, last operation first. `loss` is a single number. d loss / d loss is `scale`, a factor of
+  // all gradients. If it throws, some gradients are there in part or not even written:
   // ParameterSet::spend_gradients() forgets them, before a smaller batch is tried.
   void backward(const Var& loss, real scale = 1);
 

@@ -252,7 +252,7 @@ class BasicTensor {
   // This memory, with `written` told of writes; nullptr tells nobody. It must live as long as the memory.
   BasicTensor telling(WriteTime* written) const { return {memory_, written, data_, shape_}; }
   const Memory& memory() const& { return memory_; }
-  // Whether grad() or gradients() gave it, and not a clone() of it.
+  // Whether grad() or gradients() gave this tensor; false for its clone().
   bool is_gradient() const { return written_ && written_->of_gradient(); }
 
  private:

@@ -55,8 +55,9 @@ class ProcessGroup {
 
   // Waits until all are through. Then nothing can be exchanged.
   void finish();
-  // This process ends with that exit code, on account of an error. Returns whether it is to say why: of ranks that fail at the
-  // same time that is the lowest. The others are told, and end too, when the group ends. Nothing can be exchanged any more.
+  // This process ends with that exit code, on account of an error. Returns whether it is to say why: among ranks that
+  // fail at the same time only the lowest does. The others are told, and end too, when the group ends. Nothing can be
+  // exchanged any more.
   bool fail(int code);
 };
 
@@ -85,7 +86,8 @@ bool asked_of_first_rank(F ask) {
   return from_first_rank(is_first_process() && ask() ? "1" : "") == "1";
 }
 
-// Blocks of memory between two ranks. For each that one sends the other receives one of the same size, in the same order.
+// Blocks of memory between two ranks. For each block that one sends the other receives one of the same size, in the
+// same order.
 void exchange_blocks(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received);
 
 // Whether a thread may exchange while another, which exchanges nothing then, computes.
@@ -93,14 +95,15 @@ bool can_exchange_beside();
 // Ends the exchange that waits on such a thread with Error: this process has failed. Nothing can be exchanged any more.
 void abandon_exchange();
 
-// Has blocks of the memory of GPUs go from one to the other over NCCL, without the host: once all ranks have chosen their
-// devices. Returns why that cannot be, of the first rank that cannot: the build or the machine lacks NCCL, two ranks share a
-// GPU, the environment says UNROLL_GPU_EXCHANGE=host. "" if it can. Asked again it knows. Throws Error where NCCL fails.
+// Lets blocks of GPUs' memory go from one to the other over NCCL, without the host. Call it once all ranks have
+// chosen their devices. Returns "", or why it cannot be, for the first rank that cannot: the build or the machine
+// lacks NCCL, two ranks share a GPU, the environment says UNROLL_GPU_EXCHANGE=host. Later calls return the same.
+// Throws Error if NCCL fails.
 std::string join_gpus();
 std::string why_no_gpu_transport();  // of this build and machine; "" if there is nothing to say
 std::string gpu_engine();            // "NCCL 2.28.9"; "" where they are not joined
-// As exchange_blocks(), of blocks of the GPU's memory. It begins after the kernels that were asked for, and returns when it is
-// done.
+// As exchange_blocks(), for blocks of the GPU's memory. It begins after the kernels that were asked for, and returns
+// when it is done.
 void exchange_gpu_blocks(std::span<const SentBlock> sent, std::span<const ReceivedBlock> received);
 
 }  // namespace unroll

@@ -133,8 +133,8 @@ struct Blocks {
     }
     b_room = s.packed ? 0 : once ? panels * NR * P::steps(kept) : P::near;
     rows = tiles * height;
-    // If a has few rows in all, these stay, and weights that were packed beforehand pass by in the order in which
-    // they lie in memory: a batch of few rows meets them while they come from there.
+    // If a has few rows in all, these stay. Weights that were packed beforehand pass by in the order in which they
+    // lie in memory: a batch of few rows meets them while they come from there.
     mc = few ? rows : fitting(P::a_at_once, AR * steps) * height;
     nc = few && s.packed ? NR : panels * NR;
   }

@@ -1,8 +1,8 @@
 // A barrier for all threads of a grid that was launched together.
 //
 // Each block adds one to a number and waits until all have. After it every thread sees what any thread wrote before.
-// The block's own barrier hands the writes to the thread that adds, which releases them. What that thread acquires
-// goes the same way back.
+// The block's own barrier hands the writes to the thread that adds, which releases them. The writes that this thread
+// acquires go the same way back.
 #pragma once
 
 #include "framework/kernels/cuda/language.h"

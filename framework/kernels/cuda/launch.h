@@ -69,7 +69,7 @@ class TeamOf {
     for (int64_t i = threadIdx.x; i < n; i += size) mine |= f(i) ? 1 : 0;
     return __syncthreads_or(mine) != 0;
   }
-  // Calls use(list, count) with those i of begin … n-1, in order, for which f(i) is true: as many at a time as are
+  // Calls use(list, count) with those i of begin … n-1, in order, for which f(i) is true. One call has as many as are
   // found in one look at numbers side by side. list is shared. Each thread calls use, which must not wait for others.
   template <class F, class Use>
   UNROLL_KERNEL void gather(int64_t begin, int64_t n, F f, Use use) const {
