@@ -5,14 +5,17 @@
 //   bench_lm --device cuda --facts
 //
 // `train`: whole steps, from the embedding to the update. `step`: inference, one token after the other, batch 1.
-// Prints one line of JSON: words per second as median, smallest and largest of the repetitions, the seconds from the
-// start of the process to the beginning of the first step and to its end, and its memory; with --peak also the
-// machine's peak, measured before and after, and the share of it that the steps' products reached (of steps of inference
-// also how fast memory is read, and the share of that); with --profile each operation's share of some more steps. On a GPU the
-// peak is that of a large product, the memory is the device's, the engine cudnn takes its fastest algorithm, measured
-// before, and an estimate of a step's milliseconds stands beside the measured ones; with --graph a step is a CUDA graph, as with
-// training.graph (training/run_ahead.h). --facts measures nothing: it prints what the device is, and which engines serve in which precision; or why
-// it cannot compute.
+//
+// Prints one line of JSON: words per second (median, smallest and largest of the repetitions), seconds from the start
+// of the process to the beginning and to the end of the first step, and memory.
+// --peak: also the machine's peak, measured before and after, and the share of it that the steps' products reached.
+// In inference also how fast memory is read, and the share of that.
+// --profile: also each operation's share of some more steps.
+// On a GPU the peak is that of a large product, and the memory is the device's. The engine cudnn takes its fastest
+// algorithm, measured before, and an estimate of a step's milliseconds stands beside the measured ones.
+// --graph: a step is a CUDA graph, as with training.graph (training/run_ahead.h).
+// --facts measures nothing: it prints what the device is and which engines serve in which precision, or why the
+// device cannot compute.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -198,7 +201,7 @@ nlohmann::ordered_json operations_of(const Steps& steps, int count) {
 
 double mebibytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
-// What a device has, for who wants to measure all of it; or why it cannot compute.
+// The device's facts, for whoever wants to measure all of it; or why it cannot compute.
 nlohmann::ordered_json facts_of(const std::string& name) {
   nlohmann::ordered_json facts{{"device", name}};
   std::string why = name == "cpu" ? "" : why_no_gpu();
@@ -304,7 +307,8 @@ void run(const po::variables_map& options) {
     if (machine > 0) line["peak_gflops"] = machine, line["share_of_peak"] = gflops / machine;
   }
   if (options.count("peak") && !trains && !on_gpu() && precision() == Precision::fp32) {
-    // After the process's own memory was read, since this takes a gigabyte. Of the embedding a token reads a row.
+    // Measured after the process's own memory was read, since this takes a gigabyte. A token reads one row of the
+    // embedding.
     const double memory = memory_gbytes(threads());
     const int64_t weights = model.params.count() - int64_t{vocab - 1} * s.hidden;
     line["bytes_per_word"] = weights * int64_t{sizeof(real)};

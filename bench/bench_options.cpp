@@ -1,5 +1,4 @@
-// What the options of a recurrent layer cost: one window forward and backward, beside what has no such
-// option.
+// The cost of a recurrent layer's options: one window forward and backward, compared with a layer without the option.
 //
 //   bench_options --hidden 200 --threads N --seconds S [--only "layer norm"] [--device cuda [--graph]]
 //
@@ -122,7 +121,7 @@ class Net {
  public:
   explicit Net(const Build& build) : forward_(build(params_ / "net")) {}
 
-  // Of a window.
+  // Per window.
   double milliseconds(const Tensor& x) {
     const int windows = on_gpu() ? 10 : 1;
     synchronize();

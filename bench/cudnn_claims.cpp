@@ -1,10 +1,10 @@
-// What is said of cuDNN, asked of cuDNN: each claim of docs/design/gpu.md that only a GPU can answer.
+// Asks cuDNN about each claim of docs/design/gpu.md that only a GPU can answer.
 //
 //   cudnn_claims CLAIM [UNITS]   null-lengths, empty-rows, padded-io, bf16-persistent, multiples or one-call
 //
-// Of layers of 650 units, which are no multiple of 8, or of as many as are asked for; of fewer where that is what it is about.
-// Prints one line, what cuDNN said. A claim is a process by itself, since a kernel that failed takes the process's GPU with it.
-// Exit code 0: it answered, whatever it was; 77: no GPU can compute here; 2: there is no such claim.
+// Layers have 650 units, which is no multiple of 8, or UNITS; fewer if the claim is about that. Prints cuDNN's answer
+// in one line. Run one process per claim, since a kernel that failed takes the process's GPU with it.
+// Exit code 0: cuDNN answered, whatever it was; 77: no GPU can compute here; 2: there is no such claim.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>

@@ -37,7 +37,7 @@ static double product_gflops() {
   return best;
 }
 
-// What `threads` threads do together in a second, where work(thread) returns what it has done: over so many seconds.
+// Work of `threads` threads together per second, measured over `seconds`. work(thread) returns how much it has done.
 template <class Work>
 static double rate_of(int threads, double seconds, Work work) {
   std::vector<double> rates(static_cast<size_t>(threads));
@@ -84,8 +84,8 @@ namespace {
 
 constexpr int iterations = 20000;
 
-// Sums that do not wait for each other, in assembler, so that surely nothing but registers is touched. What
-// they hold does not matter: numbers of any kind take the same time, once the factors are 0.
+// Sums that do not wait for each other, in assembler, so that surely nothing but registers is touched. The registers'
+// values do not matter: numbers of any kind take the same time, once the factors are 0.
 #define ADD_8(f, r0, r1, r2, r3, r4, r5, r6, r7) f(r0) f(r1) f(r2) f(r3) f(r4) f(r5) f(r6) f(r7)
 #define WIDE(r) "vfmadd231ps %%zmm0, %%zmm0, %%zmm" #r "\n\t"
 #define PAIRS(r) "vdpbf16ps %%zmm0, %%zmm0, %%zmm" #r "\n\t"

@@ -6,10 +6,11 @@
 
 #include "framework/gemm.h"
 
-// 10^9 floating-point operations a second. Of `threads` threads together, over a second: in float with the
-// widest vectors, which products of float numbers on AMX's tiles can surpass; in bfloat16 with AMX's tiles or AVX512-BF16,
-// whichever the kernels use; 0 where there is no loop for this processor. On a GPU, where `precision` must be the process's: of
-// [8192, 8192] times as many, the fastest of ten.
+// 10^9 floating-point operations a second of `threads` threads together, measured over a second; 0 if there is no
+// loop for this processor.
+// float: the widest vectors, which float products on AMX's tiles can surpass.
+// bfloat16: AMX's tiles or AVX512-BF16, whichever the kernels use.
+// On a GPU `precision` must be the process's: the fastest of ten products of [8192, 8192] matrices.
 double peak_gflops(unroll::Precision precision, int threads);
 
 // 10^9 bytes a second that `threads` threads of a processor read together, over half a second: each its own part of a

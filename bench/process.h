@@ -1,5 +1,5 @@
-// What a process costs beside its speed: how long it took to start, and its memory. Linux says so; elsewhere
-// all are 0.
+// A process's costs beside its speed: the time it took to start, and its memory. Linux reports them; elsewhere all
+// are 0.
 #pragma once
 
 #include <cstdint>

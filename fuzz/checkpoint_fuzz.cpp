@@ -1,5 +1,5 @@
-// Checkpoints: any bytes as one that ptb is to go on from. What is accepted is written out again, and read
-// and written once more the file is the same to the byte.
+// Checkpoints: any bytes as one from which ptb resumes. An accepted file is written out again; read and written once
+// more, it is the same to the byte.
 #include <algorithm>
 #include <iterator>
 
@@ -11,7 +11,7 @@ using namespace unroll;
 
 namespace {
 
-// What a run has beside its model.
+// A run's parts beside its model.
 struct Training {
   explicit Training(const ptb::SavedModel& saved)
       : optimizer(make_optimizer(saved.recipe.sections(), saved.model->params, 4)),

@@ -1,5 +1,5 @@
-// Text: any bytes as the three files of a corpus, at word and at character level, with blank lines as tokens and between
-// documents. What is accepted can be written out and read again, and takes no more than one number for each byte.
+// Text: any bytes as the three files of a corpus, at word and at character level, with blank lines as tokens and
+// between documents. An accepted text can be written out and read again, and takes at most one number for each byte.
 #include <algorithm>
 #include <functional>
 

@@ -21,9 +21,9 @@ inline std::array<std::string, 2> as_safetensors(const uint8_t* data, std::size_
   return {bytes, mended.replace(0, 8, reinterpret_cast<const char*>(&length), 8)};
 }
 
-// Calls read(path), which may refuse the file, and looks at what tensors it took. Of half floats a model
-// takes four times the file as weights and gradients, and as much again as two moments. A tensor of one
-// number has at least 60 bytes of header, and twice 256 of each of those slabs.
+// Calls read(path), which may refuse the file, and checks that memory is in proportion to it. A model of half floats
+// takes four times the file for weights and gradients, and as much again for two moments. A tensor of one number has
+// at least 60 bytes of header, and takes twice 256 bytes of each of those slabs.
 template <class F>
 void expect_in_proportion(const std::string& bytes, F read) {
   const std::filesystem::path path = file("file.safetensors", bytes);

@@ -1,5 +1,5 @@
-// A CSV file, packed or not: any bytes as a series, or several. What is accepted has a finite value in every cell, ascending
-// times in each series, and windows, also of transformed channels.
+// A CSV file, packed or not: any bytes as a series, or several. An accepted file has a finite value in every cell,
+// ascending times in each series, and windows, also of transformed channels.
 #include <cmath>
 
 #include "data/gzip.h"

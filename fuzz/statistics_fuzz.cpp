@@ -1,5 +1,5 @@
-// Files of gradient statistics: any bytes as those of one small model. What is accepted can be divided by, and is the same when
-// it is written and read again.
+// Files of gradient statistics: any bytes as those of one small model. Accepted statistics can be divided by, and are
+// the same when written and read again.
 #include <cstring>
 
 #include "fuzz/safetensors.h"

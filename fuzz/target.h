@@ -1,9 +1,8 @@
-// What the fuzz targets share. Each defines LLVMFuzzerTestOneInput, which is called with any bytes: by
-// libFuzzer, which invents them (./run fuzz), or by replay.cpp, which reads the seeds again in the ordinary
-// tests.
+// Shared by the fuzz targets. Each defines LLVMFuzzerTestOneInput, which is called with any bytes: by libFuzzer,
+// which invents them (./run fuzz), or by replay.cpp, which reads the seeds again in the ordinary tests.
 //
-// What is wrong with a file must come out as an InputError of one line. Everything else (a crash, another
-// exception, a broken promise below, memory out of proportion) ends the process.
+// A faulty file must be refused with an InputError of one line. Everything else (a crash, another exception, a broken
+// promise below, memory out of proportion) ends the process.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Lists of words: any bytes as a file with a word per line, and as one with a JSON array. What is accepted
-// can be written out as JSON and read again.
+// Lists of words: any bytes as a file with a word per line, and as one with a JSON array. An accepted list can be
+// written out as JSON and read again.
 #include "fuzz/target.h"
 #include "training/files/vocabulary_file.h"
 
