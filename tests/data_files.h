@@ -1,4 +1,4 @@
-// Where tests find the series that the repository cannot contain.
+// Finds the series that the repository cannot contain.
 #pragma once
 
 #include <cstdlib>

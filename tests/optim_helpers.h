@@ -1,4 +1,4 @@
-// What the suites about optimizers share: gradients given by hand, small models, every optimizer by name.
+// Shared by the suites about optimizers: gradients given by hand, small models, every optimizer by name.
 #pragma once
 
 #include <cmath>

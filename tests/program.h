@@ -80,7 +80,7 @@ inline ProgramRun run_program(const std::string& program, const Words& arguments
           output.empty() ? read_text(out) : "", read_text(err)};
 }
 
-// What was written by a run that must succeed.
+// The standard output of a run that must succeed.
 inline std::string output_of(const ProgramRun& run) {
   CHECK_MESSAGE(run.code == 0, run.err);
   return run.out;

@@ -1,5 +1,4 @@
-// What two runs that computed the same have in common: every byte of their files, but for what the clock
-// decided.
+// Two runs that computed the same agree in every byte of their files, except for what the clock decided.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What the grammar knows of its sentences: subjects, depth, and the probability of each next word.
+// The grammar's knowledge of its sentences: subjects, depth, and the probability of each next word.
 #include "data/text/grammar_structure.h"
 
 #include <cmath>

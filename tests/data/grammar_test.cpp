@@ -15,7 +15,7 @@ using namespace unroll;
 
 namespace {
 
-// What two independent readings of the rules say of a sentence.
+// The result of either of two independent readings of the rules, for one sentence.
 struct Chart {
   double probability = 0;  // summed over derivations
   int64_t derivations = 0;

@@ -66,8 +66,9 @@ TEST_CASE(
   std::erase_if(lines, [](const std::string& line) { return line.find(" ETA ") != std::string::npos; });
   REQUIRE(lines.size() == shown.size());
   for (size_t i = 0; i < lines.size(); ++i) CHECK(common_part(lines[i]) == common_part(shown[i]));
-  // The same kernels give the same digits. Others round otherwise, which leads to another model: those seen so far, of several
-  // kernels and of seeds 1 to 3, end 0.9 to 1.5 % above the source. Three times as far apart is an error.
+  // With the recorded kernels the digits are the same. Others round otherwise, which leads to another model: those
+  // seen so far, of several kernels and of seeds 1 to 3, end 0.9 to 1.5 % above the source. Three times as far apart
+  // is an error.
   const auto kernels = [](const std::vector<std::string>& all) {
     return all.at(4).substr(0, all.at(4).find(','));
   };
@@ -96,8 +97,8 @@ TEST_CASE(
   CHECK(sentences.size() > 200);
   CHECK(static_cast<double>(parsed) >= 0.9 * static_cast<double>(sentences.size()));
 
-  // What two lessons say of it: how far the gradient reaches, and where the number of a subject is kept. The claims are of the
-  // kernels of the lessons' pages.
+  // Two lessons look at the model: how far the gradient reaches, and where the number of a subject is kept. Their
+  // claims hold for the kernels of the lessons' pages.
   const bool recorded = kernels(lines).ends_with("amx");
   for (const char* lesson : {"lesson_04", "lesson_08"}) {
     const ProgramRun run = run_program(
@@ -108,8 +109,8 @@ TEST_CASE(
     if (recorded) CHECK_MESSAGE(run.out.find("another net") == run.out.npos, run.out);
   }
 
-  // Verbs agree with their subjects, whatever stands between, and one unit alone tells the number of a main clause's subject.
-  // Of other kernels avx2 was seen: 94.0 % at three nouns, and a unit with 99.8 %.
+  // Verbs agree with their subjects, whatever stands between, and one unit alone tells the number of a main clause's
+  // subject. Among other kernels avx2 was seen: 94.0 % at three nouns, and a unit with 99.8 %.
   const ProgramRun agreed = run_program(
       program_named("ptb"), {"evaluate", "demo/last.safetensors", "--agreement", "--json"}, folder.path());
   REQUIRE_MESSAGE(agreed.code == 0, agreed.err);

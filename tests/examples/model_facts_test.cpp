@@ -1,5 +1,5 @@
-// What belongs to a model stands in its file: the zero of its trend, its scaling, the order of its channels. No command takes
-// them from the file at hand. (Resumption: resume_facts_test.cpp.)
+// A model's facts are read from its own file: the zero of its trend, its scaling, the order of its channels. No
+// command takes them from the file at hand. (Resumption: resume_facts_test.cpp.)
 #include "examples/timeseries/series/times.h"
 #include "tests/examples/timeseries.h"
 #include "tests/torch_files.h"
@@ -138,7 +138,7 @@ TEST_CASE("rows that trained are warned of wherever they are scored, and other r
   CHECK(!says(detect("late/best.safetensors", "early.csv"), "where the model trained"));
   CHECK(says(detect("late/best.safetensors", "all.csv"),
              "350 of the 800 rows of all.csv lie where the model trained"));
-  // Of rows without times the numbers say nothing where the series is another.
+  // Without times, the numbers of rows say nothing about another series.
   const auto bare = [&](const std::string& name, int first_row) {
     std::string csv;
     for (const std::string& line : lines_of(rising(first_row + 400, first_row)))
@@ -156,7 +156,7 @@ TEST_CASE("rows that trained are warned of wherever they are scored, and other r
              "300 of the 400 rows of bare.csv lie where the model trained, rows 0 to 299"));
 }
 
-// Of 800 rows 560 trained; their y lies between 4.2 and 17, a range of some 13. Ten of these above it is 145.
+// 560 of 800 rows trained; their y lies between 4.2 and 17, a range of some 13. Ten of these above it is 145.
 TEST_CASE("values far outside of those that trained the model are warned of, those that grow on are not") {
   const Folder& folder = rising_models();
   const auto times = [](const std::string& csv, double factor) {

@@ -1,4 +1,4 @@
-// What the pages and --help promise in passing, and no other suite would miss.
+// Promises that the pages and --help make in passing, and that no other suite would miss.
 #include <csignal>
 #include <functional>
 

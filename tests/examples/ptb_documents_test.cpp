@@ -71,7 +71,7 @@ struct Model {
   Dense decoder{params / "decoder", {.in = hidden, .out = 8}};
 };
 
-// What the text means to a loop.
+// Ways in which a loop treats the text.
 enum class Mistake { none, no_resets, gradients };  // the latter: values are reset, and gradients flow on
 struct Epoch {
   double loss, valid;  // mean nats of a token in training, perplexity of the valid split
@@ -204,7 +204,8 @@ TEST_CASE(
     "training and validation are those of a loop in which every document begins anew, by both engines") {
   const Folder& folder = documents();
   ptb_out(training("composed") + Words{"--engine", "composed"}, folder.path());
-  // What differs is rounding, of 2^-24 a number: some 10 operations deep, in 32 steps one after the other, is 2e-5 at most.
+  // Only rounding differs, by 2^-24 a number: some 10 operations deep, in 32 steps one after the other, that is 2e-5
+  // at most.
   constexpr double tolerance = 2e-5;
   const std::vector<Epoch> by_hand = train(train_text, valid_text);
   for (const char* run : {"run", "composed"}) {
@@ -348,7 +349,7 @@ TEST_CASE(
   const ProgramRun refused = ptb({"resume", "run", "--set", "data.reset=none"}, folder.path());
   CHECK(refused.code == 2);
   CHECK(has(refused.err, "data.reset"));
-  // The same tokens, divided elsewhere.
+  // Now the same tokens, divided elsewhere.
   Documents moved = train_text;
   moved.begins.erase(moved.begins.begin() + 1);
   folder.write("moved/train.txt", text_of(moved));

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* said = "windows are played as CUDA graphs";
 
-// What a run of an epoch on the GPU says, with its model in the folder of this name.
+// Output of a run of an epoch on the GPU, with its model in the folder of this name.
 std::string train(const Folder& folder, const std::string& name, const Words& words) {
   return ptb_out(Words{"train", "tiny.toml", "--set", "data.batch=40", "--set", "data.bptt=25", "--set",
                        "training.log_every=1", "--set", "training.deterministic=true", "--device", "cuda",

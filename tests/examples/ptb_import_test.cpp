@@ -1,5 +1,5 @@
 // Models from PyTorch and back: `ptb import`, vocabularies in files, and perplexities that PyTorch recorded
-// (tests/reference/make_language_model.py, check_checkpoint.py). What every import promises: import_test.cpp.
+// (tests/reference/make_language_model.py, check_checkpoint.py). Promises of every import: import_test.cpp.
 #include <functional>
 
 #include <fmt/format.h>
@@ -65,7 +65,7 @@ TEST_CASE("so have a GRU of PyTorch, a plain network, and an LSTM with projectio
     CHECK(same_tensors(tensors_of(folder / ("again-" + out)), tensors_of(folder / out)));
     CHECK(ptb_out({"generate", out, "--words", "5"}, folder.path()).size() > 10);
   }
-  // Of the GRU's second bias only the part that adds up was added.
+  // The import adds the GRU's second bias to the first for the gates alone: the candidate's is multiplied by r.
   TensorsByName theirs = tensors_of(fixture / "gru/torch.safetensors"),
                 ours = tensors_of(folder / "gru.safetensors");
   const Tensor first = theirs["rnn.bias_ih_l1"], second = theirs["rnn.bias_hh_l1"];

@@ -189,7 +189,7 @@ TEST_CASE("look: what is refused, in one line, and nothing is written") {
       {{"look", "model/last.safetensors", "--text", "the dog", "--out", "there.html"},
        {"there.html is there already"}},
       {{"look", "nowhere.safetensors", "--text", "the dog"}, {"nowhere.safetensors"}},
-      // What stands in the way of the page is said before what stands in its place.
+      // Faults that prevent the page are reported before a file that stands in its place.
       {{"look", "nowhere.safetensors", "--text", "the dog", "--out", "there.html"}, {"no such file"}},
       {{"look", "model/last.safetensors", "--text", "zebra", "--out", "there.html"}, {"zebra"}},
       {{"look", "model/last.safetensors", "--text", "the dog", "--against", "nowhere.safetensors"},

@@ -36,7 +36,7 @@ TEST_CASE("a run writes its model, recipe and log into a folder of its own, and 
         std::string::npos);
   const auto second = folder.listing();
   CHECK(std::ranges::includes(second, first));  // the first run is as it was, to its times
-  // What was trained can be trained again from the recipe that it wrote.
+  // A run can be trained again from the recipe that it wrote.
   ptb_out({"train", "runs/tiny-1/recipe.toml", "--out", "again"}, folder.path());
   CHECK(read_text(folder / "again/last.safetensors").size() > 1000);
 }

@@ -1,4 +1,4 @@
-// What the program `ptb` refuses, and in which words: bad input, what fails while running, too little memory.
+// Refusals of the program `ptb` and their words: bad input, failures while running, too little memory.
 #include <fmt/format.h>
 
 #include "tests/examples/ptb.h"

@@ -139,8 +139,8 @@ TEST_CASE("the figures of a training are those of a loop that is spelled out") {
     for (std::string key; keys >> key;) command = command + Words{"--set", key};
     const auto json = ptb_json(command, folder.path());
 
-    // What differs is rounding, of 2^-24 a number: some 10 operations deep, in 18 steps one after the other, is 1e-5 at most. A
-    // state that an epoch does not begin anew makes 100 times as much.
+    // Only rounding differs, by 2^-24 a number: some 10 operations deep, in 18 steps one after the other, that is
+    // 1e-5 at most. A state that an epoch does not begin anew makes 100 times as much.
     constexpr double tolerance = 1e-5;
     const std::vector<Epoch> by_hand = train(text, valid, variant);
     std::vector<Epoch> found;

@@ -66,7 +66,7 @@ TEST_CASE("a transformer trains, is scored and writes") {
   CHECK(scored["test_perplexity"].get<double>() < 150);
   CHECK(scored["engine"] == "none");
   check_has(out, {fmt::format("perplexity {:.2f}", scored["test_perplexity"].get<double>())});
-  // What is written is what the model says of the words so far, however they are given.
+  // The text is what the model says of the words so far, however they are given.
   const Words greedy = {"generate", model, "--top-k", "1", "--words"};
   const std::string whole = ptb_out(greedy + Words{"40"}, folder.path());
   CHECK(whole == ptb_out(greedy + Words{"40"}, folder.path()));

@@ -1,4 +1,4 @@
-// What the recipes of both programs are held to.
+// Requirements on the recipes of both programs.
 #pragma once
 
 #include <algorithm>

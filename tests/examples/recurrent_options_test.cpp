@@ -10,7 +10,7 @@ using namespace unroll;
 
 namespace {
 
-// What sets the options of a configuration in a recipe.
+// Arguments that set the options of a configuration in a recipe.
 Words set(const RecurrentConfig& config) {
   Words words;
   for (const RecurrentOption& option : recurrent_options)

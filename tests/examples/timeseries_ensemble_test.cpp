@@ -109,7 +109,7 @@ TEST_CASE("weights: one over the mean square, the share of greedy choices, or al
   const auto chosen = weights_of(Weighting::selection, products_of(errors));
   CHECK(chosen[0] == doctest::Approx(0.5)), CHECK(chosen[1] == 0), CHECK(chosen[2] == doctest::Approx(0.5));
   CHECK(weights_of(Weighting::equal, products_of(errors)) == std::vector<double>(3, 1.0 / 3));
-  // Of five members the three of least error, of two both.
+  // The better half is the three of least error among five members, and both of two.
   const std::vector<std::vector<double>> five = {{4}, {1}, {3}, {2}, {9}};
   const auto half = weights_of(Weighting::better_half, products_of(five));
   CHECK((half[0] == 0 && half[4] == 0));
@@ -162,7 +162,7 @@ TEST_CASE("evaluate gives what training reported, and forecast goes on within an
   const std::string seven =
       timeseries_out({"forecast", file, "--csv", "wave.csv", "--steps", "7"}, folder.path());
   CHECK(rows_of(seven) == 7);
-  // What comes first does not depend on how far it goes.
+  // The first steps do not depend on how many follow.
   const auto value = [&](const std::string& csv) {
     return lines_of(csv)[3].substr(0, lines_of(csv)[3].find(',', 22));
   };
@@ -263,9 +263,9 @@ TEST_CASE("each fold is forecast with the weights of the other folds") {
                R"(ensemble.members=["architecture=linear rate=0.000001", "last", "seasonal"])"}),
       folder.path());
   const auto facts = facts_in(folder / file);
-  // The season is right before row 300, and the last value after it. Of values from 0 to 230, of variance 69², the season is off
-  // by 115² + 69² on the half of all values that lie in the second fold: 1.9 in scaled units. The own weights of each fold leave
-  // less than a tenth of it.
+  // The season is right before row 300, and the last value after it. Values from 0 to 230 have the variance 69². The
+  // season is off by 115² + 69² on the half of all values that lie in the second fold: 1.9 in scaled units. The own
+  // weights of each fold leave less than a tenth of it.
   const double all = facts.at("scaled_mse").at(0);
   CHECK(all == doctest::Approx(1.9).epsilon(0.3));
 }
@@ -361,7 +361,7 @@ TEST_CASE("an ensemble without folds is the mean of its networks, each as it was
   const std::string tested =
       timeseries_out({"backtest", "mine.toml", "--csv", "wave.csv", "--folds", "2"}, folder.path());
   CHECK_MESSAGE(tested.find("the model") != std::string::npos, tested);
-  // What a run of one epoch that goes on ends in.
+  // A run of one epoch more ends in these files.
   (void)timeseries_out(
       {"train", "mine.toml", "--csv", "wave.csv", "--out", "short", "--set", "training.epochs=2"},
       folder.path());

@@ -244,7 +244,7 @@ ProgramRun forecast_of(const Folder& folder, const std::string& csv, const Words
   CHECK_MESSAGE(run.code == 0, run.err);
   return run;
 }
-// Of the first target, by row.
+// Forecasts of the first target, by row.
 std::vector<std::string> forecasts_in(const ProgramRun& run) {
   std::vector<std::string> all = lines_of(run.out);
   if (!all.empty()) all.erase(all.begin());

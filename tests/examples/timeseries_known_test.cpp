@@ -28,7 +28,7 @@ struct Shop {
     return to_text({.form = TimeForm::date, .count = days_of(2021, 1, 1) + i});
   }
 };
-// What is planned for the days after.
+// The plan for the days after the series.
 std::string plan(int rows, const std::vector<int>& offers) {
   std::string csv = "offer,day\n";
   for (int k = 0; k < static_cast<int>(offers.size()); ++k)
@@ -93,7 +93,7 @@ TEST_CASE("what is known ahead makes forecasts better, and is no target") {
   CHECK(error < 0.5 * baseline);
   const std::string said = timeseries_out({"explain", "mine.toml", "--csv", "shop.csv"}, folder.path());
   CHECK_MESSAGE(said.find("ahead.weight") != std::string::npos, said);
-  // What is said to come next is possible.
+  // The command that the output suggests next works.
   const std::string trained = read_text(folder / "said.txt");
   CHECK_MESSAGE(trained.find("--csv shop.csv --future FILE\n") != std::string::npos, trained);
   CHECK(read_text(folder / "run/report.html").find("timeseries look") == std::string::npos);
@@ -349,7 +349,7 @@ TEST_CASE(
     CHECK(sale[0] == none[0]);
     CHECK(sale[1] - none[1] > 2);
   }
-  // Of the window alone: the forecast follows from the words that were read, in segments, too.
+  // With words of the window alone, the forecast follows from the words that were read, also in segments.
   std::string other = Fairs(rows).csv;
   const std::string last = other.substr(other.rfind(',') + 1);
   other.replace(other.rfind(',') + 1, last.size(), last == "sale\n" ? "none\n" : "sale\n");

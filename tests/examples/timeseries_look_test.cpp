@@ -56,7 +56,7 @@ Json page_of(const Words& words, const Folder& folder) {
   return models[0];
 }
 
-// Of `load` in the last row of what `forecast` prints.
+// Forecasts of `load` in the last row that `forecast` prints.
 std::vector<double> forecast_of(const std::string& model, const std::string& csv, const Folder& folder,
                                 const std::string& channel = "load") {
   std::vector<double> values;
@@ -124,7 +124,7 @@ TEST_CASE(
     for (size_t k = 0; k < 3; ++k) {
       CHECK(std::abs(series["forecast"][k].get<double>() - forecast[k]) < 1e-5);
       CHECK(series["truth"][k].is_null());
-      // A tape of the last step ends in the same number. What normalization took off is no part of its norm's sign.
+      // A tape of the last step ends in the same number; its norm has no sign.
       CHECK(page["tape"]["norms"][k]["values"].back().get<double>() ==
             doctest::Approx(std::abs(forecast[k])).epsilon(1e-3));
     }
@@ -157,7 +157,7 @@ TEST_CASE(
         }
       }
     }
-    // Where a target sees itself alone, no other channel counts.
+    // If a target sees itself alone, no other channel counts.
     const bool alone = std::set<std::string>{"shared", "linear", "dlinear"}.contains(name);
     CHECK(other_counts == !alone);
 
@@ -299,7 +299,7 @@ TEST_CASE("look: what is refused, in one line, and nothing is written") {
       {{model, "--against", other}, {"forecasts 3 rows of load", "forecasts 4 rows of load"}},
       {{model, "--against", "nowhere.safetensors"}, {"nowhere.safetensors: there is no such file"}},
       {{model, "--out", "there.html"}, {"there.html is there already"}},
-      // What stands in the way of the page is said before what stands in its place.
+      // Faults that prevent the page are reported before a file that stands in its place.
       {{"nowhere.safetensors", "--out", "there.html"}, {"nowhere.safetensors: there is no such file"}},
       {{model, "--at", "yesterday", "--out", "there.html"}, {"--at yesterday"}},
   };

@@ -128,8 +128,8 @@ TEST_CASE("baselines, scales and MASE's unit see observed values alone") {
 }
 
 TEST_CASE("white noise of which most is missing scores what noise scores") {
-  // Of noise with variance v, the last value is off by 2 v in the mean square, the mean by v: the mean is the better one.
-  // Where filled values were scored, the last value would be right wherever one was missing, and win.
+  // On noise with variance v, the last value is off by 2 v in the mean square, the mean by v: the mean is the better
+  // one. If filled values were scored, the last value would be right wherever one was missing, and win.
   constexpr int rows = 2000, valid_end = 1600;
   const Holed series(rows, 22, [](double chance, int i) { return i >= valid_end && chance < 0.6; });
   const Folder folder;
@@ -313,7 +313,7 @@ TEST_CASE("masked values are inputs of a network that reads them, and change not
   };
   CHECK(forecast("5") != forecast("NA"));
 
-  // What a model's networks read cannot change.
+  // A resumed run cannot change the inputs of a model's networks.
   const ProgramRun other =
       started(Words{"resume", "gru"} + csv + set({"data.missing=previous"}), folder.path());
   CHECK(other.code == 2);
@@ -367,7 +367,7 @@ TEST_CASE("an interval knows what the forecast lacks: about 80 % lie within, wha
       }
     }
     CAPTURE(holes.first);
-    // Of 60 values in 12 forecasts, give or take three deviations of chance.
+    // 60 values in 12 forecasts, give or take three deviations of chance.
     CHECK(std::abs(holes.within / 60.0 - 0.8) < 3 * std::sqrt(0.16 / 60) + 0.01);
     CHECK((said.find("missing, and is as much wider") != std::string::npos) == (holes.first > 0));
   }

@@ -1,5 +1,5 @@
-// What the program `timeseries` learns: every architecture and option, forecasts and detections; and that it
-// cheats nobody.
+// Training with the program `timeseries`: every architecture and option, forecasts and detections, and no result that
+// is too good to be true.
 #include <algorithm>
 
 #include "tests/examples/timeseries.h"
@@ -9,8 +9,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Where unpredictable values have variance 1, no honest error is further below it than chance allows: of n
-// squares of a normal distribution the mean has the standard error sqrt(2 / n).
+// Unpredictable values have variance 1, and no honest error is further below it than chance allows: the mean of n
+// squares of a normal distribution has the standard error sqrt(2 / n).
 bool below_chance(double mse, double variance, double count) {
   return mse < variance * (1 - 4 * std::sqrt(2 / count));
 }
@@ -84,7 +84,7 @@ TEST_CASE("quantiles of an untrained kind of noise lie where they should") {
           set({"data.horizon=1", "training.loss=quantile", "training.quantiles=[0.25, 0.5, 0.75]",
                "scaling.kind=none", "model.hidden=2"}),
       folder.path());
-  // What lies between them is about half, and not the 80 % of an interval from errors.
+  // The quantiles enclose about half of the values, and not the 80 % of an interval from errors.
   const double coverage = json["scores"]["test"]["the model"]["interval_coverage"];
   CHECK(coverage > 0.3);
   CHECK(coverage < 0.7);

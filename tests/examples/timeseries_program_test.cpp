@@ -38,7 +38,7 @@ TEST_CASE("a run writes its model, log and report, and prints the baselines besi
   CHECK(chart.find("data-range=\"1,3,") != std::string::npos);
 }
 
-// What follows "next" in the last line.
+// The text after "next" in the last line.
 static std::string next_of(const std::string& out) {
   const std::vector<std::string> lines = lines_of(out);
   REQUIRE(!lines.empty());
@@ -215,7 +215,7 @@ TEST_CASE("a model reads its own columns of a file, wherever they stand and what
     CHECK(timeseries_out(words + Words{"more.csv"}, folder.path()) ==
           timeseries_out(words + Words{(trained() / "wave.csv").string()}, folder.path()));
   }
-  // What the model fixes, no advice says to change.
+  // No advice asks to change a setting that the model fixes.
   csv.replace(csv.rfind("fine,"), std::string::npos, "fine,\n");
   folder.write("hole.csv", csv);
   const ProgramRun hole =
@@ -457,7 +457,7 @@ TEST_CASE("a step of which too few errors are known has no interval, and its cel
   const Folder folder;
   folder.write("tiny.toml", tiny);
   folder.write("wave.csv", wave(80));
-  // Of the 16 windows of the test 7 end before the last one's ninth step, and 15 before its first.
+  // 7 of the test's 16 windows end before the last one's ninth step, and 15 before its first.
   const std::string out = timeseries_out(
       Words{"train", "tiny.toml", "--csv", "wave.csv"} +
           set({"data.split=rows", "data.train_rows=46", "data.valid_rows=10", "data.horizon=9"}),

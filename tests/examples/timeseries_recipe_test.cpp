@@ -72,7 +72,7 @@ TEST_CASE("a key that nothing reads is refused where it was said, and only there
   CHECK(of_bundled("airline", {"data.split=fraction", "model.architecture=linear"}) == "");
   CHECK(of_bundled("airline-tutorial", {"scaling.kind=none", "model.cell=gru"}) == "");
   CHECK(of_bundled("sunspots", {"data.split=rows", "data.train_rows=2000", "data.valid_rows=100"}) == "");
-  // What a run has left spells all keys out; that of an earlier version lacks a few.
+  // A run's recipe spells all keys out; that of an earlier version lacks a few.
   const std::string left =
       timeseries::resolved(load_recipe("airline", {{"data.split=fraction"}, {"model.architecture=linear"}}));
   std::string earlier = left;

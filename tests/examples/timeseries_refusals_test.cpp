@@ -1,4 +1,4 @@
-// What the program `timeseries` refuses, and in which words.
+// Refusals of the program `timeseries`, and their words.
 #include "tests/examples/timeseries.h"
 #include "training/files/safetensors.h"
 

@@ -1,5 +1,5 @@
-// What learns from which rows, at the level of the program: a series whose splits have other levels and spreads, and every
-// figure by hand, in plain loops over the values that stand in the file.
+// Which rows are learnt from, at the level of the program: a series whose splits have other levels and spreads, and
+// every figure by hand, in plain loops over the values in the file.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -94,9 +94,9 @@ struct LinearModel {
   }
 };
 
-// The half width of a conformal interval around f(origin, step), by hand: errors in cube roots of their window's standard
-// deviation, which is a tenth of the training rows' at least. Those of validation windows leave one by one as errors of test
-// windows become known.
+// The half width of a conformal interval around f(origin, step), by hand: errors in cube roots of their window's
+// standard deviation, which is a tenth of the training rows' at least. Errors of validation windows leave one by one
+// as errors of test windows become known.
 template <class Forecast>
 double half_width(const Values& y, int step, int steps, int origin, Forecast f) {
   const double least = 0.1 * moments(y, 0, train_end).deviation;
@@ -342,8 +342,8 @@ TEST_CASE("the training loss is that of the training rows") {
 TEST_CASE("baselines of detection learn from the training rows alone") {
   const Folder folder;
   folder.write("tiny.toml", tiny);
-  // Of label 1 are a quarter of the rows that train and three quarters of the others; where a row trains x is above 5 for
-  // label 1, in the test below 2.
+  // A quarter of the training rows and three quarters of the others have label 1. Label 1 has x above 5 in training
+  // rows, and below 2 in the others.
   std::string csv = "x,state\n";
   std::vector<double> x;
   std::vector<int> label;

@@ -1,5 +1,5 @@
-// What the program `timeseries` makes of the times of a file: the rows beyond its last, the step that a model knows, whole
-// numbers that are dates, and what it says where that cannot be told. Dates are counted by hand.
+// How the program `timeseries` reads the times of a file: the rows beyond its last, the step that a model knows,
+// whole numbers that are dates, and its messages if that cannot be told. Dates are counted by hand.
 #include "examples/timeseries/series/times.h"
 
 #include "tests/examples/timeseries.h"
@@ -187,7 +187,7 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
   const auto baselines = [&](const std::string& csv, const Words& assignments = {}) {
     return started(Words{"baselines", "empty.toml", "--csv", csv} + set(assignments), folder.path());
   };
-  // What stands behind the first "data." of the message, as TOML on the command line.
+  // The text after the first "data." of the message, as TOML on the command line.
   const auto advised = [&](const std::string& csv, const Words& before = {}) {
     const ProgramRun run = baselines(csv, before);
     CHECK_MESSAGE(run.code == 2, run.out, run.err);
@@ -354,7 +354,7 @@ TEST_CASE("a word in the place of another: what to type instead works") {
   folder.write("text/train.txt", "a b\n");
   const std::string model = trained_on(folder, "sales.csv");
   const std::string run = model.substr(0, model.find('/'));
-  // What stands in quotes behind the name of the program.
+  // The quoted text after the name of the program.
   const auto advised = [&](const Words& words) {
     const std::string said = refusal(folder, words);
     const size_t begin = said.find("timeseries ", said.find('\'')), end = said.find('\'', begin);

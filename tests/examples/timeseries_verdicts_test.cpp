@@ -1,5 +1,5 @@
-// What is said of a model beside the baselines: by which measures it wins and by which it does not, in digits that are there
-// whatever the unit.
+// Verdicts on a model beside the baselines: by which measures it wins and by which it does not, in digits that are
+// there whatever the unit.
 #include <cmath>
 #include <regex>
 #include <set>
@@ -165,7 +165,7 @@ TEST_CASE("detectors and backtests have verdicts, too") {
                 {"accuracy", "balanced", "precision", "recall", "F1", "ROC-AUC", "log loss"},
                 {"accuracy", "balanced_accuracy", "precision", "recall", "f1", "roc_auc", "log_loss"});
 
-  // Of a backtest, over the means of the folds.
+  // A backtest's verdict is over the means of the folds.
   const Words backtest = {"backtest", "linear.toml", "--csv", "two.csv", "--folds", "2", "--test-rows", "48"};
   json means = json::object();
   const json folds = timeseries_json(backtest, folder.path());

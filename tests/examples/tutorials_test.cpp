@@ -1,5 +1,4 @@
-// The programs of examples/. Those that train learn what they set out to: each ends with 0 only
-// then.
+// The programs of examples/. Each of those that train ends with 0 only if it learns what it set out to.
 #include <algorithm>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What the suites of the stand-in's threads share: `fibres`, of blocks one after the other, and `fibres_together`.
+// Shared by the suites of the stand-in's threads: `fibres`, of blocks one after the other, and `fibres_together`.
 #pragma once
 
 #include <doctest/doctest.h>

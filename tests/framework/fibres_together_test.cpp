@@ -61,7 +61,7 @@ __global__ void part_in_warp(unsigned how_many) {
   else
     __syncwarp();
 }
-// What lane 0 wrote is read by all lanes.
+// All lanes read the number that lane 0 wrote.
 template <Fault fault>
 __global__ void tell_warp(real* y) {
   UNROLL_SHARED(number, real);
@@ -104,7 +104,7 @@ __global__ void multiply_fragments(const real* a, const real* b, real* d) {
     d[(i < 2 ? group : group + 8) * 8 + (fault == LayoutFault::column_off ? col ^ 1 : col)] = sums[i];
   }
 }
-// The same of a chunk, whose lines lie one behind the other: a [16, chunk], b [8, chunk], d [16, 8].
+// Like the above for a chunk, whose lines lie one behind the other: a [16, chunk], b [8, chunk], d [16, 8].
 template <class W>
 __global__ void multiply_lines(const typename W::Number* a, const typename W::Number* b, real* d) {
   const int lane = static_cast<int>(threadIdx.x), g = lane / 4, q = lane % 4;

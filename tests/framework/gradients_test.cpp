@@ -1,4 +1,4 @@
-// What a program does with gradients between backward and step: it is never ignored, and never comes back.
+// Changes of gradients between backward and step: none is ignored, and none comes back.
 #include <cmath>
 #include <memory>
 #include <type_traits>

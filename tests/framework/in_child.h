@@ -13,8 +13,8 @@
 
 namespace unroll {
 
-// What `work` returned or threw, in a child process; "signal 11" where it crashed. What it says on the standard error is
-// appended.
+// Returns what `work` returned or threw in a child process, or "signal 11" if it crashed, followed by the child's
+// standard error.
 inline std::string in_child(const std::function<std::string()>& work) {
   int ends[2];
   REQUIRE(pipe(ends) == 0);

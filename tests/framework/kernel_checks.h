@@ -1,5 +1,5 @@
-// What the suites about kernels share: every instruction set of this machine, numbers, and a comparison with
-// plain loops in double.
+// Shared by the suites about kernels: every instruction set of this machine, numbers, and a comparison with plain
+// loops in double.
 #pragma once
 
 #include <algorithm>

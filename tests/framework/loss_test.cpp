@@ -86,7 +86,7 @@ TEST_CASE("softmax_cross_entropy without a reduction: each target's loss, which 
         CHECK(total == doctest::Approx(softmax_cross_entropy(x, t.ids, options).item()).epsilon(1e-13));
       }
   }
-  // What is not scored may hold anything.
+  // Rows that are not scored may hold anything.
   Tensor logits = Tensor::zeros({2, 3});
   logits[1].fill(std::numeric_limits<real>::quiet_NaN());
   Tape tape;
@@ -307,7 +307,7 @@ TEST_CASE("quantile_loss is differentiated and has its textbook value") {
         doctest::Approx(2 * (0.1 * 0.2 + 0.25 * 0.4)).epsilon(1e-14));
   CHECK(quantile_loss({low, high}, ones, two).item() ==
         doctest::Approx((0.1 * 0.2 + 0.25 * 0.4) / 2).epsilon(1e-14));
-  // Of a constant, the loss is least at the quantile of the targets.
+  // Among constants, the quantile of the targets has the least loss.
   const Tensor many = tensor({5}, {1, 2, 3, 4, 5});
   const std::vector<double> third = {0.3};
   const auto at = [&](double value) {
@@ -391,7 +391,7 @@ TEST_CASE("weights of classes are weights of their targets, beside those of each
   CHECK(softmax_cross_entropy(logits, eye, Tensor::zeros({2}), target,
                               {.weights = of_target, .class_weights = of_class})
             .item() == doctest::Approx(both).epsilon(1e-14));
-  // What is ignored has no class.
+  // Ignored targets have no class.
   CHECK(softmax_cross_entropy(logits, ids({3}, {1, -1, -1}), {.class_weights = of_class}).item() ==
         doctest::Approx(softmax_cross_entropy(Var(logits[0]), ids({}, {1})).item()).epsilon(1e-14));
   CHECK(gradcheck("class weights", {{3, 2}},

@@ -29,7 +29,7 @@ TEST_CASE("a smoothed cross-entropy is differentiated, of logits and of the prod
                       [&](auto& v) { return softmax_cross_entropy(v[0], target, options); }));
       CHECK(gradcheck("smoothed product", {{3, 2}, {4, 2}, {4}},
                       [&](auto& v) { return softmax_cross_entropy(v[0], v[1], v[2], target, options); }));
-      // Of logits and of a product the same.
+      // Logits and the product that gives them have the same loss.
       RandomStream random(1, "smoothed");
       const Tensor x = random_tensor({3, 2}, random), w = random_tensor({4, 2}, random),
                    b = random_tensor({4}, random);
@@ -135,7 +135,7 @@ TEST_CASE("the probability of labels is that of all their alignments") {
   const Var x = tape.watch(Tensor::zeros({2, 1, 3}));
   tape.backward(ctc_loss(x, ids({1, 2}, {1, 1}), {}, {}, {.zero_infinity = true}));
   CHECK(x.grad().to_host() == std::vector<real>(6, 0));
-  // What lies behind a row's steps may be anything.
+  // Steps after the end of a row may hold anything.
   Tensor wild = Tensor::full({3, 1, 3}, no_number);
   wild.slice(0, 2).fill(0);
   CHECK(ctc_loss(wild, ids({1, 1}, {1}), ids({1}, {2}), {}).item() ==

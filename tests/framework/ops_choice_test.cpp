@@ -101,7 +101,7 @@ TEST_CASE("where takes the one or the other, with the gradient of what it took")
     CHECK(gradcheck("where", {a, b}, [&](auto& v) { return where(mask, v[0], v[1]); }));
   CHECK(gradcheck("where or a number", {{4}}, [&](auto& v) { return where(mask, v[0], 2.5); }));
   CHECK(gradcheck("masked_fill", {{2, 3, 4}}, [&](auto& v) { return masked_fill(v[0], mask, 2.5); }));
-  // What is not taken may be anything, and so may its gradient.
+  // Elements that are not taken may be anything, and so may their gradients.
   Tape tape;
   const Var x = tape.watch(tensor({3}, {1, 0, 4}));
   const Var y = where(x > 0, log(where(x > 0, x, 1)), -inf);

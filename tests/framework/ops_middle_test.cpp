@@ -161,7 +161,7 @@ TEST_CASE("topk is differentiated, and sorts all of a row") {
       CHECK(top.values(r, i) == x(r, top.indices(r, i)));
       if (i > 0) CHECK(top.values(r, i) <= top.values(r, i - 1));
     }
-  // Of three dimensions the indices are in the order of the values.
+  // With three dimensions, too, the indices are in the order of the values.
   const Tensor z = random_tensor({2, 6, 3, 2}, random);
   const TopK middle = topk(z, 4, 1);
   for (int o = 0; o < 2; ++o)

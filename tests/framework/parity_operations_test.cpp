@@ -1,5 +1,5 @@
-// The same numbers as PyTorch, values and gradients, in double: operations, losses and attention beyond those of
-// recurrent layers (tests/reference/make_operations.py).
+// Parity with PyTorch, values and gradients, in double: operations, losses and attention beyond those of recurrent
+// layers (tests/reference/make_operations.py).
 #include <algorithm>
 #include <functional>
 #include <map>

@@ -1,4 +1,4 @@
-// The same numbers as PyTorch, values and gradients: single operations and recurrent layers, in double.
+// Parity with PyTorch, values and gradients: single operations and recurrent layers, in double.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -19,7 +19,7 @@ constexpr Engine engines[] = {Engine::fused, Engine::composed};
 
 using Inputs = std::map<std::string, Var>;
 
-// What a loss gives for each row (or element) of x alone, [rows].
+// The loss of each row (or element) of x alone, [rows].
 Var row_by_row(const Var& x, const std::function<Var(const Var& row, int r)>& loss) {
   Vars parts;
   for (int r = 0; r < x.dim(0); ++r) parts.push_back(reshape(loss(slice(x, 0, r, r + 1), r), {1}));
@@ -80,8 +80,7 @@ TEST_CASE("operations: values and gradients") {
     if (name == "torch" || name == "lstm") continue;
     CAPTURE(name);
     ++cases;
-    // Sums of terms that cancel have an absolute error. Where each element stands alone all of its digits
-    // count.
+    // Sums of terms that cancel have an absolute error. If each element stands alone, all of its digits count.
     const double floor = name.find("extreme") == std::string::npos ? 1e-3 : 0;
     // Values 3000 times larger than their deviations: so is the rounding.
     const double bound = name == "layer_norm_nearly_constant" ? 3e-11 : 1e-12;

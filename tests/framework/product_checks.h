@@ -1,16 +1,18 @@
-// What the suites about matrix products share: the products of every instruction set of this machine in each precision, random
-// operands, and how far a result is from plain loops in double.
+// Shared by the suites about matrix products: the products of every instruction set of this machine in each
+// precision, random operands, and how far a result is from plain loops in double.
 //
-// How far may they be? Whatever the order, a sum of k products in float is within k·ε·Σ|a||b| of the exact
-// one, ε being the distance from 1 to the next float (Higham, Accuracy and Stability, section 3.1; half of it
-// would do, and the other half covers what is added to). With operands rounded to bfloat16 or half precision beforehand
-// the same holds: two have 16 or 22 bits together, so their product is exact in float. Of numbers that are split into three, six
-// products are added, and what is left out is less than ε/2 of |a||b|. But on the way into c a sum over 32 is rounded once for each
-// of the six, in place of once for each of 32, and before that k - 1 times at most where k is small: (k - 1 + 6 + 1) ε/2, which is
-// within (k + 3) ε, as is what a larger k leads to.
+// How far may they be? Whatever the order, a sum of k products in float is within k·ε·Σ|a||b| of the exact one, ε
+// being the distance from 1 to the next float (Higham, Accuracy and Stability, section 3.1; half of it would do, and
+// the other half covers what is added to). With operands rounded to bfloat16 or half precision beforehand the same
+// holds: two have 16 or 22 bits together, so their product is exact in float.
 //
-// TF32 has 10 bits after the first, and a GPU may cut off the others or round them: an operand is off by less than 2⁻¹⁰ of it, a
-// product by less than 2 · 2⁻¹⁰ + 2⁻²⁰ of itself, and exact in float.
+// Numbers that are split into three: six products are added, and the products left out are less than ε/2 of |a||b|.
+// But on the way into c a sum over 32 is rounded once for each of the six, in place of once for each of 32, and
+// before that k - 1 times at most if k is small. That is (k - 1 + 6 + 1) ε/2, which is within (k + 3) ε, as is what a
+// larger k leads to.
+//
+// TF32 has 10 bits after the first, and a GPU may cut off the others or round them: an operand is off by less than
+// 2⁻¹⁰ of it, a product by less than 2 · 2⁻¹⁰ + 2⁻²⁰ of itself, and exact in float.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +47,7 @@ inline constexpr float epsilon = std::numeric_limits<float>::epsilon();
 inline constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// What operands are rounded to: to the nearest number with so many bits less, and of two the even one. NaN and infinity
+// Rounds to the nearest number with so many bits less; of two equally near ones to the even one. NaN and infinity
 // stay.
 template <int bits_less>
 float rounded(float x) {
@@ -190,8 +192,8 @@ struct Product {
     return worst;
   }
 
-  // Plain loops take seconds for a product larger than caches: of these, every eighth element of each row and of each column,
-  // and the last row and column. What a block gets wrong is a row or a column of it at least.
+  // Plain loops take seconds for a product larger than caches: of these, every eighth element of each row and of each
+  // column, and the last row and column. A block that is wrong is wrong in a row or a column at least.
   bool looks_at(int64_t i, int64_t j) const {
     return p.m * p.n * p.k < 1 << 26 || (i + j) % 8 == 0 || i == p.m - 1 || j == p.n - 1;
   }

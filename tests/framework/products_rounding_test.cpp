@@ -1,5 +1,5 @@
-// What becomes of numbers on their way into a matrix product: rounded to bfloat16 or half precision, or split into three of
-// bfloat16; and which float products these are.
+// How matrix products round numbers: to bfloat16 or half precision, or split into three of bfloat16; and which float
+// products do so.
 #include <array>
 #include <cmath>
 #include <vector>

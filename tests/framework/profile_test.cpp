@@ -1,4 +1,4 @@
-// What a profile counts, and to which operation it belongs.
+// The counts of a profile, and the operations to which they belong.
 #include "framework/profile.h"
 
 #include <chrono>

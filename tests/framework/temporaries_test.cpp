@@ -1,4 +1,4 @@
-// What an accessor of a temporary gives: something that lives on, or nothing that compiles.
+// An accessor of a temporary gives something that lives on, or does not compile.
 #include <type_traits>
 #include <utility>
 
@@ -18,7 +18,7 @@ struct Model {
 template <class T>
 constexpr bool lives_on = !std::is_reference_v<T> && !std::is_pointer_v<T>;
 
-// Of a variable and of a tensor: values, or objects that hold the memory.
+// Accessors of a variable and of a tensor give values, or objects that hold the memory.
 static_assert(lives_on<decltype(std::declval<Var>().value())>);
 static_assert(lives_on<decltype(std::declval<const Var>().value())>);
 static_assert(lives_on<decltype(std::declval<Var>().shape())>);

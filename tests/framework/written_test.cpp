@@ -1,4 +1,5 @@
-// What is written between an operation and its backward pass: an error where the backward reads it, nothing where not.
+// Writing between an operation and its backward pass: an error if the backward reads what was written, and no error
+// otherwise.
 #include <functional>
 #include <string>
 
@@ -18,7 +19,7 @@ namespace {
 using Write = std::function<void(Tensor&)>;
 using Function = std::function<Var(const Var& watched, const Tensor& given)>;
 
-// What backward says where `given` is written after the forward pass; "" if nothing.
+// The error of backward if `given` is written after the forward pass; "" if none.
 std::string error_after(const Write& write, const Shape& shape, Tensor given, const Function& f) {
   return error_of([&] {
     Tape tape;

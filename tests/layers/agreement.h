@@ -124,7 +124,7 @@ inline Roundings roundings_of(Precision precision) {  // that rounds
   const double u = precision == Precision::bf16 ? 0x1p-8 : precision == Precision::tf32 ? 0x1p-10 : 0x1p-11;
   return {.moved = 3 * u, .result = u, .most_change = 40 * u};
 }
-// Of sums in other orders: over what goes into a unit, or over all steps and rows for a weight's gradient.
+// For sums in other orders: over what goes into a unit, or over all steps and rows for a weight's gradient.
 inline Roundings roundings_of_sums(int input, int hidden, int steps_and_rows) {
   constexpr double eps = std::numeric_limits<real>::epsilon();
   const int n = std::max(input + hidden + 2, steps_and_rows);

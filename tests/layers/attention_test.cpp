@@ -16,7 +16,7 @@ namespace {
 constexpr double near = sizeof(real) == 8 ? 1e-13 : 3e-6;
 const real no_number = std::numeric_limits<real>::quiet_NaN();
 
-// The same with all weights at once, by operations whose gradients are known.
+// Attention with all weights at once, by operations whose gradients are known.
 Var spelled_out(const Var& q, const Var& k, const Var& v, int heads, const Tensor& seen, real scale,
                 bool biases) {
   const auto apart = [=](const Var& x) {

@@ -25,7 +25,7 @@ EngineReason row(const EngineChoice& choice, const std::string& criterion) {
   return *found;
 }
 
-// What one criterion is changed to, and what is then said of it.
+// A change of one criterion, and the reason that the choice then gives.
 struct Flip {
   std::string criterion, value, because;
   std::function<void(RecurrentConfig&)> config = {};
@@ -33,7 +33,7 @@ struct Flip {
   std::function<void(WindowFacts&)> windows = {};
 };
 
-// The same for an LSTM and a GRU.
+// Checks a refusal of an LSTM or a GRU.
 template <class Choose>
 void check_refusal(const Choose& choose, RecurrentConfig config, EngineFacts facts, WindowFacts windows,
                    const std::string& name, const std::string& criterion, const std::string& value,

@@ -115,7 +115,7 @@ struct Network {
   }
 };
 
-// What the calls need to be made by hand.
+// A window's buffers for making the calls by hand.
 struct Run {
   Network net;
   std::unique_ptr<Window> window;

@@ -1,4 +1,5 @@
-// What the suites of the engine `cudnn` over the stand-in share: the stand-in as it was found, and the engines side by side.
+// Shared by the suites of the engine `cudnn` over the stand-in: the stand-in as it was found, and the engines side by
+// side.
 #pragma once
 
 #include "tests/layers/cudnn_window.h"

@@ -1,5 +1,5 @@
-// The rules for descriptors, and our criteria, against cuDNN itself: its setters need no GPU. Where the library is not
-// installed, everything here is skipped, and says so.
+// The rules for descriptors, and our criteria, against cuDNN itself: its setters need no GPU. Without the library
+// everything here is skipped, with a message.
 #include <array>
 
 #include <dlfcn.h>

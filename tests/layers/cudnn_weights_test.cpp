@@ -8,7 +8,7 @@ TEST_CASE("the parameters are cuDNN's weight space where one bias serves, whatev
   const auto in_place = [](const Case& c) {
     Window window(c.window(), Engine::cudnn);
     window.run();
-    // Of the call that came last: for all layers, or the last one.
+    // The stand-in remembers the weights of the last call: for all layers, or the last one.
     const std::string first = c.config.dropout > 0 ? "_l1" : "_l0";
     return cudnn().weights ==
            window.params.find((c.lstm ? "lstm.weight_ih" : "gru.weight_ih") + first)->leaf_value().data();

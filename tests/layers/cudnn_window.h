@@ -1,4 +1,5 @@
-// What the suites of the engine `cudnn` share that need no stand-in: a layer with its window, of sizes and options that cuDNN takes.
+// Shared by the suites of the engine `cudnn` that need no stand-in: a layer with its window, of sizes and options
+// that cuDNN takes.
 #pragma once
 
 #include <vector>

@@ -41,7 +41,7 @@ void check_on_every_engine(RecurrentConfig config, const Lengths& lengths = {}, 
     config.engine = engine, config.algorithm = algorithm;
     ParameterSet params(17);
     const Layer layer(params / Layer::facts.name, config);
-    // What a cell lists is all that there is.
+    // The weights that the cells list are all that there are.
     size_t listed = 0;
     for (size_t k = 0; k < layer.cells().size(); ++k) listed += layer.weights(static_cast<int>(k)).size();
     CHECK(listed == params.all().size());

@@ -1,5 +1,5 @@
-// What lies inside a model, beside PyTorch's autograd (tests/reference/make_inspection.py): every number that `ptb look` and
-// `timeseries look` show. Compiled in double and in float.
+// Parity with PyTorch's autograd inside a model (tests/reference/make_inspection.py): every number that `ptb look`
+// and `timeseries look` show. Compiled in double and in float.
 #include "layers/inspection.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ using namespace unroll;
 namespace {
 
 constexpr bool in_double = sizeof(real) == 8;
-// Of the largest number of a panel. In double the bound. In float: 11 steps of two layers, sums of at most 11 terms.
+// Relative to the largest number of a panel. In float: 11 steps of two layers, sums of at most 11 terms.
 constexpr double bound = in_double ? 1e-9 : 1e-4;
 
 const Json& recorded() { return reference("inspection.json"); }
@@ -188,7 +188,7 @@ TEST_CASE("which unit tells a class, and which follows a number") {
   CHECK((told[1].layer == 1 && told[1].share == 1 && told[1].above_is_1 &&
          told[1].threshold == doctest::Approx(3)));
   CHECK(told[2].share == 0);  // always the same: there is no threshold
-  // Of 4 and 2 cases, each class counts half: units of the first layer are right in 3 of 4 and 2 of 2.
+  // The classes have 4 and 2 cases and count half each: units of the first layer are right in 3 of 4 and 2 of 2.
   const auto uneven = units_that_tell({first}, std::vector<int>{0, 0, 1, 0, 1, 1}, 1);
   CHECK(uneven[0].share == doctest::Approx((1 + 2.0 / 3) / 2));
   CHECK(units_that_tell({first}, std::vector<int>{1, 1, 1, -1, -1, -1}, 1).empty());

@@ -65,7 +65,7 @@ TEST_CASE("an optimizer whose model was replaced says so, and names itself and a
   }
 }
 
-// The same bits as a model that stays where it is.
+// A moved model computes the same bits as one that stays where it is.
 TEST_CASE("a model may be moved under its optimizer") {
   for (const Maker make : makers) {
     Model still(4);

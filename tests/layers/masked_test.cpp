@@ -1,5 +1,5 @@
-// What is left out reaches nothing: targets of weight 0, targets that are not scored, padding. NaN or infinity there leaves
-// values and gradients as they are with ordinary numbers in the same places, to the bit.
+// Masked elements reach nothing: targets of weight 0, targets that are not scored, padding. NaN or infinity there
+// leaves values and gradients as they are with ordinary numbers in the same places, to the bit.
 #include <cmath>
 #include <limits>
 
@@ -132,7 +132,7 @@ TEST_CASE("weight 0 and targets that are not scored keep NaN and infinity out of
   for (const bool by_class : {false, true})
     for (const Reduction reduction : reductions) {
       const Tensor of_classes = by_class ? tensor({4}, {1, 2, 0, 1}) : Tensor();
-      // Of classes, class 2 has the weight 0.
+      // By class: class 2 has the weight 0.
       const Tensor left = by_class ? tensor({3, 2}, {1, 0, 0, 1, 0, 0}) : tensor({3, 2}, {1, 0, 0, 1, 1, 1});
       const CrossEntropyOptions options{
           .reduction = reduction, .weights = weights, .class_weights = of_classes};

@@ -1,5 +1,5 @@
-// What a stranger adds without touching the library: an activation, a cell, and an option for any cell.
-// Gradients of each, and that what stands around a cell acts on theirs as on our own.
+// A stranger's additions that leave the library untouched: an activation, a cell, and an option for any cell. Checks
+// the gradients of each, and that everything around a cell acts on theirs as on our own.
 #include <algorithm>
 #include <cmath>
 #include <limits>

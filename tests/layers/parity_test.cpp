@@ -1,5 +1,5 @@
-// The same numbers as PyTorch in training: 50 steps of whole models with each optimizer, and a single step. The suite
-// parity is compiled in double, parity_float in float.
+// Parity with PyTorch in training: 50 steps of whole models with each optimizer, and a single step. The suite parity
+// is compiled in double, parity_float in float.
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -193,11 +193,10 @@ TEST_CASE("torch.optim.ASGD's own average") {
 
 // --- a single step in both precisions ------------------------------------------------------------
 
-// PyTorch computed the same step in float32 and in float64, from the same numbers. How far the two lie apart
-// is what rounding does in this computation where exp and tanh are right to 1 unit of the last place. Ours
-// are right to 3, and one sample of rounding may be half as large as another, so ours in float32 may be 6
-// times as far from the float64 values: taken for a tensor as a whole, and counting at least half a unit of
-// the last place of its largest element.
+// PyTorch computed the same step in float32 and in float64, from the same numbers. The distance between the two shows
+// rounding in this computation when exp and tanh are right to 1 unit of the last place. Ours are right to 3, and one
+// sample of rounding may be half as large as another, so ours in float32 may be 6 times as far from the float64
+// values: taken for a tensor as a whole, and counting at least half a unit of the last place of its largest element.
 TEST_CASE("a single step of a language model: values and gradients") {
   const Json& file = reference("lm_float32.json");
   const Json &single = file.at("float32"), &exact = file.at("float64");

@@ -95,8 +95,9 @@ bool draws(const RecurrentConfig& config) {
 
 Var zeros_like(const Shape& shape) { return Var(Tensor::zeros(shape)); }
 
-// What Window::run gives, but every document of every row is a call of its own. The first one begins with the window's state,
-// and backwards the last one; any other with zeros. What is handed on is the state of the last one, backwards of the first.
+// Like Window::run, but every document of every row is a call of its own. The first one begins with the window's
+// state (backwards: the last one), any other with zeros. The final state is that of the last document (backwards: of
+// the first).
 Results run_alone(const WindowCase& c, Engine engine) {
   Window w(c, engine);
   const int directions = w.layer.config().directions(), states = w.h0.dim(0);

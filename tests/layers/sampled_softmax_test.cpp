@@ -51,7 +51,7 @@ TEST_CASE("a sampled softmax is differentiated, with targets left out and weighe
                                   layer, v[0], target, drawn,
                                   {.reduction = Reduction::none, .weights = tensor({2, 2}, {1, 2, 0, 0.5})})};
     }));
-    // What is not scored may hold anything.
+    // Elements that are not scored may hold anything.
     Tensor x = Tensor::full({2, 2, 3}, real(0.5));
     x[0][1].fill(std::numeric_limits<real>::quiet_NaN());
     Tape tape;

@@ -1,4 +1,5 @@
-// What is seen inside the cells: gates and states of each step obey the cell's equations and add up to what the engines compute.
+// Traces of the cells: gates and states of each step obey the cell's equations and add up to what the engines
+// compute.
 #include <cmath>
 
 #include "layers/recurrent/gru.h"

@@ -206,7 +206,7 @@ TEST_CASE("what attention gives, the units, and what they give are dropped, each
   CHECK(distinct(added()) == std::vector<real>{0, 2});
   fill("self_attn.out_proj.bias", 0), fill("linear2.bias", 1);
   CHECK(distinct(added()) == std::vector<real>{0, 2});
-  // Of 16 units of gelu(1) some are left, twice as large, and their sum is 0 or twice as large.
+  // Some of 16 units of gelu(1) are left, twice as large, and their sum is 0 or twice as large.
   fill("linear2.bias", 0), fill("linear1.bias", 1), fill("linear2.weight", 1);
   const real unit = gelu(Var(Tensor::full({1}, 1))).item();
   const std::vector<real> sums = distinct(added());

@@ -1,4 +1,4 @@
-// What becomes of gradients before a step: clipping, several windows in one step, rows of a table.
+// Changes to gradients before a step: clipping, several windows in one step, rows of a table.
 #include "tests/optim_helpers.h"
 
 using namespace unroll;

@@ -1,5 +1,5 @@
-// The baselines that models are compared with: by hand, and on series whose best forecast is known. Those of public
-// series: public_series_test.cpp.
+// The baselines that models are compared with: by hand, and on series whose best forecast is known. Public series:
+// public_series_test.cpp.
 #include "examples/timeseries/baselines/baselines.h"
 
 #include <cmath>
@@ -161,8 +161,9 @@ TEST_CASE("an autoregression finds the process that made a series, and iterates 
               }),
               {"order 5", "11", "not 10"}) == "");
 
-  // The same on a level far above its spread, which is about 2. Numbers of 1e11 are 1.5e-5 apart, so each is off by half of that,
-  // and ten steps of a process whose roots lie inside the unit circle do not gather a hundred times as much. The mean is off by 1.
+  // Now on a level far above the spread, which is about 2. Numbers of 1e11 are 1.5e-5 apart, so each is off by half
+  // of that, and ten steps of a process whose roots lie inside the unit circle do not gather a hundred times as much.
+  // The mean is off by 1.
   Values high;
   for (const double value : values) high.push_back(value + 1e11);
   const Series raised = make_series({"x"}, high);

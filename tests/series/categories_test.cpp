@@ -30,7 +30,7 @@ TEST_CASE("words are numbered in their order, whole numbers by value, and are no
   CHECK(words.categories[0].codes == Codes{2, 1, 2, 0});
   const Series numbers = parse("y,kind\n1,10\n2,9\n3,-1\n");
   CHECK(numbers.categories[0].words == Names{"-1", "9", "10"});
-  // What would be taken as the time is not, where it is named.
+  // A column that would be taken as the time is not, if it is named as a category.
   CHECK(parse("y,kind\n1,2020-01-01\n2,2020-01-02\n").time_name.empty());
   // A header of numbers is one, if they are named.
   CHECK(parse("1,2\n5,a\n", {.categories = {"2"}}).channels == Names{"1"});

@@ -137,7 +137,7 @@ TEST_CASE("deciles of a point forecast are the ends of its intervals; of quantil
   const Values at = {3};
   CHECK(std::isnan(interval.deciles(9, at, at, at)[4]));
   for (int k = 0; k < 9; ++k) err(interval, series, 10 + k, -1 - k);
-  // Of nine errors the second, the fourth, the sixth and the eighth.
+  // Half widths: the second, the fourth, the sixth and the eighth of nine errors.
   CHECK(interval.deciles(20, at, at, at) == Values{-5, -3, -1, 1, 3, 5, 7, 9, 11});
   ConformalInterval between(windows, {.level = 0.9, .has_quantiles = true, .lower = 0.05});
   const Values deciles = between.deciles(9, Values{2}, Values{-7}, Values{6.5});
@@ -174,7 +174,7 @@ TEST_CASE(
   CHECK((bounds.at(20, 0).most == 0 && std::isinf(bounds.at(20, 0).least)));
   CHECK((bounds.at(60, 0).least == 0 && bounds.text(60) == "not below 0"));
   CHECK((bounds.at(61, 0) == Bound{} && bounds.text(61).empty()));
-  // Of one series, the rows that trained are its own.
+  // In a series alone, only its own rows have trained.
   const Series warm = series.alone(1);
   CHECK(SeriesBounds(warm, {0}, {.least = {-9}, .most = {5}}).at(30, 0) == Bound{});
   CHECK(SeriesBounds(warm, {0}, {.least = {0}, .most = {5}}).at(30, 0).least == 0);
@@ -294,8 +294,8 @@ TEST_CASE("an interval keeps to its bounds, and what was filled in tells it noth
   CHECK(lacks(input_error_of([&] { ConformalInterval(windows, {.level = 1}); }), {"a level of 1"}) == "");
 }
 
-// Of 4000 values of noise whose spread doubles half way, so many lie within that chance explains the rest: 80 % give or take
-// three standard deviations of 4000 draws, and 1 % for the rows after the change.
+// The noise's spread doubles half way through 4000 values. Bounds: 80 % give or take three standard deviations of
+// 4000 draws, and 1 % for the rows after the change.
 TEST_CASE("80 % of the values lie within, also after the noise has changed") {
   RandomStream random(3, "conformal");
   Values values;

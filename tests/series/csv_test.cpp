@@ -195,7 +195,7 @@ TEST_CASE("numbers in quotes above numbers without are names") {
   CHECK(parse("\"2019\",\"2020\"\n\"5\",6\n").channels == Names{"2019", "2020"});
   CHECK(parse("\"\",\"2019\",\"2020\"\n\"1\",5,6\n").channels == Names{"2019", "2020"});
   CHECK(parse("\"2019\",\"2020\"\n\"1\",5,6\n").channels == Names{"2019", "2020"});
-  // Where all is quoted, or nothing, or no number stands below, it cannot be told.
+  // It cannot be told if all is quoted, or nothing, or no number stands below.
   for (const std::string text :
        {"\"1\",\"2\"\n\"5\",\"6\"\n", "\"1\",\"2\"\n\"5\",NA\n", "\"1\",\"2\"\n,\n", "\"1\",2\n\"5\",6\n",
         "1,2\n5,6\n", "1,2\n\"5\",\"6\"\n", "\"1\",\"2\"\n", "\"2019\",\"2020\"\n1,\"5\",\"6\"\n"}) {
@@ -276,7 +276,7 @@ TEST_CASE("rows that the file lacks are put in, if they are few") {
   }
   CHECK(series.added_rows == 4);
   CHECK(series.notes.at(0).starts_with("4 rows that the file lacks are put in, without values"));
-  // Where most are missing, or they are missing by a rule, they are no holes.
+  // Rows are no holes if most are missing, or if they are missing by a rule.
   CHECK(lacks(refusal("date,x\n2020-01-01,1\n2020-01-02,1\n2020-01-03,1\n2020-01-09,1\n2020-01-10,1\n", fill),
               {"x.csv:5: a gap of 6 days"}) == "");
   std::string both = "id,date,x\n";

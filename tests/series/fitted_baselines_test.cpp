@@ -41,7 +41,7 @@ void check_near(const Values& found, const Values& expected, double digits) {
                   expected[i]);
 }
 
-// Of rows in a series of their own.
+// Forecasts the rows after the last of a series that is by itself.
 Values forecast_of(const ForecastBaseline& baseline, const Series& series, std::size_t steps) {
   Values forecast(steps);
   baseline.forecast(series, series.rows(), 0, forecast);

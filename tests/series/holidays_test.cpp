@@ -58,7 +58,8 @@ TEST_CASE("rows are marked by their day, longer steps by how many working days t
         std::vector<double>{0, 0, 1, 1});
   CHECK(marked({"2023-12-22", "2023-12-25", "2023-12-26", "2023-12-27"}, "GB") ==
         std::vector<double>{0, 1, 1, 0});
-  // Of weeks from Monday: in that of Christmas 2022 the Monday alone, the Sunday before was none.
+  // Weeks that begin on Monday: in the week of Christmas 2022 only the Monday is off work; the Sunday before never
+  // was a working day.
   CHECK(marked({"2022-12-12", "2022-12-19", "2022-12-26"}, "AT") == std::vector<double>{0, 0, 1});
   CHECK(marked({"2023-04", "2023-05", "2023-06"}, "DE") == std::vector<double>{2, 3, 0});
   Series series = series_of({"2023-04", "2023-05"});

@@ -102,7 +102,7 @@ TEST_CASE("whole numbers that are dates have the faults of dates: in their order
   CHECK(lacks(refusal("d,y\n20200101,1\n,0\n20200103,1\n"), {"x.csv:3: column 1 ('d')", "not a time"}) == "");
   CHECK(lacks(refusal(beside(",y", {20200101, 20200103, 20200102})),
               {"x.csv:4: column 1 ('time'): 20200102 comes after 20200103"}) == "");
-  // Who names the time is told the same, in fewer words.
+  // If the user named the time, the message is the same in fewer words.
   CHECK(refusal(beside("d,y", {20200229, 20200230, 20200301}), {.time = "d"}) ==
         "x.csv:3: column 1 ('d'): '20200230' is no date, and the column holds dates");
   CHECK(refusal("y,d\n1,20200103\n0,20200102\n", {.time = "d"}) ==

@@ -56,7 +56,7 @@ TEST_CASE("what is packed badly is refused in one line, with its name, and nothi
               {"x.csv.gz: packed (gzip), and other bytes follow its end"}) == "");
   for (std::size_t size = 2; size < packed.size(); ++size)
     CHECK(unpacking_fault(packed.substr(0, size)).find("cut off before its end") != std::string::npos);
-  // Of a bit that was flipped its checksum tells, or it says nothing about the text, as those that fill up a byte.
+  // The checksum finds a flipped bit, unless the bit says nothing about the text, as those that fill up a byte.
   for (std::size_t at = 2; at < packed.size(); ++at)
     for (int bit = 0; bit < 8; ++bit) {
       std::string flipped = packed;

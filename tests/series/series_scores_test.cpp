@@ -45,7 +45,7 @@ TEST_CASE("errors of forecasts by step, by target and overall, by hand") {
   CHECK(scores.of_target(1).mae == doctest::Approx((10 + 30) / 4.0));
   CHECK(scores.windows() == 2);
 
-  // The same, scaled, one window at a time and in another order.
+  // Scaled, one window at a time and in another order: the same scores.
   ForecastScores again(windows, {2, 10});
   again.add_scaled(windows.origins().subspan(1), std::vector<real>{1.5, 4.5, 2.5, -0.5});
   again.add_scaled(windows.origins().first(1), std::vector<real>{1, 1.5, 0.5, 0.5});
@@ -69,7 +69,7 @@ TEST_CASE("an interval's coverage, Winkler and pinball scores, by hand") {
   REQUIRE(windows.count() == 4);
   ForecastScores scores(windows);
   const double none = std::nan("");
-  // Of 2 within [1, 4], 4 below [5, 7], 6 above [2, 5], and 8 without an interval.
+  // Four values: 2 lies within [1, 4], 4 below [5, 7], 6 above [2, 5], and 8 has no interval.
   scores.add(windows.origins(), Values{3, 6, 4, 8}, {Values{1, 5, 2, none}, Values{4, 7, 5, none}, 0.5});
   const ForecastErrors errors = scores.overall();
   CHECK(errors.count == 4);

@@ -148,7 +148,7 @@ TEST_CASE("a file whose newest row stands first is turned around, and that is sa
   const Series both = parse_series("t,s,x\n2022-01-02,a,2\n2022-01-01,a,1\n2022-01-02,b,4\n2022-01-01,b,3\n",
                                    "x.csv", {.id = "s"});
   CHECK(both.values == std::vector<double>{1, 2, 3, 4});
-  // Of day and month the order that has them descend.
+  // Day and month are read in the order that makes the rows descend.
   CHECK(parse_series("t,x\n02/01/2022,2\n01/01/2022,1\n31/12/2021,0\n", "x.csv").times.text(0) ==
         "2021-12-31");
   CHECK(
@@ -373,7 +373,7 @@ TEST_CASE(
       series_of({"2021-01-30T23:00Z", "2021-02-27T23:00Z", "2021-03-30T22:00Z", "2021-04-29T22:00Z"});
   CHECK(both.times.text(4) == "2021-05-30 22:00:00Z");
   CHECK(both.notes.size() == 2);
-  // Where no zone makes days of business of them there is none.
+  // No note if no zone makes working days of them.
   CHECK(series_of({"2020-01-05T23:00Z", "2020-01-06T23:00Z", "2020-01-07T23:00Z"}).notes.empty());
 }
 

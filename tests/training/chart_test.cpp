@@ -12,7 +12,7 @@ using namespace unroll;
 
 namespace {
 
-// What stands below an axis: the middle and the text of each, left to right.
+// The labels below an axis: the middle and the text of each, left to right.
 std::vector<std::pair<double, std::string>> x_labels(const std::string& svg, int height) {
   std::vector<std::pair<double, std::string>> labels;
   const std::regex label(fmt::format(

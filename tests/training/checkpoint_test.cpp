@@ -79,7 +79,7 @@ TEST_CASE("a checkpoint gives everything back in its bits, and its weights have 
     for (size_t i = 0; i < was.slabs.size(); ++i) CHECK(same_bits(was.slabs[i].values, is.slabs[i].values));
     for (size_t i = 0; i < was.counters.size(); ++i) CHECK(*was.counters[i].value == *is.counters[i].value);
 
-    // Who reads the file for its weights gets those that were validated.
+    // Readers of the file who want its weights get those that were validated.
     const SafetensorsFile file(folder / "again.safetensors");
     const AveragedWeights averaged(*tiny.optimizer);
     CHECK(same_bits(file.load("decoder.weight"), tiny.params.find("decoder.weight")->leaf_value()));

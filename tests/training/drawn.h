@@ -1,4 +1,4 @@
-// What stands in a page or a picture.
+// Finds what is drawn in a page or a picture.
 #pragma once
 
 #include <cstdint>

@@ -304,9 +304,10 @@ TEST_CASE("in fp16 a loss that is fused with its matrix keeps the gradients that
                 scale);
   const std::vector<real> dx = vx.grad().to_host(), dw = weight.node.gradient.value(weight.shape).to_host();
 
-  // The same in double, and for each element the sizes of its terms. Logits are sums of four products of at most 1, off by 8u
-  // together. A probability is the exponential of a difference of two, so off by 16u, relatively, and so is what the target's
-  // lacks to 1; then two factors are rounded: 18u, and what float adds, and squares, are less than two more.
+  // Computes in double, and for each element the sizes of its terms. Logits are sums of four products of at most 1,
+  // off by 8u together. A probability is the exponential of a difference of two, so off by 16u, relatively, and so is
+  // the distance of the target's to 1. Then two factors are rounded: 18u, and what float adds, and squares, are less
+  // than two more.
   const std::vector<real> xs = x.to_host(), ws = w.to_host();
   std::vector<double> exact_dx(dx.size()), exact_dw(dw.size()), size_dx(dx.size()), size_dw(dw.size());
   double largest_of_class_7 = 0;

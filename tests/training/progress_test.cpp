@@ -46,7 +46,7 @@ struct Screen {
     result.clock = [this] { return seconds; };
     return result;
   }
-  // What was written since the last call.
+  // The text that was written since the last call.
   std::string take() {
     std::fflush(stream);
     std::string result(text + taken_, size - taken_);

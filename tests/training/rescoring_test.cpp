@@ -79,7 +79,7 @@ TEST_CASE("weights that stay the best have their score of today, and later epoch
   trainer.run(run.task);
   CHECK_FALSE(trainer.epochs().back().best);
   CHECK(w_of(folder, best_checkpoint) == first);
-  // What a rollback goes back to remembers the score of today too.
+  // The checkpoint to which a rollback goes back has the score of today, too.
   Run other(0.25);
   std::filesystem::copy_file(folder / best_checkpoint, folder / last_checkpoint,
                              std::filesystem::copy_options::overwrite_existing);

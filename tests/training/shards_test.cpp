@@ -112,7 +112,7 @@ TEST_CASE("a batch is cut as evenly as it can be, the first shards one larger") 
 TEST_CASE("the tree depends on the number of shards alone") {
   CHECK(tree(0, 6) == "(((0 + 1) + (2 + 3)) + (4 + 5))");
   CHECK(tree(0, 5) == "(((0 + 1) + (2 + 3)) + 4)");
-  // What a process sums by itself stands in the tree as it is: of powers of two one part, of others the fewest.
+  // The part that a process sums by itself is a part of the tree: one part for powers of two, the fewest for others.
   for (int shards = 1; shards <= 12; ++shards)
     for (const int processes : processes_for(shards)) {
       int next = 0;
@@ -139,7 +139,7 @@ TEST_CASE("processes give each other as much as in a ring") {
     for (const int64_t bytes : sent)
       CHECK(bytes == 2 * (processes - 1) * size / processes * static_cast<int64_t>(sizeof(real)));
   }
-  // Of six shards, two processes have two parts each: the first half of the exchange has twice as much.
+  // Two processes have two parts each of six shards: the first half of the exchange has twice as much.
   CHECK(exchanged_bytes(numbers, 2, 6).front() == 3 * size / 2 * static_cast<int64_t>(sizeof(real)));
   CHECK(exchanged_bytes(numbers, 1, 6).front() == 0);
 }

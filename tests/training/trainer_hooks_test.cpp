@@ -1,4 +1,4 @@
-// What a program may put into the trainer's loop: figures of its own, a choice of windows, a hand on the gradients.
+// A program's own code in the trainer's loop: figures of its own, a choice of windows, a hand on the gradients.
 #include <algorithm>
 #include <cmath>
 #include <csignal>

@@ -1,5 +1,4 @@
-// What a program says about itself: the pages of --help, the manual page and the completion, all from one
-// table.
+// A program's texts about itself: the pages of --help, the manual page and the completion, all from one table.
 #include <regex>
 #include <set>
 
@@ -40,8 +39,7 @@ std::set<std::string> options_of(const std::string& page) {
   return options;
 }
 
-// What bash would offer for the last of these words, after sourcing the script in a folder that has a few
-// files.
+// Words that bash would offer for the last of these, after sourcing the script in a folder that has a few files.
 std::set<std::string> completed(const std::string& words) {
   static const std::string script = ptb({"help", "--completion", "bash"});
   const Folder folder;

@@ -1,4 +1,4 @@
-// What a program has handed to the disk before it calls a file written: seen in its system calls.
+// System calls show what a program has handed to the disk before it calls a file written.
 #include <algorithm>
 
 #include "tests/training/program/system_calls.h"

@@ -38,7 +38,7 @@ TEST_CASE(
         CHECK(lacks(lines_of(second.err).at(0), parts) == "");
         CHECK(read_text(folder / "whole/run.lock") == owner);
       };
-      // Of another machine nobody knows whether its process is at work still.
+      // Nobody knows whether a process of another machine is still at work.
       refused("process 1 on another (pid:[1])",
               {"whole: process 1 on another (pid:[1]) is training in it", "no locks", "delete that file"});
       refused("", {"whole: another process is training in it"});

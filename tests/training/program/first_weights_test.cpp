@@ -92,7 +92,7 @@ TEST_CASE("weights are those of the file, averaged ones too, and the run's files
       CHECK(read_text(folder / out / "recipe.toml").find(file) != std::string::npos);
     }
     CHECK(!nlohmann::json::parse(read_text(folder / "mean/start.json")).contains("init_from"));
-    // What only looks begins there too.
+    // A dry run begins with these weights, too.
     const ProgramRun dry = run(subject, begin_with(subject, "dry") + Words{"--dry-run"}, folder);
     CHECK_MESSAGE(dry.code == 0, dry.err);
     CHECK(dry.out.find("begins  with the weights of ") != std::string::npos);
@@ -259,7 +259,7 @@ TEST_CASE(
     CHECK(again.out.find("resumed from the beginning") != std::string::npos);
     CHECK(outcome(folder / "killed") == outcome(folder / "untouched"));
 
-    // What the weights began with is in them.
+    // The checkpoint records the file of its first weights.
     const ProgramRun other =
         run(subject, Words{"resume", "killed"} + set({"training.init_from=whole/last.safetensors"}), folder);
     CHECK(other.code == 2);
@@ -268,7 +268,7 @@ TEST_CASE(
   }
 }
 
-// What belongs to a model stays with it: its channels and their scaling, and which rows it has seen.
+// A model keeps its facts: its channels and their scaling, and which rows it has seen.
 TEST_CASE("a series is scaled as the model's was, and rows that trained it are remembered") {
   const Copy folder(timeseries);
   std::string later = "date,load,wind\n";

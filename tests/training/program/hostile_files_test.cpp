@@ -54,7 +54,7 @@ TEST_CASE("TOML is read to its bound in depth and in length, and one beyond is a
     CHECK(lacks(input_error_of([&] { parse_toml("\n" + text, "x.toml"); }), {"x.toml:2: ", "32 deep"}) == "");
   CHECK(parse_toml_value(nested_lists(deepest_toml - 1)));  // in braces of our own
   CHECK(!parse_toml_value(nested_lists(deepest_toml + 1)));
-  // What stands in strings and comments is no depth, however they end.
+  // Brackets in strings and comments add no depth, however these end.
   const std::string deep = repeated("[", 100) + repeated("{a.", 100);
   for (const std::string& quoted :
        {"\"" + deep + "\\\"" + deep + "\"", "'" + deep + "'", "\"\"\"" + deep + "\"\"\"\"\"",

@@ -1,5 +1,5 @@
-// "import" of every program that trains: what it makes of PyTorch's tensors, and what it refuses. What is one
-// program's alone: ptb_import_test.cpp, timeseries_import_test.cpp.
+// "import" of every program that trains: what it makes of PyTorch's tensors, and what it refuses. One program alone:
+// ptb_import_test.cpp, timeseries_import_test.cpp.
 #include <cmath>
 #include <functional>
 

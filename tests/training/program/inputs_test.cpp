@@ -1,5 +1,5 @@
-// What programs read beside files, and how they end where the machine fails them: pipes, variables of the environment that are
-// empty, folders that cannot be made, memory that is short.
+// Programs' inputs beside files, and their end if the machine fails them: pipes, variables of the environment that
+// are empty, folders that cannot be made, memory that is short.
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>

@@ -20,7 +20,7 @@ Json json_of(const Subject& subject, const Words& words, const Folder& folder) {
   return Json::parse(lines_of(done.out).back());
 }
 
-// What the run's log has of that kind.
+// The records of that kind in the run's log.
 std::vector<Json> records(const Folder& folder, const std::string& kind) {
   std::vector<Json> found;
   for (const std::string& line : lines_of(read_text(folder / "whole/log.jsonl")))
@@ -101,7 +101,7 @@ TEST_CASE("scores of other data are said to be, and leave the log's and the repo
     CHECK(anew[0][score].get<double>() == doctest::Approx(best).epsilon(1e-5));
     const std::string page = read_text(folder / "whole/report.html");
     CHECK(says(page, "Validation scores up to epoch 3 do not compare with later ones"));
-    // The same again has nothing to measure anew.
+    // A second resumption with the same words has nothing to measure anew.
     const ProgramRun again = run(subject, resume, folder);
     CHECK(!says(again.out, "measured anew"));
     CHECK(records(folder, "anew").size() == 1);
@@ -150,7 +150,7 @@ TEST_CASE("a file that lacks a column of the model is refused with both lists") 
 
 TEST_CASE("rows that trained and are to be validated or tested now are warned of") {
   const Copy folder(timeseries);
-  // 168 of 240 rows trained, the last of them at 23:00 of the seventh day. Of the 120 first rows all have trained.
+  // 168 of 240 rows trained, the last of them at 23:00 of the seventh day. All of the first 120 rows have trained.
   const ProgramRun resumed = run(timeseries, {"resume", "whole", "--set", "data.train=0.5"}, folder);
   CHECK(resumed.code == 0);
   CHECK_MESSAGE(
@@ -195,7 +195,7 @@ TEST_CASE(
   CHECK(anew[0]["valid_loss"].get<double>() ==
         doctest::Approx(scores["scaled_mse"].get<double>()).epsilon(1e-5));
 
-  // The same rows with another separator are the same series.
+  // Another separator leaves the series the same.
   std::ranges::replace(holes, ',', ';');
   folder.write("series.csv", holes);
   const ProgramRun again =
@@ -206,7 +206,7 @@ TEST_CASE(
     CHECK_MESSAGE(!says(again.out, part), again.out);
 }
 
-// 240 more rows of the same wave. Of the 480, 336 train.
+// 240 more rows of the same wave. 336 of the 480 train.
 TEST_CASE("up to where a model was trained goes with its weights, not with the file that it meets") {
   const Copy folder(timeseries);
   std::string grown = read_text(folder / "series.csv");
@@ -298,7 +298,7 @@ TEST_CASE("what was trained so far has the value of a key in it: refused by the 
 
 namespace {
 
-// Of the last epoch, and of the next step, as "resume" says them.
+// The rates of the last epoch and of the next step, as "resume" says them.
 std::string course(double from, double to) {
   return fmt::format("the learning rate goes on from {:.3g} to {:.3g}", from, to);
 }
@@ -317,7 +317,7 @@ TEST_CASE("a learning rate that jumps says from where to where") {
       return one.out;
     };
     const auto changed = [&](const Words& words) { return resumed(Copy(subject), words); };
-    // Of 3 epochs at 0.01 there are 3 more now.
+    // The run had 3 epochs at 0.01; now there are 3 more.
     CHECK(!says(changed({}), "the learning rate goes on"));
     CHECK(says(changed({"--set", "optimizer.learning_rate=0.002"}), course(0.01, 0.002)));
     // The fourth epoch is the third one after the first.

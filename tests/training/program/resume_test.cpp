@@ -29,7 +29,7 @@ TEST_CASE("without its latest checkpoint a run is not begun again over what is l
     fs::rename(folder / "whole/log.jsonl", folder / "log");
     refused({"is missing", "over best.safetensors;"});
     fs::rename(folder / "log", folder / "whole/log.jsonl");
-    // What it advises.
+    // The advice works.
     fs::copy_file(folder / "whole/best.safetensors", folder / "whole/last.safetensors");
     const ProgramRun resumed = run(subject, {"resume", "whole"}, folder);
     CHECK_MESSAGE(resumed.code == 0, resumed.err);

@@ -1,4 +1,4 @@
-// What `ptb train` leaves in a run's folder, and what it says while it goes on.
+// Files of `ptb train` in a run's folder, and its messages while it goes on.
 #include <algorithm>
 #include <functional>
 
@@ -134,7 +134,7 @@ TEST_CASE("a finished run that says its results again keeps what was measured wh
   CHECK(again.code == 0);
   CHECK(trained.page() == page);
   CHECK(read_text(trained.folder / "run/report.json") == description);
-  // What is trained on is measured anew, or not.
+  // A run that trains on without --profile has no profile, and its page says which command measures it.
   const ProgramRun more = run_program(program_named("ptb"), {"resume", "run", "--set", "training.epochs=3"},
                                       trained.folder.path());
   CHECK(more.code == 0);

@@ -143,7 +143,7 @@ TEST_CASE("the picture's curve is the schedule's, at every step") {
                       .total = 3 * steps,
                       .final_rate = 0.001};
     });
-    // What validation will say is not known: the rate as it is, and where it would fall to.
+    // Validation is not known in advance: the picture shows the rate as it is, and where it would fall to.
     const auto plateau = check_rate({"schedule.kind=plateau", "schedule.factor=0.25"},
                                     [](int64_t) { return Schedule{.learning_rate = 0.01}; });
     REQUIRE(plateau[0].levels.size() == 3);

@@ -32,7 +32,8 @@ std::vector<unsigned> acting() {
   return codes;
 }
 
-// Where such a one stands in a text that may have lines; "" if nowhere. A terminal's own lines end with "\r\n".
+// The place of such a character in a text that may have lines; "" if there is none. A terminal's own lines end with
+// "\r\n".
 std::string acts(const std::string& text) {
   for (const unsigned code : acting())
     if (code != '\n' && code != '\r' && has(text, utf8(code)))
@@ -40,7 +41,7 @@ std::string acts(const std::string& text) {
   return is_utf8(text) ? "" : "not UTF-8: " + printable(text, "\n");
 }
 
-// What a terminal shows, both streams.
+// The text that a terminal shows, from both streams.
 std::string on_terminal(const std::string& program, const Words& words, const fs::path& folder) {
   int terminal = -1;
   const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
@@ -228,7 +229,7 @@ TEST_CASE("no name in a CSV file, a recipe or a path acts on a terminal") {
   const ProgramRun forecast =
       run_program(timeseries, {"forecast", run + "/best.safetensors", "--csv", "series.csv"}, folder.path());
   CHECK_MESSAGE(has(forecast.out, "load" + turning), forecast.err);
-  // What is to be typed next can be typed: a shell reads the name of the file out of it.
+  // The command to type next can be typed: a shell reads the name of the file out of it.
   CHECK(has(next, "$'run\\x1b[31m\\x1b]0;x\\x07\\xe2\\x80\\xae\\xc2\\x9b/best.safetensors'"));
 }
 

@@ -94,7 +94,7 @@ int failed(int error) {
   return -1;
 }
 
-// What another program may do at any time, at the worst: a file is gone as soon as it has its name.
+// Plays the worst that another program may do at any time: a file is gone as soon as it has its name.
 int lost(int result, const char* path) {
   const char* const name = std::getenv("SYSTEM_CALLS_LOSE");
   const char* const slash = std::strrchr(path, '/');

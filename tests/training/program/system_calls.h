@@ -16,7 +16,7 @@ class SystemCalls {
   explicit SystemCalls(const std::string& faults = {}, const std::string& lost = {})
       : faults_("SYSTEM_CALLS_FAIL", faults.c_str()), lost_("SYSTEM_CALLS_LOSE", lost.c_str()) {}
 
-  // What was called so far: "fsync FILE", "rename FROM TO", every path absolute.
+  // The calls so far: "fsync FILE", "rename FROM TO", every path absolute.
   std::vector<std::string> made() const {
     return std::filesystem::exists(file_) ? lines_of(read_text(file_)) : std::vector<std::string>{};
   }
