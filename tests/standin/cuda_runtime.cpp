@@ -1,4 +1,4 @@
-// The stand-in's CUDA runtime. What streams are asked for, and when it happens, is in streams.h.
+// The stand-in's CUDA runtime. Streams and when their work happens: streams.h.
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -46,7 +46,7 @@ cudaError_t result(cudaError_t status) {
   return status;
 }
 
-// What every call that reaches the device begins with.
+// Every call that reaches the device begins with this.
 cudaError_t reach() {
   Control& c = control();
   if (c.driver == 0) return result(cudaErrorInsufficientDriver);
@@ -66,7 +66,7 @@ void require_host(const char* call, const void* memory) {
   if (owns(memory, 1)) stop(std::string(call) + ": device memory was given for the host's");
 }
 
-// What the device may read after the call has returned.
+// Stops if the bytes are not pinned: the device may read them after the call has returned.
 void require_pinned(const char* call, const void* memory, std::size_t bytes) {
   const char* const begin = static_cast<const char*>(memory);
   const auto after = host_memory.upper_bound(begin);
@@ -75,7 +75,7 @@ void require_pinned(const char* call, const void* memory, std::size_t bytes) {
     stop(std::string(call) + ": the host may change these bytes before the device has read them");
 }
 
-// What waits for the device ends a capture, and what it was to give is not there.
+// Stops if the stream is captured: waiting for the device would end the capture, and the results do not exist yet.
 void require_no_capture(const char* call) {
   if (capturing()) stop(std::string(call) + ": the stream is captured");
 }

@@ -1,6 +1,6 @@
-// What tests set and ask of the stand-in for cuDNN: a host implementation, against the real headers, of the calls that
-// the engine `cudnn` makes. It is stricter than the library: every size exact, every buffer the device's, every call
-// in its order, and what the documentation leaves undefined is NaN.
+// Settings and records of the stand-in for cuDNN, for tests: a host implementation, against the real headers, of the
+// calls that the engine `cudnn` makes. It is stricter than the library: every size exact, every buffer the device's,
+// every call in its order, and NaN for everything that the documentation leaves undefined.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace standin {
 
-// Where matrices and biases lie in the weight space. The library's is documented to be asked for, not known.
+// The places of matrices and biases in the weight space. The library documents that they must be asked for, not
+// known.
 enum class WeightLayout : uint8_t {
   dense,      // all matrices of all layers, then all biases, one behind the other
   aligned,    // the same, each at a multiple of 256 bytes
@@ -31,7 +32,7 @@ struct Cudnn {
   bool lies_about_layout = false;    // it says dense, whatever it is
   std::size_t too_few_bytes = 0;     // of workspace, in its answer
   std::size_t persistent_bytes = 0;  // of workspace that the persistent algorithms want besides
-  // Of a forward pass by the standard algorithm, and by another.
+  // Results of a forward pass by the standard algorithm, and by another.
   cudnnStatus_t failure = CUDNN_STATUS_SUCCESS, persistent_failure = CUDNN_STATUS_SUCCESS;
 
   std::string refusal;            // why a call was last refused

@@ -1,4 +1,4 @@
-// What the stand-in's descriptors hold, for its own files.
+// Contents of the stand-in's descriptors, for its own files.
 #pragma once
 
 #include <vector>

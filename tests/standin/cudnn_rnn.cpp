@@ -1,5 +1,5 @@
-// The computing calls of the stand-in. What a forward pass leaves in the reserve says which calls may follow, and what
-// must not have changed until then.
+// The computing calls of the stand-in. A forward pass records in the reserve which calls may follow, and what must
+// not have changed until then.
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -155,7 +155,7 @@ struct Call {
     if (reserve_space != sizes.reserve || (sizes.reserve && !reserve)) return "the size of the reserve";
     return "";
   }
-  // What is wrong with a buffer; null is allowed where it is `optional`.
+  // A buffer that fault() checks. It may be null if it is `optional`.
   struct Buffer {
     const char* name;
     const void* memory;
@@ -182,7 +182,7 @@ struct Call {
     }
     return "";
   }
-  // What only shows when a kernel is to be run.
+  // Returns a fault that only shows when a kernel is to be run.
   std::string unserved() const {
     const bool bf16 = rnn->type == CUDNN_DATA_BFLOAT16;
     if (control().capability < (bf16 ? 80 : rnn->type == CUDNN_DATA_HALF ? 53 : 0))
@@ -202,7 +202,7 @@ struct Call {
       return "cudnnBuildRNNDynamic was not called for this batch";
     return "";
   }
-  // What a workspace holds between calls is nobody's business.
+  // No call may rely on the workspace's contents between calls.
   void spoil_work_space() const { std::memset(const_cast<void*>(work), 0xA7, work_space); }
 
   Numbers data(const void* from, const cudnnRNNDataStruct& d) const {

@@ -60,7 +60,7 @@ std::vector<RnnWeights> zero_weights(const cudnnRNNStruct& rnn) {
   return result;
 }
 
-// Where a piece lies in the stand-in's own copy of the weights.
+// The place of a piece in the stand-in's own copy of the weights.
 static double* at(const cudnnRNNStruct& rnn, std::vector<RnnWeights>& weights, const WeightPiece& p) {
   const int gates = rnn.shape({}).gates();
   RnnWeights& w = weights[static_cast<std::size_t>(p.pseudo)];

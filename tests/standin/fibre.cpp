@@ -7,7 +7,7 @@
 
 #include "tests/standin/standin.h"
 
-// Of the sanitizers, where the program has them.
+// Functions of the sanitizers, if the program has them.
 extern "C" {
 [[gnu::weak]] void __sanitizer_start_switch_fiber(void** fake_stack, const void* bottom, std::size_t bytes);
 [[gnu::weak]] void __sanitizer_finish_switch_fiber(void* fake_stack, const void** bottom, std::size_t* bytes);

@@ -1,7 +1,9 @@
-// A fibre: a stack of its own within a thread of the host. One runs at a time, until it switches to another. The sanitizers are
-// told: to the address sanitizer it is another stack, to ThreadSanitizer another thread, and a switch orders nothing.
+// A fibre: a stack of its own within a thread of the host. One runs at a time, until it switches to another. The
+// sanitizers are told: to the address sanitizer it is another stack, to ThreadSanitizer another thread, and a switch
+// orders nothing.
 //
-// What includes this is compiled without sanitizers: what it remembers of a kernel's threads is none of the kernel's memory.
+// Files that include this are compiled without sanitizers: their notes about a kernel's threads are none of the
+// kernel's memory.
 #pragma once
 
 #include <cstddef>
@@ -47,8 +49,8 @@ class Fibre {
   void* thread_ = nullptr;      // ThreadSanitizer's
 };
 
-// What orders threads where races are watched: all before order_before(place) happens before what comes after order_after(place),
-// called later.
+// Order threads if races are watched: all before order_before(place) happens before what comes after a later
+// order_after(place).
 void order_before(void* place);
 void order_after(void* place);
 

@@ -26,7 +26,7 @@ using unroll::cuda::Launch;
 
 namespace {
 
-// What CUDA's documentation names for every compute capability since 5.0.
+// CUDA's documentation gives these limits for every compute capability since 5.0.
 constexpr unsigned most_threads = 1024;
 const dim3 most_threads_of_block(1024, 1024, 64), most_blocks(0x7fff'ffff, 65'535, 65'535);
 constexpr std::size_t most_shared_bytes = 48 << 10;
@@ -124,7 +124,7 @@ RandomOrder turns;
 const char* barrier_file = nullptr;  // where they wait
 int barrier_line = 0, votes = 0, result_of_votes = 0;
 
-// What orders threads: the launch, its end, and the barriers of each block in turn.
+// The places that order threads: the launch, its end, and the barriers of each block in turn.
 char at_launch, at_end, at_barrier[1 << 16];
 void* barrier_place() { return &at_barrier[(2 * block_count + phase % 2) % sizeof at_barrier]; }
 
@@ -133,7 +133,7 @@ Fibre& made(Fibre*& fibre) {
   if (!fibre) fibre = new Fibre(carry);
   return *fibre;
 }
-// Where races are watched, one block and the next are not of the same fibres: what both do to one place is a race.
+// If races are watched, two consecutive blocks run on different fibres: accesses of both to one place are a race.
 Fibre* fibre_for_beginning() {
   return &made(fibres[carrying + (races_are_watched ? block_count % 2 * most_threads : 0)]);
 }

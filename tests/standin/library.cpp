@@ -1,4 +1,4 @@
-// Where the stand-ins' functions are found instead of in NVIDIA's libraries: among the program's own.
+// The stand-ins' functions are found among the program's own instead of in NVIDIA's libraries.
 #include <utility>
 
 #include <dlfcn.h>

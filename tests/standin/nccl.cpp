@@ -134,7 +134,7 @@ struct ncclComm {
     }
     return ncclSuccess;
   }
-  // What can be done at the moment.
+  // Does all that can be done at the moment.
   ncclResult_t go_on() {
     if (failed) return failed;
     if (const ncclResult_t result = is_connected() ? ncclSuccess : connect_some()) {
@@ -270,7 +270,7 @@ ncclResult_t ncclGroupEnd() {
   if (--depth == 0) in_group.clear();
   return ncclInProgress;
 }
-// What is sent is what stands there when its turn comes in the stream, which is now.
+// Sends the memory's contents at its turn in the stream, which is now.
 ncclResult_t ncclSend(const void* memory, std::size_t count, ncclDataType_t type, int to, ncclComm_t comm,
                       cudaStream_t stream) {
   Peer& peer = checked_peer("ncclSend", comm, to, memory, count, type, stream);

@@ -11,7 +11,7 @@ namespace {
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 std::size_t z(int n) { return static_cast<std::size_t>(n); }
 
-// Where one layer in one direction finds its numbers, by step and row.
+// The places of one layer's numbers in one direction, by step and row.
 struct Place {
   const RnnShape& shape;
   int pseudo;

@@ -1,4 +1,4 @@
-// What cuDNN's LSTM, GRU and plain RNN compute: plain loops in double precision, written from the equations and sharing nothing
+// cuDNN's LSTM, GRU and plain RNN: plain loops in double precision, written from the equations and sharing nothing
 // with the library's kernels, so that agreement of the two means something.
 #pragma once
 
@@ -24,7 +24,7 @@ struct RnnWeights {
   Numbers x, h, bias_x, bias_h, projection;  // [G*H, input], [G*H, P], [G*H], [G*H], [P, H] or empty
 };
 
-// What the forward pass of one layer in one direction leaves for its gradients.
+// The forward pass of one layer in one direction keeps these numbers for its gradients.
 struct RnnTrace {
   Numbers gates;  // [T, B, G*H] after their activations
   Numbers state;  // [T, B, H]: c of an LSTM; of a GRU the recurrent sum of n

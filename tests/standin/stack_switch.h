@@ -37,7 +37,7 @@ struct Stack {
 )");
 }
 
-// Where a switch to `stack` goes on for the first time: in `begin`, which must not return.
+// Prepares `stack` for the first switch to it, which goes on in `begin`. Requires: `begin` does not return.
 inline void* first_place(const Stack& stack, void (*begin)()) {
   void** top = reinterpret_cast<void**>(stack.begin + stack.bytes);
   *--top = nullptr;                         // no caller

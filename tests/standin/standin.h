@@ -1,5 +1,5 @@
-// What tests set and ask of the stand-in for CUDA's runtime: the functions that the back end calls, on the host, against
-// the real headers. Memory of its device is out of reach for everyone but the stand-in's own calls.
+// Settings and records of the stand-in for CUDA's runtime, for tests: the functions that the back end calls, on the
+// host, against the real headers. Only the stand-in's own calls can reach the memory of its device.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ void in_stream_order(cudaStream_t stream, std::function<void()> work);
 bool capturing();
 int device_of_thread();
 
-// The machine that is played, and what goes wrong on it. Of a program the environment says it: UNROLL_STANDIN_DEVICES,
-// UNROLL_STANDIN_MISSING.
+// The machine that is played, and what goes wrong on it. For a program the environment sets it:
+// UNROLL_STANDIN_DEVICES, UNROLL_STANDIN_MISSING.
 struct Control {
   int devices = 1;
   int driver = CUDART_VERSION;  // 0: there is none
@@ -54,7 +54,7 @@ struct Control {
   cudaError_t failure = cudaErrorIllegalAddress;
   int64_t calls_until_failure = -1;  // that many calls succeed; negative: all do
   std::string missing_library;       // "libcublas": every library with this in its name is not there
-  // What has happened.
+  // Records.
   std::size_t in_use = 0;  // bytes given by cudaMalloc
   int64_t calls = 0, launches = 0, synchronizations = 0, allocations = 0;
   int64_t graphs = 0, graph_launches = 0;  // that were instantiated; of all of them

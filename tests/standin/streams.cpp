@@ -9,7 +9,7 @@ namespace standin {
 
 namespace {
 
-// What streams were asked for and have not done.
+// The work that streams were asked for and have not done.
 class Order {
  public:
   void add(cudaStream_t stream) {

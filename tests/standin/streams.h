@@ -1,8 +1,9 @@
-// Streams of the stand-in: what is asked of one happens in its order, and what is asked of two in any that events allow.
+// Streams of the stand-in: the work of one stream happens in its order, and that of two in any order that events
+// allow.
 //
-// What is asked of the stream that was made first, while nothing waits, happens at once. What is asked of another waits: as late as
-// it may, or now and then one piece of it, drawn at random, happens before. So what reads too early, or writes what another
-// stream still reads, does so here under some seed.
+// Work of the stream that was made first happens at once while nothing waits. Work of another stream waits: as late
+// as it may, or now and then one piece of it, drawn at random, happens before. So code that reads too early, or
+// writes what another stream still reads, does so here under some seed.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,7 @@ void finish_all();
 
 void begin_capture(cudaStream_t stream);
 bool is_captured(cudaStream_t stream);
-// What was captured. null: a stream that joined the capture was not waited for in the end.
+// Returns the captured graph, or null if a stream that joined the capture was not waited for in the end.
 std::unique_ptr<Graph> end_capture(cudaStream_t stream);
 void play(const Graph& graph);
 

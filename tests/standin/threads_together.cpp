@@ -53,8 +53,8 @@ struct Block {
   char *dynamic = nullptr, *next_shared = nullptr;
 };
 
-// Where races are watched nothing here may ask for memory, or move it by the C library, while threads run: ThreadSanitizer would
-// take that for what the kernel's threads do.
+// If races are watched, nothing here may ask for memory, or move it by the C library, while threads run:
+// ThreadSanitizer would take that for what the kernel's threads do.
 const Launch* launched = nullptr;  // null: none runs
 const void* given = nullptr;
 std::vector<Block> blocks;
@@ -127,7 +127,7 @@ void meet(Meeting& m, const char* what, const char* file, int line) {
   go_on();
 }
 
-// The same, and what each did before is done for all.
+// Like meet(). In addition everything that a thread did before is visible to all afterwards.
 void meet_in_order(Meeting& m, const char* what, const char* file, int line) {
   void* const here = &m.at[m.phase % 2];
   if (races_are_watched) order_before(here);
@@ -266,7 +266,7 @@ const void* exchange_in_warp(const void* mine, std::size_t bytes, const char* fi
   if (warp.meeting.expected != lanes)
     stop_kernel(*launched,
                 "an exchange within a warp of " + std::to_string(warp.meeting.expected) + " threads");
-  // Of two exchanges a lane can be ahead of another by one.
+  // A lane can be ahead of another by one exchange, hence two buffers.
   char* const all = warp.given[warp.meeting.phase % 2];
   const char* const from = static_cast<const char*>(mine);
   char* const to = all + in_block() % lanes * bytes;
@@ -282,7 +282,7 @@ void let_others_run() {
     stop(
         "a kernel: it waits for a number that another block is to change, and not all blocks run (launch_together)");
   ready.push_back(thread);
-  // Of so many draws all that may run have had one.
+  // After so many draws every thread that may run has had one.
   if (++idle > 64 * (ready.size() + 1)) stop_waiting();
   go_on();
 }
