@@ -8,13 +8,13 @@
 //
 // Prints one line of JSON: words per second (median, smallest and largest of the repetitions), seconds from the start
 // of the process to the beginning and to the end of the first step, and memory.
-// --peak: also the machine's peak, measured before and after, and the share of it that the steps' products reached.
+// With --peak: also the machine's peak, measured before and after, and the share that the steps' products reached.
 // In inference also how fast memory is read, and the share of that.
-// --profile: also each operation's share of some more steps.
+// With --profile: also each operation's share of some more steps.
 // On a GPU the peak is that of a large product, and the memory is the device's. The engine cudnn takes its fastest
 // algorithm, measured before, and an estimate of a step's milliseconds stands beside the measured ones.
-// --graph: a step is a CUDA graph, as with training.graph (training/run_ahead.h).
-// --facts measures nothing: it prints what the device is and which engines serve in which precision, or why the
+// With --graph a step is a CUDA graph, as with training.graph (training/run_ahead.h).
+// With --facts it measures nothing. It prints what the device is and which engines serve in which precision, or why the
 // device cannot compute.
 #include <algorithm>
 #include <chrono>

@@ -8,8 +8,8 @@
 
 // 10^9 floating-point operations a second of `threads` threads together, measured over a second; 0 if there is no
 // loop for this processor.
-// float: the widest vectors, which float products on AMX's tiles can surpass.
-// bfloat16: AMX's tiles or AVX512-BF16, whichever the kernels use.
+// In float: the widest vectors, which float products on AMX's tiles can surpass.
+// In bfloat16: AMX's tiles or AVX512-BF16, whichever the kernels use.
 // On a GPU `precision` must be the process's: the fastest of ten products of [8192, 8192] matrices.
 double peak_gflops(unroll::Precision precision, int threads);
 

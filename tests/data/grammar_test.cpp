@@ -21,8 +21,8 @@ struct Chart {
   int64_t derivations = 0;
 };
 
-// The textbook's way, bottom up and without any knowledge of this grammar: binarise, then for each span, by
-// length, add up every split by every rule; chains of single symbols are closed by walking symbols from the
+// The textbook's way, bottom up and without any knowledge of this grammar. Binarises the rules. Then for each span,
+// by length, adds up every split by every rule. Chains of single symbols are closed by walking symbols from the
 // leaves of the rules up.
 class BottomUp {
  public:

@@ -146,7 +146,7 @@ TEST_CASE("a text that writes its <eos> trains, scores and goes on like the one 
 TEST_CASE("how many words of a text are unknown is said by all who score it") {
   const Folder folder;
   folder.write("tiny.toml", tiny);
-  // 1 of 6 tokens of the validation text is unknown, and 4 of 8 of the test text. The <unk> of the text itself is a word.
+  // The validation text has 1 unknown token of 6, the test text 4 of 8. The <unk> of the text itself is a word.
   write_corpus(folder, "text", sentences(200) + "<unk>\n", "the dog sat\n<unk>\n",
                "a red fox sat\nnear logs\n");
   const std::string valid = "1 of 6 tokens, 16.7 %, are not in the model's vocabulary and count as <unk>",

@@ -1,5 +1,6 @@
-// Matrix products: the kernels of every instruction set of this machine, in float and in bfloat16, and a device's in half
-// precision too, are right to rounding, and on a CPU an element's bits depend on nothing but its row and its column.
+// Matrix products are right to rounding: the kernels of every instruction set of this machine, in float and in
+// bfloat16, and a device's in half precision too. On a CPU an element's bits depend on nothing but its row and its
+// column.
 #include <array>
 #include <cmath>
 #include <vector>

@@ -196,7 +196,8 @@ TEST_CASE("torch.optim.ASGD's own average") {
 // PyTorch computed the same step in float32 and in float64, from the same numbers. The distance between the two shows
 // rounding in this computation when exp and tanh are right to 1 unit of the last place. Ours are right to 3, and one
 // sample of rounding may be half as large as another, so ours in float32 may be 6 times as far from the float64
-// values: taken for a tensor as a whole, and counting at least half a unit of the last place of its largest element.
+// values. Distances are of a tensor as a whole, and count at least half a unit of the last place of its largest
+// element.
 TEST_CASE("a single step of a language model: values and gradients") {
   const Json& file = reference("lm_float32.json");
   const Json &single = file.at("float32"), &exact = file.at("float64");

@@ -42,8 +42,9 @@ const Words standing_still = {"optimizer.learning_rate=1e-30", "training.epochs=
 
 }  // namespace
 
-// Plain gradient descent without dropout has nothing but weights, so an epoch from those of the first is the second: of a text,
-// whose state begins with the epoch; of a series, with one window, as the order of several is the epoch's.
+// Plain gradient descent without dropout has nothing but weights. So an epoch that begins with the weights of the
+// first is the second. Texts: the state begins with the epoch. Series: one window, as the order of several is the
+// epoch's.
 TEST_CASE("an epoch from another run's weights has the bits of that run's next epoch") {
   for (const Subject& subject : subjects) {
     CAPTURE(subject.program);
