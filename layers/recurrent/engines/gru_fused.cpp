@@ -1,13 +1,12 @@
-// The GRU's fast engine, as the LSTM's: one product for the inputs of all steps, or of a chunk, and a recurrent product and
-// one pass over the gates per step.
-#include "layers/recurrent/engines/fused/input_product.h"
-#include "layers/recurrent/engines/fused/mogrifier.h"
-#include "layers/recurrent/engines/fused/options.h"
+// The GRU's fast engine (fused/state_of_h.h): its sums and its pass over the gates.
+#include "layers/recurrent/engines/fused/state_of_h.h"
 #include "layers/recurrent/gru.h"
 
 namespace unroll {
 
 using namespace fused;
+
+namespace {
 
 // For t = 0 … T-1, sums a_t of x and q_t of h [batch, 3*hidden] in order r z n:
 //   a_t = x_t W_ihᵀ + b;   q_t = h_{t-1} W_hhᵀ, for n + b_hn
@@ -15,83 +14,44 @@ using namespace fused;
 // and back, for t = T-1 … 0, (da_t, dq_t) the cell's gradient of dh_t:
 //   dh_{t-1} = dy_{t-1} + dq_t W_hh + z dh_t
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t dq_tᵀ h_{t-1}     db = Σ da     db_hn = Σ dq of n
+struct GruPass {
+  static constexpr bool one_sum = false;
+  const GruCell layer;
+  const Tensor of_x, of_h;  // [steps, batch, 3*hidden]: a and q, in the end da and dq
+
+  GruStep step(int t, const Tensor& h_before, Tensor h, const HandOn& on) const {
+    Tensor a = of_x[t], q = of_h[t];
+    return {.batch = h.dim(0),
+            .hidden = h.dim(1),
+            .gates = a.data(),
+            .sums = q.data(),
+            .bias_hn = layer.bias_hn.value().data(),
+            .h_prev = h_before.data(),
+            .h = h.data(),
+            .h_on = on};
+  }
+  void forward(int t, const Tensor& h_before, const Tensor& h, const HandOn& on) const {
+    kernels().gru_cell(step(t, h_before, h, on));
+  }
+  void backward(int t, const Tensor& h_before, const Tensor& h, const HandOn& on, const RoundedCopy& rounded,
+                Tensor dh, Tensor direct) const {
+    GruStep s = step(t, h_before, h, on);
+    s.rounded_sums = rounded;
+    kernels().gru_cell_gradient(s, dh.data(), direct.data());
+  }
+  void contribute() const {
+    const int hidden = of_h.dim(2) / 3;
+    Tensor dn({of_h.dim(0), of_h.dim(1), hidden});
+    kernels().copy_blocks(of_h.data() + 2 * hidden, 3 * hidden, dn.data(), hidden, dn.rows(), hidden, false);
+    contribute_rows(dn, layer.bias_hn);
+  }
+};
+
+}  // namespace
+
 RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
-  const GruCell& layer = *this;  // the closure has a copy
-  const WavePart& part = masks.part;
-  PartInLane lane(part, PartInLane::Way::forward);
-  const Var h0 = state.h;
-  const int steps = x.dim(0), batch = x.dim(1), hidden = h0.dim(1);
-
-  Tensor gates({steps, batch, 3 * hidden}),
-      sums({steps, batch, 3 * hidden});  // a and q, in the end da and dq
-  Tensor h({steps + 1, batch, hidden});  // h[0] is the state before the first step
-  const StateOptions options{masks.new_h, masks.h, masks.resets};
-  const std::string_view cell_row = row_of_cell(masks);
-  auto step = [=](int t, const Tensor& h_before) mutable {
-    return GruStep{.batch = batch,
-                   .hidden = hidden,
-                   .gates = gates[t].data(),
-                   .sums = sums[t].data(),
-                   .bias_hn = layer.bias_hn.value().data(),
-                   .h_prev = h_before.data(),
-                   .h = h[t + 1].data()};
-  };
-
-  const Mogrified mogrified(masks, x, layer.weight_ih, hidden);
-  MogrifierForward mogrify(mogrified);
-  const InputProduct product_of_x(x, layer.weight_ih, layer.bias.value(), gates, part, bool{mogrified});
-  product_of_x.at_once();
-  const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
-  HandedOn to_next(h0.value(), h, options, mogrified ? Multiplied::as_floats : Multiplied::yes);
-  lane.each_chunk(steps, [&](int begin, int end) {
-    product_of_x.of_chunk(begin, end);
-    for (int t = begin; t < end; ++t) {
-      gemm(mogrify(t, to_next.entering(t), layer.bias.value(), gates[t]), recurrent, overwrite(sums[t]));
-      GruStep s = step(t, to_next.met(t));
-      s.h_on = to_next.after(t);
-      const Profile::Within measured(cell_row);
-      kernels().gru_cell(s);
-    }
-  });
-
-  auto [y_out, h_out] = record<2>(
-      "gru_layer_fused", std::array{h.slice(1, steps + 1), h[steps].clone()}, inputs(layer.weights(), x, h0),
-      [=](const Var& y, const Var& h_last) mutable {
-        const WavePart& part = masks.part;
-        PartInLane lane(part, PartInLane::Way::back);
-        Tensor dh = h_last.grad().clone();
-        Tensor kept({batch, hidden});  // z dh
-        HandedBack back({.d = dh, .steps = steps, .options = options, .dy = gradient_of(y), .direct = kept});
-        const Tensor h_met = met(h, options);
-        MogrifierBackward mogrify(mogrified, entered(h, options));
-        const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
-        RoundedTensor dq_rounded(sums.shape());
-        const InputGradient to_x(x, layer.weight_ih, part, bool{mogrified});
-        lane.each_chunk(steps, [&](int begin, int end) {
-          for (int t = end - 1; t >= begin; --t) {
-            GruStep s = step(t, h_met[t]);
-            s.h_on = back.at(t), s.rounded_sums = dq_rounded.copy(t);
-            {
-              const Profile::Within measured(cell_row);
-              kernels().gru_cell_gradient(s, dh.data(), kept.data());
-            }
-            if (t > 0 || h0.wants_grad() || mogrified)
-              gemm(dq_rounded.operand(sums, t), recurrent, overwrite(dh));
-            mogrify(t, gates[t], dh);
-          }
-          if (to_x) to_x.of_chunk(gates.slice(begin, end), begin, end);
-        });
-        mogrify.contribute(gates, !to_x);
-        contribute_product(dq_rounded.operand(sums), mogrify.after(), layer.weight_hh, masks.weight_hh);
-        contribute_rows(gates, layer.bias);
-        Tensor dn({steps, batch, hidden});
-        kernels().copy_blocks(sums.data() + 2 * hidden, 3 * hidden, dn.data(), hidden, dn.rows(), hidden,
-                              false);
-        contribute_rows(dn, layer.bias_hn);
-        if (h0.wants_grad()) back.finish();
-        contribute(dh, h0);
-      });
-  return {y_out, {h_out, {}}};
+  const Shape sums{x.dim(0), x.dim(1), 3 * state.h.dim(1)};
+  return over_window("gru_layer_fused", GruPass{*this, Tensor(sums), Tensor(sums)}, x, state.h, masks);
 }
 
 // The state before the step is not needed again: it is overwritten.

@@ -1,0 +1,110 @@
+// A layer whose state is h alone, over a window: one product for the inputs of all steps, or of a chunk, and a recurrent
+// product and one pass of the cell per step. GRU and plain network bring the pass.
+#pragma once
+
+#include "layers/recurrent/engines/fused/input_product.h"
+#include "layers/recurrent/engines/fused/mogrifier.h"
+#include "layers/recurrent/engines/fused/options.h"
+
+namespace unroll::fused {
+
+// A pass has
+//   layer            the cell, with weight_ih, weight_hh, bias and weights()
+//   of_x, of_h       [steps, batch, …]: the products of x, plus bias, and of h; after the way back their gradients
+//   one_sum          of_h is of_x: the product of h is added to that of x
+//   forward(t, h_before, h, on)                       h [batch, hidden] of step t
+//   backward(t, h_before, h, on, rounded, dh, direct) the gradients of of_x and of_h, from dh; unless one_sum, `direct` becomes
+//                                                     what h_before gains besides its product
+//   contribute()     the gradients of weights that are not named above
+template <class Pass>
+struct WindowOfH {
+  WindowOfH(const Pass& cell, const Var& x, const Var& h0, const RecurrentMasks& masks)
+      : cell(cell),
+        x(x),
+        h0(h0),
+        masks(masks),
+        steps(x.dim(0)),
+        h({steps + 1, x.dim(1), h0.dim(1)}),
+        options{masks.new_h, masks.h, masks.resets},
+        cell_row(row_of_cell(masks)),
+        mogrified(masks, x, cell.layer.weight_ih, h0.dim(1)) {}
+
+  void forward() const {
+    PartInLane lane(masks.part, PartInLane::Way::forward);
+    const auto& layer = cell.layer;
+    MogrifierForward mogrify(mogrified);
+    const InputProduct product_of_x(x, layer.weight_ih, layer.bias.value(), cell.of_x, masks.part,
+                                    bool{mogrified});
+    product_of_x.at_once();
+    const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
+    HandedOn to_next(h0.value(), h, options, mogrified ? Multiplied::as_floats : Multiplied::yes);
+    lane.each_chunk(steps, [&](int begin, int end) {
+      product_of_x.of_chunk(begin, end);
+      for (int t = begin; t < end; ++t) {
+        gemm(mogrify(t, to_next.entering(t), layer.bias.value(), cell.of_x[t]), recurrent,
+             {cell.of_h[t], Pass::one_sum});
+        const Tensor h_before = to_next.met(t);
+        const HandOn on = to_next.after(t);
+        const Profile::Within measured(cell_row);
+        cell.forward(t, h_before, h[t + 1], on);
+      }
+    });
+  }
+
+  void backward(const Var& y, const Var& h_last) const {
+    PartInLane lane(masks.part, PartInLane::Way::back);
+    const auto& layer = cell.layer;
+    const Tensor dh = h_last.grad().clone(), direct = Pass::one_sum ? Tensor() : Tensor(dh.shape());
+    HandedBack back({.d = dh, .steps = steps, .options = options, .dy = gradient_of(y), .direct = direct});
+    const Tensor h_met = Pass::one_sum ? Tensor() : met(h, options);
+    MogrifierBackward mogrify(mogrified, entered(h, options));
+    const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
+    RoundedTensor rounded(cell.of_h.shape());
+    const auto da = [&](int begin, int end) {
+      return Pass::one_sum ? steps_of(cell.of_h, rounded, begin, end) : Matrix(cell.of_x.slice(begin, end));
+    };
+    const InputGradient to_x(x, layer.weight_ih, masks.part, bool{mogrified});
+    lane.each_chunk(steps, [&](int begin, int end) {
+      for (int t = end - 1; t >= begin; --t) {
+        {
+          const HandOn on = back.at(t);
+          const Profile::Within measured(cell_row);
+          cell.backward(t, Pass::one_sum ? Tensor() : h_met[t], h[t + 1], on, rounded.copy(t), dh, direct);
+        }
+        if (t > 0 || h0.wants_grad() || mogrified)
+          gemm(rounded.operand(cell.of_h, t), recurrent, overwrite(dh));
+        mogrify(t, da(t, t + 1), dh);
+      }
+      if (to_x) to_x.of_chunk(da(begin, end), begin, end);
+    });
+    mogrify.contribute(da(0, steps), !to_x);
+    contribute_product(rounded.operand(cell.of_h), mogrify.after(), layer.weight_hh, masks.weight_hh);
+    contribute_rows(cell.of_x, layer.bias);
+    cell.contribute();
+    if (h0.wants_grad()) back.finish();
+    contribute(dh, h0);
+  }
+
+  const Pass cell;
+  const Var x, h0;
+  const RecurrentMasks masks;
+  const int steps;
+  const Tensor h;  // [steps + 1, batch, hidden]: the first is the state before the window
+  const StateOptions options;
+  const std::string_view cell_row;  // of a profile
+  const Mogrified mogrified;
+};
+
+template <class Pass>
+RecurrentOutput over_window(const char* name, const Pass& cell, const Var& x, const Var& h0,
+                            const RecurrentMasks& masks) {
+  const WindowOfH<Pass> window(cell, x, h0, masks);
+  window.forward();
+  auto [y, h] =
+      record<2>(name, std::array{window.h.slice(1, window.steps + 1), window.h[window.steps].clone()},
+                inputs(cell.layer.weights(), x, h0),
+                [window](const Var& y, const Var& h_last) { window.backward(y, h_last); });
+  return {y, {h, {}}};
+}
+
+}  // namespace unroll::fused
