@@ -34,7 +34,7 @@ Split split_named(const std::string& name) {
   return Split::test;
 }
 
-// What was asked for, read before anything is computed.
+// The command line, read before anything is computed.
 struct Wanted {
   std::string split_name;
   ScoreWays ways;
@@ -68,7 +68,7 @@ void require_one_stream(const Command& command, const char* option, const char* 
                 command.given("batch") ? "" : ", the recipe's data.eval_batch", why);
 }
 
-// Of all processes, where several are started.
+// The score over all processes, if several are started.
 Score shared_score(const SavedModel& saved, const SplitText& text, int batch) {
   const std::vector<std::string> all = gather_from_ranks(fingerprint_of(saved.model->params) + ' ' +
                                                          fingerprint_of(text.tokens, text.documents));
@@ -100,7 +100,7 @@ void print_static(const Wanted& wanted, const SplitText& text, const TextScores&
   std::fflush(out);
 }
 
-// What --dynamic divides by, or will be made of.
+// The statistics that --dynamic divides by, or the text to make them from.
 std::optional<Statistics> wanted_statistics(const Wanted& wanted, SavedModel& saved,
                                             const std::string& checkpoint) {
   if (!wanted.dynamic || wanted.dynamic->rule != DynamicSettings::Rule::rms) return {};

@@ -37,7 +37,8 @@ void print_parameters(const LanguageModel& model) {
        format_number(4.0 * static_cast<double>(model.params.count())));
 }
 
-// Of all layers together: elements of the weights, and units; and the bytes of one layer's that are packed, the largest's.
+// Sizes of the recurrent layers: elements of the weights and number of units, summed over all layers. `packed`: the
+// bytes of the largest layer's packed weights.
 struct LayerSizes {
   double inputs = 0, recurrent = 0, projection = 0, mogrifier = 0, units = 0, packed = 0;
   explicit LayerSizes(const LanguageModel& model) {
@@ -61,7 +62,7 @@ struct LayerSizes {
   double in_steps() const { return recurrent + projection + mogrifier + (mogrifier > 0 ? inputs : 0); }
 };
 
-// Products only: what the rest computes is small beside them, and is bound by memory.
+// Products only: the rest of the arithmetic is small beside them and bound by memory.
 void print_work(const Recipe& r, const LanguageModel& model, double vocab) {
   const LayerSizes layers(model);
   show("Products, FLOP per token (forward; training does three times as many)\n");
@@ -79,8 +80,8 @@ void print_work(const Recipe& r, const LanguageModel& model, double vocab) {
   print_table(lines, "", "together");
 }
 
-// What crosses between memory and processor at least, if nothing but the operands of one product stays in a
-// cache.
+// A lower bound of the traffic between memory and processor, if a cache keeps nothing but the operands of one
+// product.
 void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
   const LayerSizes layers(model);
   const double batch = r.data.batch, window = batch * r.data.bptt, real_size = sizeof(real);
@@ -108,8 +109,8 @@ void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
   print_table(lines, "B", "together");
 }
 
-// In the order and the numbers that the engine's products read. cuDNN reads tensors where they are, but for a cell
-// with a bias that ours has not, and in a precision of 16 bits, where what enters and leaves is copied too.
+// Copies in the order and precision that the engine's products read. cuDNN reads tensors where they are, with two
+// exceptions: a cell with a bias that ours lacks, and 16 bits, where inputs and outputs are copied too.
 ExplainedLine copies(const LanguageModel& model, Engine engine, double rows) {
   const bool rounded = precision() == Precision::bf16 || precision() == Precision::fp16;
   const LayerSizes layers(model);
@@ -127,14 +128,14 @@ ExplainedLine copies(const LanguageModel& model, Engine engine, double rows) {
   return {"copies for products", "none", 0};
 }
 
-// Numbers of a unit and step that go from forward to backward: gates, c or sums, and h.
+// Numbers that forward keeps for backward, for one unit and step: gates, c or sums, and h.
 double kept_of_cell(const LanguageModel& model) {
   const CellFacts& cell = model.recurrent->cell();
   const int gates = model.recurrent->config().gates(cell);
   return cell.kind == CellKind::gru ? 2 * gates + 1 : gates + (cell.has_c ? 2 : 1);
 }
 
-// Numbers of a token that go from forward to backward in all layers, but for those of the options.
+// Numbers that all layers keep for backward, for one token, without those of the options.
 double kept_of_layers(const Recipe& r, const LanguageModel& model) {
   double kept = 0;
   if (model.recurrent) kept += kept_of_cell(model) * LayerSizes(model).units;
@@ -142,13 +143,13 @@ double kept_of_layers(const Recipe& r, const LanguageModel& model) {
   return kept;
 }
 
-// `costs` and `engine`: of recurrent layers, where there are any.
+// `costs` and `engine` belong to the recurrent layers, if there are any.
 void print_memory(const Recipe& r, const LanguageModel& model, double vocab, const LayerCosts& costs,
                   Engine engine) {
   const double weights = static_cast<double>(model.params.count()) * sizeof(real);
   const double rows = static_cast<double>(r.data.batch) * r.data.bptt, out = model.decoder.config.in;
   const auto [input_rate, hidden_rate, output_rate] = dropout_rates(r);
-  // What is dropped between the layers is among the options' costs.
+  // The options' costs contain the dropout between the layers.
   const double masked = (input_rate > 0 ? r.model.embedding : 0) + (output_rate > 0 ? out : 0);
   const double chunk = std::min(rows * vocab, static_cast<double>(logits_at_once) / sizeof(real));
   const int moments = moments_of(r.sections());
@@ -215,7 +216,7 @@ void print_course(const Recipe& r, int64_t tokens) {
   print_learning_rate(r.sections(), windows);
 }
 
-// The vocabulary's size, and the training split's. The Penn Treebank's are known without it.
+// Sizes of the vocabulary and of the training split. The Penn Treebank's are known without its files.
 struct Sizes {
   int vocab;
   int64_t tokens;

@@ -28,8 +28,8 @@ std::vector<ExplainedLine> transformer_products(const TransformerConfig& c) {
 }
 
 double transformer_values(const TransformerConfig& c, int steps) {
-  // Norms, queries, keys and values twice, what attention gives, both sums; the units before and after gelu; what is dropped;
-  // keys and values with those of the memory.
+  // Norms, queries, keys and values twice, the attention's output, both sums; the units before and after gelu; the
+  // dropout; keys and values together with the memory's.
   const double dim = c.dim, units = c.units(), dropped = c.dropout > 0 ? 2 * dim + units : 0;
   return c.layers * (13 * dim + 2 * units + dropped + 2 * dim * (c.memory + steps) / steps);
 }

@@ -16,8 +16,8 @@ struct ExplainedLine {
 void print_table(const std::vector<ExplainedLine>& lines, const std::string& unit,
                  const std::string& total_name);
 
-// Of a transformer: its products, in operations for a token; the numbers that each token keeps for the gradient, in windows of so
-// many steps; and the bytes of what crosses windows.
+// Costs of a transformer: operations of its products for one token; numbers that one token keeps for the gradient, in
+// windows of `steps` steps; bytes of the memory that crosses windows.
 std::vector<ExplainedLine> transformer_products(const TransformerConfig& config);
 double transformer_values(const TransformerConfig& config, int steps);
 double transformer_memory(const TransformerConfig& config, int batch);

@@ -1,4 +1,4 @@
-// ptb import: makes a model's file of a language model that was trained in PyTorch.
+// ptb import: makes a model file from a language model that was trained in PyTorch.
 #include "training/program/run/import.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The recipe that is asked for, but for the sizes: those the shapes say.
+// The recipe that is asked for, with its sizes from the shapes.
 Recipe load_recipe_for(const TorchModel& model, const fs::path& file, const ImportOptions& options) {
   const RecurrentSizes& layers = model.layers;
   const Recipe recipe =
@@ -34,7 +34,7 @@ Recipe load_recipe_for(const TorchModel& model, const fs::path& file, const Impo
   return recipe;
 }
 
-// The words and where they were found.
+// The vocabulary and the place where it was found.
 std::pair<Vocabulary, std::string> find_vocabulary(const SafetensorsFile& file, const Recipe& recipe,
                                                    const std::string& vocabulary, const std::string& data) {
   require_input(vocabulary.empty() || data.empty(), "import: --vocabulary and --data exclude each other");
@@ -48,7 +48,7 @@ std::pair<Vocabulary, std::string> find_vocabulary(const SafetensorsFile& file, 
   return {load_text(recipe, data).corpus.vocabulary, "the training split of " + describe(recipe, data)};
 }
 
-// What can be done with the model here: scoring it takes a text.
+// The command to try next: evaluate if its text is here, else generate.
 std::string next(const Recipe& recipe, const std::string& model, const std::string& data) {
   if (!data.empty()) return fmt::format("evaluate {} --data {}", shell_path(model), shell_path(data));
   std::error_code error;

@@ -15,7 +15,7 @@ namespace {
 
 using Options = std::vector<const RecurrentOption*>;
 
-// Those that are switched on; an option and its details are one.
+// The options that are switched on. An option and its details count as one.
 Options options_of(const RecurrentConfig& config) {
   Options options = options_set(config);
   if (config.dropout > 0 && config.layers > 1) options.push_back(&option_named("dropout"));
@@ -26,7 +26,7 @@ bool is_in(const Options& options, const RecurrentOption& option) {
   return std::ranges::find(options, &option) != options.end();
 }
 
-// At most two layers, with those options alone that are kept.
+// Keeps at most two layers, and unsets all options that are not in `kept`.
 RecurrentConfig with_only(const RecurrentConfig& config, const Options& kept) {
   RecurrentConfig result = config;
   for (const RecurrentOption& option : recurrent_options) {
@@ -40,7 +40,7 @@ RecurrentConfig with_only(const RecurrentConfig& config, const Options& kept) {
 struct WindowCost {
   double seconds, held;  // held: bytes in use between forward and backward
 };
-// Of a window through layers whose weights are zero: time is the same.
+// Measures one window, forward and backward. The weights are zero, which does not change the time.
 WindowCost cost_of_window(const Recipe& recipe, const RecurrentConfig& config) {
   ParameterSet params;
   const RecurrentLayer layers(params / "layers", recipe.model.cell, config);
@@ -57,7 +57,7 @@ WindowCost cost_of_window(const Recipe& recipe, const RecurrentConfig& config) {
   return {clock_seconds() - begin, held};
 }
 
-// Without its costs.
+// Names the option, without its costs.
 LayerOptionCost named(const RecurrentConfig& config, const RecurrentOption& option) {
   std::string details;
   if (&option == &option_named("dropout") && config.locked_dropout) details = ", locked";

@@ -15,8 +15,8 @@ struct LayerOptionCost {
   std::string how = {};
 };
 
-// Each option that is set by itself, and last all of them together. The recurrent layers alone are measured, two of them at
-// most, in windows of the recipe's size. All take turns, twice and for two seconds at least; the best time of each counts.
+// The costs of each option alone, and last of all together. Measures only the recurrent layers, at most two, in windows
+// of the recipe's size. The variants take turns, at least twice and for two seconds; the best time of each counts.
 struct LayerCosts {
   std::vector<LayerOptionCost> options;
   int layers = 0, rounds = 0;  // that were measured

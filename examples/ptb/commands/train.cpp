@@ -13,14 +13,14 @@ namespace ptb {
 
 namespace {
 
-// What the command line asks for.
+// The options of the command line.
 struct Request {
   RunOptions run;
   Recipe recipe;
   bool overfit_one_batch = false;
 };
 
-// False if only what is declared was wanted.
+// Returns false if only the declarations were asked for.
 bool parse(Command& command, Request& train) {
   std::string data;
   Machine machine;

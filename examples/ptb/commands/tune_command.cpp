@@ -1,4 +1,4 @@
-// evaluate --tune: what it reads, prints and leaves.
+// evaluate --tune: its input, output and files.
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-// The line that scores the test split with what was chosen.
+// The command line that scores the test split with the chosen settings.
 std::string scoring_line(const TuneCommand& command, const std::string& program, const Tuned& tuned) {
   std::string line = fmt::format("{} evaluate {}", invocation(program), shell_path(command.checkpoint));
   if (!command.data.empty()) line += " --data " + shell_path(command.data);

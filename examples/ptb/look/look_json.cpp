@@ -43,7 +43,7 @@ std::string summary_of(const SavedModel& saved) {
                             with_commas(saved.model->params.count()));
 }
 
-// A word worth to begin with: the most surprising one that has some words before it.
+// The word that the page begins with: the most surprising one that has some words before it.
 int first_choice(const std::vector<double>& bits) {
   const auto from = bits.begin() + std::min<std::ptrdiff_t>(4, std::ssize(bits) - 1);
   return static_cast<int>(std::max_element(from, bits.end()) - bits.begin());

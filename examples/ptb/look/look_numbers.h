@@ -17,7 +17,7 @@ struct Likely {
   std::string word;
   double p;
 };
-// What the grammar itself says about a word.
+// The grammar's own prediction of a word.
 struct SourceStep {
   std::optional<double> bits;  // none: it never writes this word here
   std::vector<Likely> next;    // empty: nor any sentence that begins so
@@ -37,15 +37,15 @@ struct LookedText {
   std::vector<OfferedUnit> offered;
 };
 
-// The text as the model reads it. `path` is the model's file, as messages call it. Throws InputError: a text without words, of
-// more than `most_words_of_look`, or that the vocabulary cannot read.
+// The text as the model reads it. `path`: the name of the model's file in messages. Throws InputError if the text has
+// no words, more than `most_words_of_look`, or words that the vocabulary cannot read.
 constexpr int most_words_of_look = 400;
 LookedText read_for_look(const SavedModel& saved, const std::string& text, const std::string& path);
-// All else of it. Throws InputError: a model whose probabilities are not finite.
+// Fills in the rest of `look`. Throws InputError if the model's probabilities are not finite.
 void look_inside(SavedModel& saved, const std::string& text, const std::string& path, LookedText& look);
 
-// The units that tell most, of each property at most one: of sentences that the grammar draws; of other models the text, and what
-// they write themselves.
+// The units that tell most, at most one for each property. Measured on sentences that the grammar draws; for models of
+// other corpora on the text and on what the model writes.
 std::vector<OfferedUnit> offer_units(SavedModel& saved, const std::string& text);
 
 }  // namespace ptb

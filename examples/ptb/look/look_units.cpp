@@ -1,4 +1,4 @@
-// Which units tell what: properties of the words read, and for each the unit that tells it best.
+// Properties of the words read, and for each the unit that tells it best.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -27,7 +27,7 @@ TokenText text_of(std::vector<int32_t> ids, int32_t eos) {
   return text;
 }
 
-// Sentences of the grammar, whose structure is known. A label is about what is open just before the word.
+// Sentences of the grammar, whose structure is known. A label describes what is open just before the word.
 Labelled draw_sentences(const Vocabulary& vocabulary) {
   constexpr size_t words = 1500;
   const Grammar& grammar = Grammar::built_in();
@@ -64,7 +64,7 @@ bool is_quote(const std::string& word) {
 }
 bool is_capital(const std::string& word) { return !word.empty() && word[0] >= 'A' && word[0] <= 'Z'; }
 
-// Any text. Before word t, words up to t-1 were read: a label is about these.
+// Any text. A label of word t describes the words read before it, up to t-1.
 Labelled label(const std::vector<std::string>& words, std::vector<int32_t> ids, int32_t eos, Level level) {
   const bool letters = level == Level::character;
   UnitProperty capital{letters ? "a capital was just read" : "a word with a capital was just read"},

@@ -27,14 +27,14 @@ void choose_first_values(ParameterSet& params, const Recipe& recipe) {
   const Init within = Init::uniform(-recipe.model.init, recipe.model.init);
   if (recipe.model.init_scheme == InitScheme::uniform) {
     params.initialize(within);
-  } else {  // layers begin like those of PyTorch of themselves
+  } else {  // layers begin like PyTorch's by default
     for (const char* name : {"embedding.weight", "decoder.weight"})
       if (Parameter* weight = params.find(name)) weight->init = within;
     params.find("decoder.bias")->init = Init::constant(0);
   }
   if (recipe.model.architecture != Architecture::recurrent_attention) return;
-  // What attention and feed-forward add to the recurrent layers' small output begins at zero, or it would drown it (Zhang, Dauphin and
-  // Ma 2019, "Fixup initialization"). So training begins with the recurrent layers.
+  // The last weights of attention and feed-forward begin at zero (Zhang, Dauphin and Ma 2019, "Fixup initialization").
+  // Their sums would otherwise drown the recurrent layers' small output. So training begins with the recurrent layers.
   for (int k = 0; k < transformer_of(recipe).layers; ++k)
     for (const char* last : {"self_attn.out_proj.weight", "linear2.weight"})
       params.find(fmt::format("transformer.layers.{}.{}", k, last))->init = Init::constant(0);
@@ -114,7 +114,7 @@ ModelState LanguageModel::zero_state(int batch) const {
 LanguageModel::Read LanguageModel::read(const IdTensor& input, const ModelVars& state,
                                         const IdTensor& resets) const {
   Var y = embedding(input);
-  // Rows of a matrix that is the decoder's as well are short beside what a transformer's layers add (Vaswani et al. 2017).
+  // Rows of an embedding that the decoder shares are short beside a transformer's sums (Vaswani et al. 2017).
   if (!recurrent) y *= std::sqrt(static_cast<real>(embedding.config.dim));
   y = input_dropout(y);
   ModelVars next;
@@ -148,7 +148,7 @@ std::string LanguageModel::engine_text() const {
 
 double Score::perplexity() const { return std::exp(nats / static_cast<double>(tokens)); }
 
-// Of the text's `batch` streams those of a shard.
+// Scores the shard's part of the text's `batch` streams.
 static ScoreSum score_shard(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
                             std::span<const int64_t> documents, const Shard& shard) {
   // Few calls with many steps: what is not recurrent runs over a whole window at once.

@@ -1,6 +1,6 @@
 // The language model: embedding, recurrent layers, softmax over the vocabulary, dropout between them
-// (Zaremba, Sutskever, Vinyals 2014; with the options of Merity, Keskar, Socher 2018). Or a causal Transformer in the middle, or
-// both, one behind the other.
+// (Zaremba, Sutskever, Vinyals 2014; with the options of Merity, Keskar, Socher 2018). Or a causal Transformer in the
+// middle, or both, one behind the other.
 #pragma once
 
 #include <optional>
@@ -17,16 +17,18 @@ namespace ptb {
 // The layers of a recipe, under "lstm" or "gru".
 RecurrentLayer make_layers(ParameterSet& params, const Recipe& recipe);
 
-// Numbers of products of queries with keys and of weights with values, for a token: what a step of a transformer sees is full.
+// Operations of attention for one token, with a full memory: products of queries with keys and of weights with values.
 double attention_operations(const TransformerConfig& config);
-// Of a step of training, forward and back: its products, whose weights are all but those of an embedding of its own.
+// Operations of the products in one training step, forward and backward. An embedding that is not tied takes part in no
+// product.
 double operations_of_step(const Recipe& recipe, const ParameterSet& params);
 
-// What crosses windows: of recurrent layers, of a transformer, or of both; the other has no size.
+// The state that crosses windows: of recurrent layers, of a transformer, or of both. A part that the model lacks is
+// empty.
 struct ModelVars {
   RecurrentVars recurrent, transformer;
 };
-// The same in buffers of its own, as RecurrentState has them.
+// Holds such a state in buffers of its own, as RecurrentState does.
 struct ModelState {
   RecurrentState recurrent, transformer;
   ModelState& operator=(const ModelVars& next);
@@ -43,7 +45,8 @@ struct LanguageModel {
     Var y;            // of the last layer [steps, batch, width]
     ModelVars state;  // after the last step
   };
-  // Without the decoder and the dropout before it. input and resets [steps, batch], the latter as BpttWindows has them.
+  // Runs the model without the decoder and the dropout before it. input and resets: [steps, batch], resets as
+  // BpttWindows::resets() gives them.
   Read read(const IdTensor& input, const ModelVars& state, const IdTensor& resets = {}) const;
 
   struct Output {
@@ -74,15 +77,16 @@ struct Score {
   double perplexity() const;
 };
 
-// Scores every token once, the first predicted from `eos`, nothing dropped. The text is cut into `batch`
-// streams; with one, the state is carried through all of it, or through each of the documents that begin at these places.
+// Scores every token once, without dropout; the first is predicted from `eos`. The text is cut into `batch`
+// streams. With one stream the state is carried through the whole text, or through each document. `documents`: the
+// places where documents begin.
 // Throws Interrupted after a signal (framework/signals.h).
 //
-// With several shards it is cut into as many parts, each of its own streams: nats are summed over these.
+// With several shards the text is cut into as many parts, each with streams of its own. nats are summed over the parts.
 Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
             std::span<const int64_t> documents = {}, int shards = 1);
 
-// The same, for processes to share: a part is a shard. What it is given must outlive it.
+// Like score(), for several processes that share the shards. Requires: the arguments outlive the result.
 SharedScore score_in_shards(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
                             std::span<const int64_t> documents, int shards);
 

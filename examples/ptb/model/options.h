@@ -1,4 +1,4 @@
-// What the command lines of several commands have in common, declared once.
+// Options that several commands share.
 #pragma once
 
 #include "examples/ptb/model/recipe.h"
@@ -9,7 +9,7 @@ namespace ptb {
 // --data, and its heading.
 const DataOption& text_option();
 void add_data_option(Command& command, std::string& data);
-// --set and what comes before it, for ptb's keys.
+// --set for ptb's keys, with the options before it.
 RecipeOptions recipe_options();
 
 }  // namespace ptb

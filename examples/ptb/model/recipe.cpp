@@ -62,8 +62,8 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
           "embedding; or recurrent layers and behind them attention_layers of a Transformer as wide as their output")
       .source("Vaswani et al. 2017; Merity 2019")
       .fixed();
-  // Upper bounds far above what anyone trains: what a damaged file asks for is then refused before it is
-  // made.
+  // Upper bounds far above what anyone trains: they refuse a damaged file's sizes before memory is
+  // allocated.
   reader.key("embedding", r.model.embedding, "width of a word's vector; of a transformer's layers too")
       .at_least(1)
       .at_most(100'000)
@@ -186,7 +186,7 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .may_change();
   reader.key("seed", r.data.seed, "of the grammar's sentences").at_least(0).may_change();
 
-  // Where windows vary in length, the seed draws it.
+  // With variable_bptt the seed also draws the windows' lengths.
   declare_training_keys(reader, r.training, r.schedule, [&r] { return r.data.variable_bptt; });
   reader
       .choice(
@@ -325,7 +325,7 @@ RecurrentConfig layers_of(const Recipe& recipe) {
   layers.input = recipe.model.embedding;
   layers.dropout = layers.layers > 1 ? dropout_rates(recipe).hidden : 0;
   layers.resets = recipe.data.reset == Reset::document;
-  layers.locked_dropout &= layers.dropout > 0;  // else it is that of other places alone
+  layers.locked_dropout &= layers.dropout > 0;  // else it concerns other places alone
   return layers;
 }
 

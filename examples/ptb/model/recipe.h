@@ -25,7 +25,8 @@ enum class InitScheme : uint8_t { uniform, pytorch };
 struct Recipe {
   std::string name;  // of the recipe, for the run's folder; not a key
 
-  // The options of the recurrent layers with dropout as the key means it: everywhere, unless a rate of its own is given.
+  // The options of the recurrent layers. Here `dropout` has the key's meaning: it acts everywhere that has no rate of
+  // its own.
   struct Model : RecurrentConfig {
     Architecture architecture = Architecture::recurrent;
     int heads = 4, feed_forward = 0, memory = 64, attention_layers = 1;  // of a transformer
@@ -63,16 +64,17 @@ struct Recipe {
 
 // The rates of dropout where they act.
 struct DropoutRates {
-  // Of the embedding's output; between recurrent layers, or of what a transformer's layers add; of the last layer's output.
+  // input: on the embedding's output. hidden: between recurrent layers, or on the sums of a transformer's layers.
+  // output: on the last layer's output.
   float input, hidden, output;
 };
 DropoutRates dropout_rates(const Recipe& recipe);
-// Whether windows are played as CUDA graphs. By themselves they are where all have one size and there is nothing that a
-// graph rules out: each size's graph keeps memory of its own.
+// Returns true if windows are replayed as CUDA graphs. By default they are if all have one size and nothing rules out a
+// graph: the graph of each size keeps memory of its own.
 bool plays_graphs(const Recipe& recipe, bool profiled);
 inline bool has_recurrent(const Recipe& r) { return r.model.architecture != Architecture::transformer; }
 inline bool has_transformer(const Recipe& r) { return r.model.architecture != Architecture::recurrent; }
-// The layers of the model: recurrent ones, and a transformer's, of those that it has.
+// The model's recurrent layers and its transformer, if it has them.
 RecurrentConfig layers_of(const Recipe& recipe);
 TransformerConfig transformer_of(const Recipe& recipe);
 int width_of(const Recipe& recipe);  // of what the decoder reads
@@ -81,7 +83,7 @@ std::string title_of(const Recipe& recipe);
 // "2 LSTM layers of 200", "Transformer, 4 layers of …"
 std::string describe_layers(const Recipe& recipe);
 inline const CellFacts& cell_of(const Recipe& recipe) { return facts_of(recipe.model.cell); }
-// How its text becomes tokens.
+// How the recipe's text becomes tokens.
 inline TextForm form_of(const Recipe& recipe) {
   return {recipe.data.level, recipe.data.reset == Reset::document};
 }
@@ -89,9 +91,9 @@ inline TextForm form_of(const Recipe& recipe) {
 // The table of keys over a recipe's fields. The recipe must outlive the reader.
 void declare_keys(RecipeReader& reader, Recipe& recipe);
 
-// A recipe with its overrides, once the rules between keys are kept. Throws InputError.
+// Loads a recipe and applies the overrides. Throws InputError, also if the result breaks a rule between keys.
 Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides);
-// The same from the resolved text in a saved model.
+// Loads the resolved recipe of a saved model likewise.
 Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides = {});
 // Every key with its value.
 std::string resolved(const Recipe& recipe);

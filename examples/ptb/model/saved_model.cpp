@@ -14,7 +14,7 @@
 
 namespace ptb {
 
-// PyTorch's modules that the weights are of, or "none: …" with the options that they lack.
+// The PyTorch modules that the weights fit, or "none: …" with the options that PyTorch lacks.
 static std::string torch_modules(const Recipe& recipe, int vocab) {
   if (has_transformer(recipe))
     return "none: nn.TransformerEncoder with norms first has these weights, but neither its memory nor its biases of "

@@ -11,13 +11,14 @@
 
 namespace ptb {
 
-// What a model's file says about it, and the weights that PyTorch's users look for beside the parameters.
+// The metadata of a model's file.
 Metadata model_metadata(const Recipe& recipe, const Vocabulary& vocabulary);
+// The decoder's weight of a tied model, which PyTorch's users look for beside the parameters; else none.
 std::vector<NamedTensor> tied_weights(const LanguageModel& model);
-// Throws InputError where the file's weights contradict its recipe: with model.tied = true the decoder's differ from the
-// embedding's, with false they are the same.
+// Throws InputError if the file's weights contradict model.tied of its recipe: true, but the decoder's differ from the
+// embedding's; or false, but they are equal.
 void check_tied(const SafetensorsFile& file, const Recipe& recipe);
-// What a checkpoint keeps of the state between two windows, sharing its memory.
+// The tensors of the state between two windows, as a checkpoint names them. They share the state's memory.
 std::vector<NamedTensor> carried(const ModelState& state);
 
 // Writes the file whole or not at all. The biases become PyTorch's two (training/files/state_dict.h).
@@ -29,14 +30,14 @@ struct SavedModel {
   Vocabulary vocabulary;
   std::unique_ptr<LanguageModel> model;
 };
-// Throws InputError: no such file, cut off, of another program, or contradicting itself. Two biases are
-// summed.
+// Sums PyTorch's two biases. Throws InputError if the file is missing, truncated, of another program, or contradicts
+// itself.
 SavedModel load_model(const std::filesystem::path& path);
 
-// The keys in which the model of a file and a recipe differ. Throws InputError as load_model.
+// The keys in which a file's model and a recipe differ. Throws InputError as load_model does.
 std::vector<DifferingKey> differing_keys(const SafetensorsFile& file, const Recipe& recipe);
-// Fills a model of the recipe with the weights of another's file. Throws InputError: as load_model; of another vocabulary than
-// that of `text` (as messages call it), naming the first word that differs; as load_first_weights.
+// Fills the recipe's model with the weights of another model's file. `text`: the name of the text in messages. Throws
+// InputError as load_model and load_first_weights do, and if the vocabularies differ, with the first word that does.
 void load_first_weights(const std::filesystem::path& path, const Recipe& recipe, const Vocabulary& vocabulary,
                         const std::string& text, LanguageModel& model);
 

@@ -14,9 +14,9 @@ struct Setting {
   std::variant<int*, double*> field;
 };
 
-// Reads `text` into the fields of `settings`; those that are not in it stay as they are. It may begin with one of `kinds`
-// ("sgd,rate=1", "sgd"), which is returned, else the first of them. Throws InputError that names --option: there is no such
-// setting, it is given twice, it is no number.
+// Reads `text` into the fields of `settings`; fields that it does not name keep their values. `text` may begin with one
+// of `kinds` ("sgd,rate=1", "sgd"). Returns that kind, else the first one. Throws InputError that names --option if a
+// setting is unknown, given twice, or not a number.
 std::string read_settings(const std::string& option, const std::string& text,
                           std::span<const Setting> settings, const std::vector<std::string>& kinds = {});
 

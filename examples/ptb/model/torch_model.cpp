@@ -22,7 +22,7 @@ const std::vector<KnownModule>& known_modules() {
 
 }  // namespace
 
-// Its weights would fit ours, but it tells positions in a way that no shape says.
+// Its weights would fit ours, but no shape tells how it encodes positions.
 static void refuse_transformer(const SafetensorsFile& file) {
   for (const auto& entry : file.entries())
     require_input(

@@ -1,8 +1,8 @@
-// A language model as PyTorch saved it: which tensor of a state_dict is which of ours, and the sizes in its
+// A language model as PyTorch saved it: maps the tensors of a state_dict to ours and reads the sizes from their
 // shapes.
 //
-// Known by their names are the weights of one nn.LSTM, nn.GRU or nn.RNN (whatever its module is called), of an
-// embedding (embedding, encoder, …) and of a decoder (decoder, fc, …), wherever in the model they stand.
+// Tensors are recognized by their names, anywhere in the model: the weights of one nn.LSTM, nn.GRU or nn.RNN
+// (whatever its module is called), of an embedding (embedding, encoder, …) and of a decoder (decoder, fc, …).
 #pragma once
 
 #include "examples/ptb/model/recipe.h"
@@ -16,13 +16,13 @@ struct TorchModel {
   int vocab = 0;
   RecurrentSizes layers;  // their input is the embedding's width
   bool tied = false;      // no decoder's weight, or the embedding's values
-  // By our name ("lstm.weight_ih_l0", "gru.weight_ih_l0") the name in the file. What need not be there may be
-  // missing: all biases of the layers, the decoder's, and its weight, which a tied model does not have.
+  // Our name ("lstm.weight_ih_l0", "gru.weight_ih_l0") to the name in the file. May lack all biases of the
+  // layers, the decoder's bias, and the decoder's weight, which a tied model does not have.
   std::map<std::string, std::string> names;
 };
 
-// `renames` as TorchTensors has them. Throws InputError: a tensor that is not known or missing, one that another
-// model has (a bidirectional one, …), shapes that do not fit each other.
+// `renames` as TorchTensors has them. Throws InputError if a tensor is unknown or missing or belongs to another kind
+// of model (a bidirectional one, …), or if shapes do not fit each other.
 TorchModel read_torch_model(const SafetensorsFile& file, const std::vector<std::string>& renames = {});
 
 }  // namespace ptb

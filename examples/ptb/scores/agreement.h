@@ -20,7 +20,7 @@ struct AgreementRow {
   double p_right = 0;           // mean of p(right) / (p(right) + p(wrong))
   double share() const { return static_cast<double>(hits) / static_cast<double>(cases); }
 };
-// The unit that tells best just before a verb whether its subject is plural; none where all subjects have one number.
+// The unit that tells best, just before a verb, whether its subject is plural. None if all subjects have one number.
 struct BestUnit {
   std::optional<UnitTells> unit = {};
   int64_t cases = 0;
@@ -31,18 +31,18 @@ struct AgreementTable {
   BestUnit of_all;  // before all: those of relative clauses, "if … then …" and "either … or …" too
 };
 
-// Verbs of sentences that the grammar draws, `of_each` for each of 0 to 3 attractors, or fewer where the vocabulary lacks their
-// words. Equal seeds draw equal cases.
+// Draws verbs of the grammar's sentences: `of_each` for each of 0 to 3 attractors, or fewer if the vocabulary lacks
+// their words. Equal seeds draw equal cases.
 std::vector<AgreementCase> draw_agreement_cases(const Vocabulary& vocabulary, int of_each, uint64_t seed);
 
 AgreementTable evaluate_agreement(const TokenModel& model, const Vocabulary& vocabulary, int of_each);
 
-// A model by its parts, the middle one of which is recurrent alone: else throws Error.
+// The model's parts. Throws Error unless the middle part is recurrent alone.
 TokenModel parts_of(LanguageModel& model);
 
 // A line for each row, and for each unit.
 std::vector<std::string> describe(const AgreementTable& table);
-// The same as JSON. Layers and units count from 1, as in the lines.
+// The table as JSON. Layers and units count from 1, as in the lines.
 nlohmann::ordered_json agreement_json(const AgreementTable& table);
 
 }  // namespace ptb

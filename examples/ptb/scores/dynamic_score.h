@@ -23,18 +23,19 @@ struct DynamicSettings {
   int segment = 5;  // tokens, after each of which the model learns
 };
 
-// "rms", "rate=5e-5,decay=0.002", "sgd,rate=0.1". Throws InputError.
+// Reads "rms", "rate=5e-5,decay=0.002", "sgd,rate=0.1". Throws InputError.
 DynamicSettings read_dynamic_settings(const std::string& text);
-// What read_dynamic_settings reads.
+// The text that read_dynamic_settings reads as `settings`.
 std::string option_text(const DynamicSettings& settings);
 // "rate 5e-05, decay 0.002, epsilon 2e-05, segments of 5"
 std::string describe(const DynamicSettings& settings);
 
-// Changes the model's weights as the settings say. `statistics`: R of dynamic_statistics.h, which sgd does without.
+// An optimizer that changes the model's weights as the settings say. `statistics`: R of dynamic_statistics.h; sgd needs
+// none.
 std::unique_ptr<Optimizer> make_dynamic(LanguageModel& model, const DynamicSettings& settings,
                                         const Tensor& statistics);
 
-// A loss is not finite any more: the rate is too large.
+// Thrown if a loss is not finite: the rate is too large.
 struct LossNotFinite : InputError {
   using InputError::InputError;
 };
@@ -46,9 +47,9 @@ struct ScoredSegment {
   const IdTensor& resets;  // as BpttWindows has them
 };
 
-// Scores every token of a text in one stream, as score() does (model.h), and learns from each segment once `scored` was called
-// with it. Where a document begins the state is zeros, and the weights stay as they were learned. The model's weights are others
-// afterwards. Throws Interrupted, LossNotFinite.
+// Scores every token of a text in one stream, as score() does (model.h). Calls `scored` with each segment, then learns
+// from it. A new document resets the state to zeros but keeps the learned weights. Changes the model's weights. Throws
+// Interrupted, LossNotFinite.
 void score_dynamically(const LanguageModel& model, std::span<const int32_t> text, int32_t eos,
                        std::span<const int64_t> documents, const DynamicSettings& settings,
                        Optimizer& optimizer, const std::function<void(const ScoredSegment&)>& scored);

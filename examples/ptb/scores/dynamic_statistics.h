@@ -1,4 +1,4 @@
-// The statistics of gradients that dynamic evaluation divides by (optim/dynamic_evaluation.h), of a model's training text.
+// Gradient statistics over a model's training text, by which dynamic evaluation divides (optim/dynamic_evaluation.h).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@
 
 namespace ptb {
 
-// R over the windows of a training text that is read in 100 streams, 5 steps at a time, the state carried, nothing dropped.
-// With `progress`, standard error shows how far it is. Throws InputError if the text is too short or a gradient is not finite, and Interrupted.
+// Computes R over a training text in 100 streams, in windows of 5 steps, with carried state and without dropout. If
+// `progress` is true, shows the progress on standard error. Throws InputError if the text is too short or a gradient is
+// not finite, and Interrupted.
 struct MadeStatistics {
   Tensor root_mean_square;  // laid out as the parameters
   int64_t windows;
@@ -23,14 +24,15 @@ MadeStatistics make_statistics(LanguageModel& model, std::span<const int32_t> to
 // "best.safetensors" has "best.statistics.safetensors" beside it.
 std::filesystem::path statistics_path(const std::filesystem::path& model);
 
-// Those in a file, or those that are made once and kept there.
+// The statistics of a file. If the file does not exist, they are made once and written to it.
 class Statistics {
  public:
-  // Reads the file `path`; if there is none, the training text in `data`. Throws InputError, Error: also where the file could
-  // not be written later.
+  // Reads the file `path`; if it does not exist, the training text in `data`. Throws InputError, Error, also if the
+  // file could not be written later.
   Statistics(SavedModel& saved, std::filesystem::path path, const std::filesystem::path& data);
-  // If there was no file, makes them, which takes about as long as an epoch of training, shows the progress on standard error,
-  // and writes the file. `said` is a line about either. Throws InputError, Error, Interrupted; then nothing was written.
+  // Returns the file's statistics, or makes them and writes the file. Making takes about as long as an epoch of
+  // training and shows its progress on standard error. Sets `said` to a line about either. Throws InputError, Error,
+  // Interrupted; then nothing was written.
   Tensor root_mean_square(std::string& said);
 
  private:

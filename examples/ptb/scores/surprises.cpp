@@ -11,7 +11,7 @@
 
 namespace ptb {
 
-// What was likeliest after a row of h, [1, width].
+// The likeliest word after a row of h, [1, width].
 static void add_expected(const LanguageModel& model, const Tensor& h, Surprise& to) {
   const std::vector<real> log_p = log_softmax(model.decoder(Var(h))).value().to_host();
   const auto best = std::ranges::max_element(log_p);

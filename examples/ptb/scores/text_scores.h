@@ -1,5 +1,5 @@
-// The scores of a text in the ways that were asked for: by the model, with its softmax at a temperature, and mixed with a
-// neural cache (layers/neural_cache.h).
+// The scores of a text in the ways that were asked for: by the model, with its softmax at a temperature, and mixed with
+// a neural cache (layers/neural_cache.h).
 #pragma once
 
 #include <functional>
@@ -13,10 +13,10 @@
 
 namespace ptb {
 
-// "window=500,theta=1.0,lambda=0.1": any of them, the others as NeuralCacheConfig has them. Throws
+// Reads "window=500,theta=1.0,lambda=0.1". Settings that are not given have NeuralCacheConfig's defaults. Throws
 // InputError.
 NeuralCacheConfig read_cache_config(const std::string& text);
-// What read_cache_config reads.
+// The text that read_cache_config reads as `config`.
 std::string option_text(const NeuralCacheConfig& config);
 
 struct ScoreWays {
@@ -37,9 +37,9 @@ class TextScorer {
   explicit TextScorer(const ScoreWays& ways);
 
   std::span<const double> temperatures() const& { return temperatures_; }  // at which losses are wanted
-  // The next steps: h [steps, width], what the decoder was given; losses [temperatures, steps] in nats, and the words that
-  // they are of. Where resets [steps] (if they are defined) are not 0 a document begins, and the cache forgets. With several
-  // streams there are no resets, steps are of all of them, and targets of -1 do not count.
+  // Adds the next steps. h [steps, width]: the decoder's input. losses [temperatures, steps], in nats. target [steps]:
+  // the words. resets [steps]: undefined, or not 0 where a document begins and the cache forgets. With several streams
+  // `steps` counts the steps of all of them, resets must be undefined, and targets of -1 do not count.
   void add(const Tensor& h, const Tensor& losses, const IdTensor& target, const IdTensor& resets);
   const TextScores& scores() const& { return scores_; }
 
@@ -49,14 +49,14 @@ class TextScorer {
   TextScores scores_;
 };
 
-// Reads a text window by window as score() does (model.h), the state carried: f(input, target, h, resets), input and target
-// [steps, batch], h [steps*batch, width] what the last layer gave. Throws Interrupted.
+// Reads a text window by window as score() does (model.h), carrying the state. Calls f(input, target, h, resets) for
+// each: input and target [steps, batch], h [steps*batch, width] the last layer's output. Throws Interrupted.
 using ReadWindow = std::function<void(const IdTensor& input, const IdTensor& target, const Tensor& h,
                                       const IdTensor& resets)>;
 void read_windows(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
                   std::span<const int64_t> documents, const ReadWindow& f);
 
-// As score() (model.h), in these ways. Throws InputError, Interrupted.
+// Scores as score() does (model.h), in these ways. Throws InputError, Interrupted.
 TextScores score_in_ways(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
                          const ScoreWays& ways, std::span<const int64_t> documents = {});
 

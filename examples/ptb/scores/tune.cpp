@@ -27,7 +27,7 @@ TunePlan tune_plan(const std::string& mode) {
 
 namespace {
 
-// At which each pass scores its tokens, which costs little.
+// Each pass scores its tokens at all these temperatures, which costs little.
 std::vector<double> temperature_grid() {
   std::vector<double> grid;
   for (int percent = 70; percent <= 150; percent += 5) grid.push_back(percent / 100.0);
@@ -39,7 +39,7 @@ double rounded(double value) {
   const double unit = std::pow(10.0, std::floor(std::log10(value)) - 1);
   return std::round(value / unit) * unit;
 }
-// As it is written and read back.
+// The value after writing and reading it.
 double as_written(double value) { return std::stod(fmt::format("{:.6g}", value)); }
 
 std::string settings_text(double rate, double decay) {
@@ -147,7 +147,7 @@ class Tuning {
     return static_cast<size_t>(std::ranges::find(temperatures_, 1.0) - temperatures_.begin());
   }
 
-  // The value with the least perplexity; the grid goes on beyond a border at which that stands.
+  // Returns the value with the least perplexity. If that stands at a border of the grid, extends the grid there.
   template <class Try>
   double best_of(const char* stage, std::vector<double> grid, Try make) {
     std::vector<double> perplexities;
@@ -168,7 +168,7 @@ class Tuning {
     return grid[static_cast<size_t>(best)];
   }
 
-  // Of the chosen rate and decay, which were scored at all temperatures.
+  // Chooses by the scores at all temperatures of the trial with the chosen rate and decay.
   void choose_temperature(Tuned& tuned) {
     const std::string settings = settings_text(tuned.dynamic.rate, tuned.dynamic.decay);
     const Trial* found = table_.find("decay", settings);
@@ -205,7 +205,7 @@ class Tuning {
     }
   }
 
-  // One more pass with what was chosen, which keeps what caches need.
+  // Makes one more pass with the chosen settings and keeps the values that caches need.
   void keep_pass(const Tuned& tuned) {
     if (passes_ <= done_) passes_ = done_ + 1;
     const int width = model_.decoder.config.in;

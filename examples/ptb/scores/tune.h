@@ -14,8 +14,8 @@
 
 namespace ptb {
 
-// In stages, each with the best of those before: the rate at the default decay, the decay, the temperature, the cache. If the
-// best stands at the border of its grid, the grid is extended.
+// Tuning in stages: the rate at the default decay, the decay, the temperature, the cache. Each stage uses the best of
+// the stages before. If the best value is at the border of its grid, the grid is extended.
 struct TunePlan {
   std::string mode = "full";
   int64_t tokens = 20'000;  // of the validation text, its first
@@ -24,7 +24,7 @@ struct TunePlan {
   std::vector<int> windows = {500, 2000};
   std::vector<double> thetas = {0.1, 0.2, 0.4, 0.7, 1}, lambdas = {0.02, 0.05, 0.1, 0.15};
 };
-// A tenth of the time: "quick" has fewer trials of fewer tokens.
+// The plan of a mode, "full" or "quick". "quick" takes a tenth of the time: fewer trials of fewer tokens.
 TunePlan tune_plan(const std::string& mode);
 
 struct Tuned {
@@ -35,8 +35,8 @@ struct Tuned {
   int64_t tokens = 0;  // that were scored in a trial
 };
 
-// Makes the trials that the table lacks, each with a line on `out`, and shows the progress on standard error. The model's
-// weights are as they were afterwards. `text`: the validation text. Throws InputError, Interrupted.
+// Makes the trials that the table lacks. Prints a line for each on `out` and the progress on standard error. Restores
+// the model's weights. `text`: the validation text. Throws InputError, Interrupted.
 Tuned tune(SavedModel& saved, std::span<const int32_t> text, std::span<const int64_t> documents,
            const Tensor& statistics, const TunePlan& plan, TuneTable& table, std::FILE* out);
 

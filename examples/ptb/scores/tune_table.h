@@ -1,4 +1,5 @@
-// The trials of `evaluate --tune` in a file beside the model, written anew after each: who is killed goes on from there.
+// The trials of `evaluate --tune` in a file beside the model. It is written after each trial, so a killed process
+// continues from there.
 #pragma once
 
 #include <filesystem>
@@ -18,15 +19,15 @@ struct Trial {
 
 class TuneTable {
  public:
-  // What the trials are of: a table of anything else is refused.
+  // The subject of the trials. A table with another subject is refused.
   struct Subject {
     std::string model, statistics, text;  // fingerprints
     std::string mode;                     // "full", "quick"
     int64_t tokens;                       // scored in a trial
   };
-  // Reads the file if there is one. Throws InputError: it is damaged; or it could not be written.
+  // Reads the file if there is one. Throws InputError if it is damaged or cannot be written.
   explicit TuneTable(std::filesystem::path path);
-  // Before trials are looked for. Throws InputError: those of the file are of another subject.
+  // Must be called before find(). Throws InputError if the file's trials have another subject.
   void begin(Subject subject);
 
   const Trial* find(std::string_view stage,

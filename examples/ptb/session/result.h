@@ -1,4 +1,4 @@
-// What a command found out about a language model, as one JSON object.
+// A command's results about a language model, as one JSON object.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace ptb {
 
-// What was not done is null; the source's perplexities are there for the built-in corpus only, cache, temperature and dynamic
-// evaluation where they were asked for.
+// Values that were not computed are null. The object has the source's perplexities for the built-in corpus only, and
+// cache, temperature and dynamic evaluation only if they were asked for.
 struct Result {
   RunResult run;
   std::optional<double> train_perplexity, valid_perplexity, test_perplexity;
@@ -36,11 +36,11 @@ struct Result {
   };
   std::optional<Dynamic> dynamic;
   std::optional<AgreementTable> agreement;
-  // Not in the vocabulary: of the text that `evaluate` scored, and of those that `train` did.
+  // Tokens outside the vocabulary: of the text that `evaluate` scored, and of the texts that `train` scored.
   std::optional<int64_t> unknown_tokens, unknown_valid_tokens, unknown_test_tokens;
 
   Result(const Recipe& recipe, const LanguageModel& model);
-  // One line on standard output.
+  // Writes one line to standard output.
   void print_json() const;
 };
 

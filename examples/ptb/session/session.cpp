@@ -10,7 +10,7 @@
 
 namespace ptb {
 
-// Said in the words of the recipe, and before anything is made in the size of a batch.
+// Checks in the recipe's words, before any memory of a batch's size is allocated.
 static WindowOptions window_options(const Recipe& recipe, const Text& text) {
   check_streams(recipe, std::ssize(text.corpus.train));
   return {.batch = recipe.data.batch, .steps = recipe.data.bptt, .documents = text.documents(Split::train)};
@@ -99,7 +99,7 @@ TrainingTask TextTraining::task() {
                     .carry = [this] { state_ = next_; },
                     .validate = [this] { return score_split(Split::valid).perplexity(); },
                     .carried = carried(state_)};
-  // One stream is no two processes'.
+  // Processes cannot share one stream.
   if (recipe_.data.eval_batch > 1 && recipe_.training.shards > 1)
     task.shared_validation =
         score_in_shards(model_, text_.corpus.valid, text_.corpus.vocabulary.eos(), recipe_.data.eval_batch,
@@ -175,13 +175,13 @@ TrainingRun TextTraining::training_run() {
           .look_words = look_words()};
 }
 
-// None where there is a transformer, which the page does not show.
+// None if the model has a transformer, which the page does not show.
 std::function<std::vector<std::string>()> TextTraining::look_words() const {
   if (model_.transformer) return {};
   return [this] { return std::vector<std::string>{"--text", shell_word(text_to_look_at_)}; };
 }
 
-// Of a checkpoint: what resuming it compares.
+// The metadata of a checkpoint; resuming compares it.
 Metadata TextTraining::metadata() const {
   Metadata metadata = model_metadata(recipe_, text_.corpus.vocabulary);
   metadata["engine"] = model_.engine();

@@ -1,5 +1,4 @@
-// A language model in training: the model, its text, and what a session (training/program/run/session.h) needs of
-// them.
+// Training of a language model: connects the model and its text to a session (training/program/run/session.h).
 #pragma once
 
 #include <functional>
@@ -22,14 +21,14 @@ class TextTraining {
 
   void run() { session_.run(); }
   void dry_run() { session_.dry_run(); }
-  // Throws Error if one window was not learnt by heart.
+  // Throws Error if training does not learn one window by heart.
   void overfit_one_batch();
 
  private:
   std::vector<RunDescription::Figure> facts() const;
   RunDescription description() const;
   TrainingTask task();
-  // next: what crosses to the window after it.
+  // Sets `next` to the state for the following window.
   WindowLoss loss(const Window& window, const IdTensor& resets, const ModelVars& state,
                   ModelVars& next) const;
   WindowLoss shard_loss(int64_t window, const Shard& shard);

@@ -1,4 +1,4 @@
-// What the training of a language model says about it: samples, scores, and whether it can learn at all.
+// Reports from the training of a language model: samples, scores, and whether it can learn at all.
 #include <cmath>
 #include <map>
 
@@ -26,8 +26,8 @@ void TextTraining::score_a_little() const {
                  with_commas(scored.tokens));
 }
 
-// The mean loss that nothing can beat on a window from an empty state: streams, or documents in them, agree so far and then
-// differ.
+// The least mean loss on a window from an empty state. It is above 0 if streams, or documents in them, begin alike and
+// then differ.
 static double floor_of(const Window& window, const IdTensor& resets) {
   std::vector<std::vector<int32_t>> history(static_cast<size_t>(window.input.dim(1)));
   std::map<std::vector<int32_t>, std::map<int32_t, int>> after;
@@ -109,7 +109,7 @@ void TextTraining::describe_surprises(RunDescription& description) {
   description.tables.insert(description.tables.begin(), std::move(table));
 }
 
-// A perplexity, and what it is to be held against: what made the text, and what counting words gives.
+// Prints a perplexity beside its references: the text's source and models that count words.
 void TextTraining::print_score(Split split, double perplexity, int64_t tokens, std::optional<double> source,
                                RunDescription& description) const {
   const Corpus& corpus = text_.corpus;

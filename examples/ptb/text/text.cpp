@@ -42,7 +42,8 @@ GrammarCorpus generate(const Recipe& recipe) {
                                                     .test = size(recipe.data.test_tokens)});
 }
 
-// Tokens of a split of the grammar, `made` of which were made. Sentences stay whole, so these are a few more than asked for.
+// Tokens of a split of the grammar without data.limit; `made` were made. Sentences stay whole, so these are a few more
+// than asked for.
 int64_t whole_of_grammar(const Recipe& recipe, Split split, int64_t made) {
   const auto& data = recipe.data;
   const int64_t asked = split == Split::train   ? data.train_tokens
@@ -51,19 +52,19 @@ int64_t whole_of_grammar(const Recipe& recipe, Split split, int64_t made) {
   return std::max(made, data.limit ? asked : made);
 }
 
-// Sentences of the grammar stay whole, since the source's probability is that of sentences.
+// Cuts text from files. Sentences of the grammar stay whole, since the source gives probabilities of sentences.
 void cut(std::vector<int32_t>& tokens, std::vector<int64_t>& documents, int64_t limit) {
   if (limit == 0 || std::ssize(tokens) <= limit) return;
   tokens.resize(static_cast<size_t>(limit));
   documents.erase(std::ranges::lower_bound(documents, limit), documents.end());
 }
 
-// Of so many tokens, the first of a split.
+// Counts the unknown words among the first `tokens` tokens of a split.
 int64_t count_unknown(const Reading& reading, int64_t tokens) {
   return std::ranges::lower_bound(reading.unknown, tokens) - reading.unknown.begin();
 }
 
-// Of a split with `tokens` tokens out of `whole`.
+// Adds notes on a split of which `tokens` out of `whole` tokens are used.
 void add_size_notes(const Recipe& recipe, Split split, bool scored, int64_t tokens, int64_t whole,
                     std::vector<std::string>& notes) {
   if (tokens < whole)

@@ -50,7 +50,7 @@ class Sampler {
   RandomStream random_;
 };
 
-// A word at a time. The state of a transformer is the keys and values of the words so far.
+// Reads one word at a time. A transformer's state is the keys and values of the words so far.
 class Reader {
  public:
   explicit Reader(const LanguageModel& model) : model_(model) {

@@ -1,4 +1,4 @@
-// Letting a model write: words drawn from its predictions, one after the other.
+// Text generation: draws words from a model's predictions, one after the other.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ struct WritingOptions {
   uint64_t seed = 1;
 };
 
-// Prompt and what follows it, a line for each sentence. Records nothing. A word of the prompt that the vocabulary lacks
-// is read as <unk>, and counted in `unknown`, where that is given; throws InputError where it lacks that too.
-// Throws Interrupted after a signal (framework/signals.h).
+// Returns the prompt and its continuation, a line for each sentence. Records nothing. Words of the prompt that the
+// vocabulary lacks are read as <unk> and counted in `unknown`, if given. Throws InputError if there is no <unk> for
+// them. Throws Interrupted after a signal (framework/signals.h).
 //
-// With documents, a blank line of the prompt begins a new one, from an empty state; the model itself ends none.
+// With documents, a blank line of the prompt begins a new one from an empty state. The model itself ends no document.
 std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary, TextForm form,
                        const WritingOptions& options, int64_t* unknown = nullptr);
 
