@@ -17,7 +17,7 @@ namespace unroll {
 
 namespace {
 
-// What a path names, where that is no file; nullptr: it is one.
+// The kind of a path that is not a regular file; nullptr if it is one.
 const char* other_kind(mode_t mode) {
   return S_ISREG(mode)    ? nullptr
          : S_ISDIR(mode)  ? "a folder"
@@ -29,8 +29,8 @@ const char* other_kind(mode_t mode) {
 
 constexpr const char* own_file_rule = "a run's own files are not looked for behind links";
 
-// The first byte of a named pipe, "" where it ends at once. Reading says "the end" too as long as nobody has opened it for
-// writing: then it is given two seconds.
+// The first byte of a pipe, "" if it ends at once. A read also reports the end while nobody has opened the pipe for
+// writing, so a writer gets two seconds.
 std::string first_byte(int descriptor, const std::string& path) {
   char byte = 0;
   const auto try_to_read = [&] { return retried([&] { return read(descriptor, &byte, 1); }); };
@@ -73,7 +73,7 @@ std::string read_all(const Descriptor& file, const std::string& path, std::size_
   }
 }
 
-// What people write, as opposed to a run's own files, may begin with a mark.
+// Files that people write may begin with a mark, a run's own files may not.
 std::string without_mark(std::string text) {
   text.erase(0, text.size() - without_byte_order_mark(text).size());
   return text;

@@ -7,22 +7,22 @@
 //   stream 1  e f g h|i                     e f g         f g h                     h         i
 //
 // Training: with L = (tokens - 1) / batch, rounded down, stream i reads tokens iL … (i+1)L - 1 and predicts
-// those one further. Never predicted are the first token and, of what the division leaves over, fewer than
-// `batch` at the end (j). The last window is shorter where `steps` does not divide L, so no target is lost
+// the tokens one further. The first token is never predicted, nor the remainder of the division, fewer than
+// `batch` tokens at the end (j). The last window is shorter if `steps` does not divide L, so no target is lost
 // there.
 //
 // Evaluation (evaluation_windows): every token is scored exactly once, the first from a given input, `<eos>`.
 // Stream lengths differ by at most one; a shorter stream ends with the target -1, which losses ignore. A
-// stream starts from an empty state, so what is exact is batch 1.
+// stream starts from an empty state, so the score is exact with batch 1 only.
 //
-// Where documents begin (WindowOptions::documents), resets() says it too: the first token of a document is predicted from the
-// token before it, the `<eos>` of the last document, and an empty state. Evaluation cuts no document: each stream has whole
-// ones, so a score is exact with every batch. A stream may then have none, and is -1 throughout.
+// Documents (WindowOptions::documents): resets() marks where they begin. The first token of a document is predicted
+// from an empty state and the token before it, the last document's `<eos>`. Evaluation cuts no document: each stream
+// has whole ones, so a score is exact with every batch. A stream without a document has -1 throughout.
 //
-// A window's two blocks are int32 [steps, batch], time first, in buffers of the BpttWindows: valid until the
-// next window is taken, which on a GPU is after the backward. There kernels read a copy that at() makes: whoever changes
-// tokens of a window calls renew() before it is used. Nothing is allocated after construction, but by cut(), which makes
-// windows of other lengths. The tokens must outlive it.
+// A window's two blocks are int32 [steps, batch], time first, in buffers of the BpttWindows. They are valid until the
+// next window is taken, which on a GPU must be after the backward. There kernels read a copy that at() makes: after a
+// change to a window's tokens call renew() before using it. Only construction and cut() allocate. Requires: the tokens
+// outlive the BpttWindows.
 #pragma once
 
 #include <algorithm>
@@ -43,8 +43,8 @@ namespace unroll {
 struct WindowOptions {
   int batch = 20;
   int steps = 35;
-  // Places of the tokens that begin documents, ascending (Reading::documents). They must outlive the windows. Empty: the text is
-  // not divided.
+  // Places of the tokens that begin documents, ascending (Reading::documents). If empty, the text is not divided.
+  // Requires: they outlive the windows.
   std::span<const int64_t> documents = {};
 };
 
@@ -64,7 +64,7 @@ class BpttWindows {
   BpttWindows(BpttWindows&&) = default;
   BpttWindows& operator=(BpttWindows&&) = default;
 
-  // Cuts anew: window k has steps_of(k) steps, at least 1, and the last what is left.
+  // Cuts anew: window k has steps_of(k) steps, at least 1. The last window has the rest.
   template <class StepsOf>
   void cut(StepsOf steps_of) {
     begins_.clear();
@@ -88,7 +88,8 @@ class BpttWindows {
 
   // Window k, 0 <= k < count(), in any order. Its tokens may be changed: then see renew().
   Window at(int64_t k) { return at(k, 0, options_.batch); }
-  // Of its streams those from first_stream to end_stream - 1 alone, at least one: blocks [steps, end_stream - first_stream].
+  // Window k with streams first_stream … end_stream - 1 alone, at least one. Blocks are [steps, end_stream -
+  // first_stream].
   Window at(int64_t k, int first_stream, int end_stream) {
     require(k >= 0 && k < count(), "windows: no window {}, there are {}", k, count());
     require(0 <= first_stream && first_stream < end_stream && end_stream <= options_.batch,
@@ -112,15 +113,15 @@ class BpttWindows {
     const Shape shape{steps, static_cast<int>(streams)};
     return {part(window_.input, shape), part(window_.target, shape)};
   }
-  // Of the window taken last, in its shape: 1 where the target begins a document, so that the state before the step is to be
-  // zero; undefined: nowhere. Valid as long as the window.
+  // Resets of the window taken last, in its shape: 1 where the target begins a document, so the state before that step
+  // must be zero. Undefined if no document begins in the window. Valid as long as the window.
   const IdTensor& resets() const& { return resets_; }
   IdTensor resets() const&& { return resets_; }
-  // After a change to tokens of the window taken last (words dropped from its input, targets to be ignored): a GPU has a copy of
-  // them, which is as they are now from here on. On a CPU there is nothing to do.
+  // Call after changing tokens of the window taken last (words dropped from its input, targets to be ignored): updates
+  // the GPU's copy. Does nothing on a CPU.
   void renew() const { input_on_device_.renew(), target_on_device_.renew(); }
-  // A number that windows share if they have one size, the same buffers and as many scored targets: a graph of one
-  // serves all of them (TrainingTask::load), if there are no documents: resets differ. `window` is the one taken last.
+  // The same number for windows with the same size, buffers and number of scored targets: one graph serves all of them
+  // (TrainingTask::load). Not with documents, whose resets differ. Requires: `window` is the one taken last.
   int64_t kind_of(const Window& window) const {
     const auto targets = window.target.span();
     const auto scored = std::ranges::count_if(targets, [](int32_t id) { return id != ignored_target; });
@@ -187,7 +188,7 @@ class BpttWindows {
         .slice(0, static_cast<int>(shape.size()))
         .reshape(shape);
   }
-  // Of the window whose steps begin there in each stream.
+  // Finds the resets of the window whose steps start at `begin` in each stream.
   void find_resets(int64_t begin, int steps, int first_stream, int end_stream) {
     resets_ = {};
     if (options_.documents.empty()) return;
@@ -224,9 +225,9 @@ class BpttWindows {
   int buffers_ = 0;  // how often they were made
 };
 
-// Steps of a window whose length is drawn: normal around `bptt` with deviation 5, or with probability 0.05
-// around half of it, rounded down, at least 5 (Merity, Keskar and Socher 2018, as in their awd-lstm-lm). A
-// function of its arguments alone.
+// Draws the steps of a window: normal around `bptt`, or with probability 0.05 around half of it, with deviation 5,
+// rounded down, at least 5 (Merity, Keskar and Socher 2018, as in their awd-lstm-lm). Depends on its arguments
+// alone.
 inline int variable_steps(int bptt, uint64_t seed, int epoch, int64_t window) {
   const auto bits =
       RandomKey{.seed = seed, .place = place_of("bptt"), .step = static_cast<uint32_t>(epoch)}.block(
@@ -238,8 +239,8 @@ inline int variable_steps(int bptt, uint64_t seed, int epoch, int64_t window) {
   return std::max(5, static_cast<int>(centre + 5 * normal));
 }
 
-// How many streams are worth reading side by side to evaluate a text: at most `batch`, and a stream for each document. More
-// than the longest document leaves room for would be padding.
+// Number of streams that are worth reading side by side to evaluate a text: at most `batch` and, with documents, one
+// for each. More would only add padding, since every stream is padded to the longest one, which holds a whole document.
 inline int evaluation_streams(int64_t tokens, std::span<const int64_t> documents, int batch) {
   int64_t longest = 1;
   for (std::size_t k = 0; k < documents.size(); ++k)

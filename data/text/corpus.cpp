@@ -19,7 +19,7 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; 
 // Sentences' marks of other toolkits: words, for us.
 bool is_mark(std::string_view word) { return word == "<s>" || word == "</s>"; }
 
-// Where the word `<eos>` stands first; npos if nowhere.
+// The first place of the word `<eos>`; npos if there is none.
 std::size_t find_end(std::string_view line) {
   constexpr std::string_view end = Vocabulary::end_of_sentence;
   for (std::size_t at = line.find(end); at != line.npos; at = line.find(end, at + 1)) {
@@ -38,8 +38,8 @@ std::string_view without_blanks_after(std::string_view text) {
   return text;
 }
 
-// Calls token(text of the symbol, its line) for each word or character and for each end of a line, and fills in what the reading
-// says of ends, marks and documents.
+// Calls token(text of the symbol, its line) for each word or character and for each end of a line. Fills in the
+// reading's ends, marks and documents.
 template <class F>
 void for_each_token(std::string_view text, TextForm form, std::string_view origin, Reading& reading,
                     F token) {
@@ -134,7 +134,7 @@ Corpus load(const fs::path& directory, FileOf file_of, TextForm form) {
   return corpus;
 }
 
-// Throws where a file is missing and the folder has the one that another data.corpus reads.
+// Throws if a file is missing and the folder has the one that another data.corpus reads.
 void require_not_other(const fs::path& missing, const fs::path& other, const char* corpus) {
   std::error_code error;
   require_input(fs::exists(missing, error) || !fs::exists(other, error),

@@ -1,15 +1,15 @@
 // A corpus: three splits of text as word numbers, and the vocabulary that its training split built.
 //
-// Words are what white space separates. At character level a symbol is a UTF-8 code point (blanks are symbols
-// too). At both levels every line, an empty one as well, ends with `<eos>`, also the last one where the file
-// lacks its newline. A newline, a carriage return, or the two together end a line. A byte order mark that a
-// file begins with is no part of its text.
+// White space separates words. At character level a symbol is a UTF-8 code point (blanks are symbols too). At both
+// levels every line ends with `<eos>`: empty lines too, and the last one even if the file lacks its newline. A
+// newline, a carriage return, or the two together end a line. A byte order mark at the beginning of a file is not
+// part of its text.
 //
-// A word `<eos>` in the text is the end of a line, wherever it stands. Blanks around it and a newline right after it belong to
-// it, so "a cat <eos>\n", "a cat <eos>" and "a cat\n" are the same text.
+// A word `<eos>` in the text is the end of a line, wherever it stands. Blanks around it and a newline right after it
+// belong to it, so "a cat <eos>\n", "a cat <eos>" and "a cat\n" are the same text.
 //
-// With TextForm::documents a line without anything but blanks is no token: one such line, or several, stand between two
-// documents. A document ends with the `<eos>` of its last line.
+// With TextForm::documents, lines of blanks alone are no tokens: one or more of them separate two documents. A document
+// ends with the `<eos>` of its last line.
 #pragma once
 
 #include <array>
@@ -41,8 +41,8 @@ struct Reading {
       unknown;                 // places of what the vocabulary lacks, of no `<unk>` that the text itself has
   int64_t written_ends = 0;    // ends of lines that the text writes as `<eos>`
   int64_t sentence_marks = 0;  // words `<s>` and `</s>`, which are words like any other
-  // Places of the first tokens of documents, ascending; empty without TextForm::documents. Of a text that ends with blank lines
-  // encode() adds the place behind the last token, where the next document would begin.
+  // Places of the first tokens of documents, ascending; empty without TextForm::documents. If a text ends with blank
+  // lines, encode() adds the place behind the last token, where the next document would begin.
   std::vector<int64_t> documents;
 };
 
@@ -61,14 +61,14 @@ struct Corpus {
 std::filesystem::path ptb_file(const std::filesystem::path& directory, Split split);
 std::filesystem::path text_file(const std::filesystem::path& directory, Split split);
 
-// All three splits. A word outside the training split becomes `<unk>`. InputError, naming the file and where
-// there is one the line: a folder or file that is missing (for the Penn Treebank with the command that
-// fetches it), unreadable, without any word, not UTF-8 text; a word that needs an `<unk>` which the training
-// split lacks.
+// Loads all three splits. A word outside the training split becomes `<unk>`. Throws InputError, naming the file
+// and if possible the line, if a folder or file is missing, unreadable, without any word, or not UTF-8 text. Throws
+// it also if a word needs an `<unk>` which the training split lacks. For a missing Penn Treebank the message has the
+// command that fetches it.
 Corpus load_ptb(const std::filesystem::path& directory, TextForm form = {});
 Corpus load_text(const std::filesystem::path& directory, TextForm form = {});
 
-// One split under a vocabulary that is there already (a checkpoint's). Errors as above.
+// Loads one split under a given vocabulary (a checkpoint's). Throws as above.
 std::vector<int32_t> load_ptb_split(const std::filesystem::path& directory, Split split,
                                     const Vocabulary& vocabulary, TextForm form = {},
                                     Reading* reading = nullptr);
@@ -76,15 +76,16 @@ std::vector<int32_t> load_text_split(const std::filesystem::path& directory, Spl
                                      const Vocabulary& vocabulary, TextForm form = {},
                                      Reading* reading = nullptr);
 
-// InputError, naming the first one, if there are words that no text of this level has: words with blanks in them, or among
-// characters words of several, but for those in angle brackets such as `<unk>`. `origin` begins the message.
+// Throws InputError, naming the first one, if there are words that no text of this level has: at word level words with
+// blanks, at character level words of several characters, except those in angle brackets such as `<unk>`. `origin`
+// begins the message.
 void check_words(const Vocabulary& vocabulary, Level level, std::string_view origin);
 
-// Text as ids, `<eos>` for each end of a line that stands there: a prompt need not end its line. InputError as above,
-// with `origin` in the place of the file's name.
+// The ids of a text, with `<eos>` for each end of a line in it: a prompt need not end its line. Throws InputError as
+// above, with `origin` in place of the file's name.
 std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary, TextForm form,
                             std::string_view origin, Reading* reading = nullptr);
-// Its words as they stand there, `<eos>` for each end of a line.
+// The words of a text as they stand there, with `<eos>` for each end of a line.
 std::vector<std::string> words_of(std::string_view text, TextForm form, std::string_view origin);
 // The reverse of encode: blanks between words (none at character level), a newline for `<eos>`.
 std::string decode(std::span<const int32_t> ids, const Vocabulary& vocabulary, Level level);

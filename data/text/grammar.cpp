@@ -25,10 +25,9 @@ namespace {
 //   o     kind of an object, given the kind c of its subject: the shares of `verbs_between`
 //   s     kind of a subject, given the kind c of its object, by Bayes' rule from both
 //
-// The number at the end of np, rc, act and clause is how many relative clauses may still nest. A
-// prepositional phrase precedes a relative clause and contains neither, a noun has one of each at most,
-// adverbs stand before their verb, and relative clauses are not coordinated: therefore everything attaches in
-// one way only.
+// The number at the end of np, rc, act and clause is how many relative clauses may still nest. Everything attaches
+// in one way only: a prepositional phrase precedes a relative clause and contains neither, a noun has at most one
+// of each, adverbs stand before their verb, and relative clauses are not coordinated.
 
 struct Choice {
   const char* value;
@@ -132,7 +131,7 @@ constexpr Words lexicon[] = {
     {"verb.tool.pl", "fall bend rust slip crack"},
 };
 
-// What a subject of one kind does to an object of another: the share of that kind of object, and the verbs.
+// Verbs between a kind of subject and a kind of object. `share`: of that kind among the subject's objects.
 struct VerbsBetween {
   const char *subject, *object;
   double share;
@@ -238,15 +237,15 @@ void expand(const Template& pattern, std::size_t next, Binding& binding, double 
 
 // --- parsing -----------------------------------------------------------------------------------------------
 
-// What one symbol can derive from one position on: where that may end, with the sum of its derivations'
+// A span that one symbol can derive from a given position: its end, and the sum of its derivations'
 // probabilities.
 struct Derivation {
   std::size_t end;
   double probability;
 };
 
-// The inside algorithm from the top, each (symbol, position) once. The grammar nests to a fixed depth, so
-// this ends.
+// The inside algorithm from the top, each (symbol, position) once. It ends because the grammar nests to a fixed
+// depth.
 class Inside {
  public:
   Inside(const Grammar& grammar, std::vector<int> words)

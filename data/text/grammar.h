@@ -1,11 +1,11 @@
 // The built-in corpus: English-like sentences drawn from a probabilistic grammar whose probabilities are
 // known.
 //
-// The grammar (its table is grammar.cpp) derives every sentence in one way only and nests to a fixed depth,
-// so the probability of a sentence is a finite product, and the perplexity of a text under its own source can
-// be computed: the floor that no model beats in expectation. Late words of a sentence depend on early ones (number
-// and kind of the subject across relative clauses, what a verb can take, `either` and `or`), which short contexts do
-// not show.
+// The grammar (its table is in grammar.cpp) derives every sentence in one way only and nests to a fixed depth. So
+// the probability of a sentence is a finite product, and the perplexity of a text under its own source can be
+// computed. No model beats this floor in expectation. Late words of a sentence depend on early ones (number and kind
+// of the subject across relative clauses, the objects of a verb, `either` and `or`), which short contexts do not
+// show.
 #pragma once
 
 #include <cstdint>
@@ -47,13 +47,13 @@ class Grammar {
 
   Sentence sample(RandomStream& random) const;
 
-  // log P of a sentence, given without `<eos>` (which follows it with certainty); none if the grammar does
-  // not derive it.
+  // log P of a sentence, given without `<eos>` (which follows with certainty). None if the grammar does not
+  // derive it.
   std::optional<double> log_probability(std::span<const std::string_view> words) const;
   // As above, for words separated by blanks.
   std::optional<double> log_probability(std::string_view sentence) const;
-  // exp(-Σ log P(sentence) / tokens), each `<eos>` counted as a token. InputError, with the sentence's
-  // number, if one does not parse or the last one is not ended by `<eos>`, or there is none.
+  // exp(-Σ log P(sentence) / tokens), where each `<eos>` counts as a token. Throws InputError, with the sentence's
+  // number, if one does not parse or the last one does not end with `<eos>`, and if there is none.
   double perplexity(std::span<const int32_t> tokens, const Vocabulary& vocabulary) const;
 
  private:
@@ -75,9 +75,9 @@ struct GrammarCorpus {
   double source_train_perplexity, source_valid_perplexity, source_test_perplexity;  // exact
 };
 
-// Sentences drawn independently; each split has random numbers of its own, so the size of one does not change
-// another. InputError if a size is below 1, or if the training split is too small to contain all words of the
-// others.
+// Draws sentences independently. Each split has random numbers of its own, so the size of one does not change
+// another. Throws InputError if a size is below 1 or if the training split is too small to contain all words of
+// the others.
 GrammarCorpus generate_grammar_corpus(uint64_t seed = 1, const GrammarSizes& sizes = {});
 
 }  // namespace unroll

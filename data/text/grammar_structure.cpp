@@ -20,7 +20,8 @@ class Annotator {
  public:
   Annotator(const Grammar& grammar, RandomStream& random) : grammar_(grammar), random_(random) {}
 
-  // Of a noun phrase: the place of its head. `subject`: of the verbs in what is derived, -1 if they agree with nothing.
+  // Derives `symbol`. Returns the place of a noun phrase's head, -1 if there is none. `subject`: the place of the noun
+  // that the verbs in it agree with, -1 for none.
   int derive(int symbol, int subject, int depth, bool in_pair) {
     const std::span<const Grammar::Rule> rules = grammar_.rules_of(symbol);
     double left = random_.uniform();
@@ -138,7 +139,7 @@ void GrammarPrefix::read(std::string_view word) {
     if (stack.empty() || grammar_->name(stack.back()) != word) continue;
     add(Stack(stack.begin(), stack.end() - 1), probability, rest);
   }
-  // Its products grow small in a long sentence; what counts is their ratio.
+  // The probabilities grow small in a long sentence; only their ratios count.
   double all = 0;
   for (const auto& [stack, probability] : rest) all += probability;
   for (auto& [stack, probability] : rest) probability /= all;

@@ -1,4 +1,4 @@
-// What the built-in grammar knows of a sentence besides its words: which noun is a verb's subject, how deep a word is nested, and
+// The structure of the built-in grammar's sentences: which noun is a verb's subject, how deep a word is nested, and
 // which words may come next with which probability.
 #pragma once
 
@@ -25,27 +25,27 @@ struct AnnotatedWord {
 // A sentence drawn as Grammar::sample draws it, with the same random numbers.
 std::vector<AnnotatedWord> sample_annotated(const Grammar& grammar, RandomStream& random);
 
-// "sg", "pl", or empty where the symbol has no number. "noun.animal.sg" is a noun.
+// "sg", "pl", or empty if the symbol has no number. "noun.animal.sg" is a noun.
 std::string_view number_of(const Grammar& grammar, int symbol);
 bool is_noun(const Grammar& grammar, int symbol);
 
-// The word of the other number in the place of this one, in the order of the grammar's table: "chase" of "chases", "are" of "is".
-// None where its symbol has no number.
+// The form of the other number, from the same place of the grammar's table: "chase" for "chases", "are" for "is".
+// None if the word's symbol has no number.
 std::optional<std::string_view> other_number(const Grammar& grammar, const AnnotatedWord& word);
 
-// Reads a sentence of the grammar word by word and knows the exact probability of each word that may follow: the derivations that
-// are still open, each a stack of symbols to be rewritten, with the probability of all that was read. A grammar that derives a
-// sentence in many ways is served as well.
+// Reads a sentence of the grammar word by word and computes the exact probability of each word that may follow. It
+// keeps the derivations that are still open: a stack of symbols to be rewritten, and the probability of the words read.
+// Ambiguous grammars work, too.
 class GrammarPrefix {
  public:
   explicit GrammarPrefix(const Grammar& grammar = Grammar::built_in());
 
-  // Words and their probabilities given what was read, likeliest first, of equals the first of the table.
-  // Vocabulary::end_of_sentence is one of them. Empty after a word that the grammar does not allow there.
+  // The words that may follow and their probabilities, likeliest first; equals stand in the table's order.
+  // Vocabulary::end_of_sentence is one of them. Empty after a word that the grammar does not allow.
   std::vector<std::pair<std::string_view, double>> next() const;
   double probability(
       std::string_view word) const;  // of the word given what was read; 0: the grammar does not allow it
-  // Goes on behind the word; after the end of the sentence with the next one.
+  // Reads the next word. The end of a sentence begins a new one.
   void read(std::string_view word);
 
  private:

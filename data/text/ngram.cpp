@@ -16,8 +16,8 @@ constexpr int id_bits = 21;
 constexpr uint64_t symbol(int32_t id) { return static_cast<uint64_t>(id) + 1; }  // 0 is no symbol
 constexpr uint64_t low(uint64_t key, int ids) { return key & ((uint64_t{1} << (ids * id_bits)) - 1); }
 
-// Chen and Goodman's estimates from how many n-grams were counted 1, 2, 3 and 4 times. Where those are too
-// few to say anything (a small closed vocabulary), half a count.
+// Chen and Goodman's estimates from how many n-grams were counted 1, 2, 3 and 4 times. Half a count if those are
+// too few to say anything (a small closed vocabulary).
 std::array<double, 3> estimate_discounts(const std::array<int64_t, 5>& counted) {
   std::array<double, 3> discounts = {0.5, 0.5, 0.5};
   if (counted[1] == 0 || counted[2] == 0) return discounts;

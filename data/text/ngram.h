@@ -1,7 +1,7 @@
 // The models to beat: n-gram counts of the training split with interpolated, modified Kneser-Ney smoothing.
 //
-// A sentence's first words are predicted from `<eos>`; nothing before a sentence's beginning is looked at.
-// Counted once, in a fixed order: the same tokens give the same bits.
+// A sentence's first words are predicted from `<eos>`; the model never looks at an earlier sentence.
+// It counts once, in a fixed order, so the same tokens give the same bits.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@ namespace unroll {
 
 class NgramModel {
  public:
-  // Counts `train`, ids below `vocabulary` of which `eos` ends each sentence. order 1 (unigram) … 3
-  // (trigram). InputError if there are no tokens; Error if an id or the order is outside its range.
+  // Counts `train`, ids below `vocabulary`; the id `eos` ends each sentence. order: 1 (unigram) … 3
+  // (trigram). Throws InputError if there are no tokens, Error if an id or the order is outside its range.
   NgramModel(int order, std::span<const int32_t> train, int vocabulary, int32_t eos);
 
-  // P(word | history): of the history the last order-1 tokens matter, and none before an `<eos>`. Over all
-  // words of the vocabulary it sums to 1.
+  // P(word | history). Only the last order-1 tokens of the history matter, and none before an `<eos>`. Sums to 1
+  // over all words of the vocabulary.
   double probability(std::span<const int32_t> history, int32_t word) const;
   // exp(-mean log P) over all tokens, the first predicted from `<eos>`.
   double perplexity(std::span<const int32_t> tokens) const;

@@ -16,7 +16,8 @@ class Vocabulary {
   static constexpr std::string_view unknown = "<unk>";
 
   Vocabulary() = default;
-  // The words in order of their ids, as words() gave them. InputError if one is empty or stands there twice.
+  // Takes the words in the order of their ids, as words() gives them. Throws InputError if one is empty or occurs
+  // twice.
   explicit Vocabulary(std::vector<std::string> words);
 
   // The word's id; a new word is given the next one.
@@ -25,11 +26,11 @@ class Vocabulary {
   int size() const { return static_cast<int>(words_.size()); }
   // The word's own id, if it has one.
   std::optional<int32_t> find(std::string_view word) const;
-  // The word's id, else that of `<unk>`. InputError, naming the word, if there is neither.
+  // The word's id, else that of `<unk>`. Throws InputError, naming the word, if there is neither.
   int32_t id(std::string_view word) const;
-  // The id of `<eos>`. InputError if there is none.
+  // The id of `<eos>`. Throws InputError if there is none.
   int32_t eos() const;
-  // Error unless 0 <= id < size().
+  // Throws Error unless 0 <= id < size().
   const std::string& word(int32_t id) const&;
   std::string word(int32_t id) const&& { return word(id); }
   const std::vector<std::string>& words() const& { return words_; }

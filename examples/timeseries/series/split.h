@@ -1,5 +1,5 @@
-// Parts of a series for training, validation and test: which rows are predicted in each, and how far back a
-// window may look for them.
+// Splits a series into training, validation and test parts: the rows that each predicts, and how far back its
+// windows may look.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ int64_t rows_of(const Part& part);
 int64_t share_of(int64_t rows, double share);
 // The rest of a part from `row` on, with the same history.
 Part from_row(const Part& part, int64_t row);
-// The same of several series in one file, each from a row of its own.
+// The rest of a part with several series, each from a row of its own.
 Part from_rows(const Part& part, const Series& series, std::span<const int64_t> rows);
-// What of a part lies in rows [begin, end).
+// The rows of a part that lie in [begin, end).
 Part within(const Part& part, int64_t begin, int64_t end);
 // Rows of the longest span; 0 if there is none.
 int64_t longest_span(const Part& part);
@@ -35,32 +35,32 @@ struct SeriesSplit {
 };
 
 // [0, train_end) trains, [train_end, valid_end) validates, [valid_end, test_end) tests (to the last row if
-// test_end is 0); what comes after is not used. Validation and test look back across their border, training
-// does not see them. InputError unless 0 < train_end <= valid_end < test_end <= rows.
+// test_end is 0); later rows are not used. Validation and test look back across their border; training does
+// not see them. Throws InputError unless 0 < train_end <= valid_end < test_end <= rows.
 SeriesSplit split_at_rows(int64_t rows, int64_t train_end, int64_t valid_end, int64_t test_end = 0);
 // The first int(rows · train) rows train, those up to int(rows · (train + valid)) validate, the others test.
 SeriesSplit split_by_fraction(int64_t rows, double train, double valid);
-// Validation begins with the first row that is not before `valid_from`, test likewise; texts as parse_time
-// reads them, of the series' form (a month or a date also stands for its first moment). InputError as above.
+// Validation begins with the first row that is not before `valid_from`, test likewise. parse_time reads both texts,
+// in the series' form (a month or a date also stands for its first moment). Throws InputError as above.
 SeriesSplit split_by_time(const Series& series, std::string_view valid_from, std::string_view test_from);
-// Each row by lot, whatever its neighbours are. It leaks: a window's rows lie in the others' too. To show
-// that only.
+// Assigns each row at random, whatever its neighbours are. This leaks, since windows of different parts share rows;
+// it exists only to show that.
 SeriesSplit split_shuffled(int64_t rows, double train, double valid, uint64_t seed);
 
-// Of several series that share a file: each is split by itself, as if it were alone, its rows numbered from 0. `left_out`:
-// series for which `split_one` throws InputError. InputError, the first of these, if they are all.
+// Splits each series of a file as if it were alone, with rows numbered from 0. Sets `left_out` to the series for which
+// `split_one` throws InputError. Throws the first of these errors if no series is left.
 SeriesSplit split_each(const Series& series, const std::function<SeriesSplit(int member)>& split_one,
                        std::vector<int>& left_out);
 
 // These parts, with windows that look across no border, not even for history.
 SeriesSplit without_history(SeriesSplit split);
 
-// Rolling origin: fold k of `folds` tests `test_rows` rows, the last fold the last ones of the series; it
-// validates on `valid_rows` before them and trains on all before those. InputError if that leaves no row to
+// Rolling origin: fold k of `folds` tests `test_rows` rows, validates on the `valid_rows` before them and trains on
+// all rows before those. The last fold tests the last rows of the series. Throws InputError if no row is left to
 // train on.
 std::vector<SeriesSplit> rolling_origin(int64_t rows, int folds, int64_t test_rows, int64_t valid_rows);
-// Contiguous blocks: fold k tests block k of `folds`, validates on the block before it (the last one for the
-// first fold) and trains on the others. Training windows do not look across the borders of the other two.
+// Contiguous blocks: fold k tests block k of `folds`, validates on the block before it (the last block for the
+// first fold) and trains on the others. Training windows do not look across the borders of those two blocks.
 std::vector<SeriesSplit> contiguous_blocks(int64_t rows, int folds);
 
 }  // namespace unroll
