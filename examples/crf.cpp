@@ -1,8 +1,8 @@
-// A conditional random field: tags that follow rules among themselves are found as a row, not one by one.
+// A conditional random field: finds tags that follow rules among themselves as a row, not one by one.
 // It teaches a layer on top of emissions, its loss, and Viterbi's path beside each step's likeliest tag.
 //
-// Tags are those of names in text: outside, begin, inside; "inside" stands only behind "begin" or "inside". What is seen of a
-// tag is right in seven of ten steps, else anything.
+// The tags mark names in text: outside, begin, inside; "inside" follows only "begin" or "inside". In seven of ten steps
+// the model sees the tag itself, else a random one.
 #include <cstdio>
 
 #include "unroll.h"

@@ -1,7 +1,7 @@
 // A cell of one's own: an LSTM whose input gate is a ReLU, so that it can add more than one unit at a time.
 //
-// It learns to add (Hochreiter and Schmidhuber 1997): of twenty numbers in [0, 1) two are marked, and their
-// sum is wanted at the end. Who always answers 1 has a mean squared error of 0.167.
+// It learns to add (Hochreiter and Schmidhuber 1997): two of twenty numbers in [0, 1) are marked, and the model
+// must give their sum at the end. Always answering 1 has a mean squared error of 0.167.
 #include <cstdio>
 #include <vector>
 

@@ -14,19 +14,19 @@
 
 using namespace unroll;
 
-// slope(d) is passed in for this lesson's sake: so that a wrong one can be tried.
+// slope(d) is an argument only so that this lesson can try a wrong one.
 Var log_cosh(const Var& prediction, const Tensor& target, real (*slope)(real)) {
   require(prediction.shape() == target.shape(), "log_cosh: prediction {} and target {} differ in shape",
           prediction.shape(), target.shape());
-  // Values. |d| + log1p(e^-2|d|) - log 2 is log cosh d without cosh, which overflows. to_host() and from(): a GPU's numbers
-  // are in memory of its own.
+  // Values. |d| + log1p(e^-2|d|) - log 2 is log cosh d without cosh, which overflows. to_host() and from(): a GPU's
+  // numbers are in memory of its own.
   std::vector<real> d = prediction.value().to_host(), y = target.to_host();
   for (size_t i = 0; i < d.size(); ++i) {
     d[i] -= y[i];
     const real size = std::abs(d[i]);
     y[i] = size + std::log1p(std::exp(-2 * size)) - std::log(real(2));
   }
-  // The gradient: called by the backward pass if prediction collects one. What it needs is captured.
+  // The gradient: the backward pass calls it if prediction collects one. The lambda captures what it needs.
   return record("log_cosh", Tensor::from(target.shape(), y), inputs(prediction), [=](const Var& y) {
     std::vector<real> dx = y.grad().to_host();
     for (size_t i = 0; i < dx.size(); ++i) dx[i] *= slope(d[i]);

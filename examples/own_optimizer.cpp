@@ -1,6 +1,6 @@
 // An optimizer of your own: descent by the sign of a running mean (Bernstein et al. 2018), in 24 lines.
-// It teaches what the base does for it, clipping, the scale of fp16, decay and rates by parameter, an average of the weights,
-// and that the Trainer's checkpoints hold its state: a training that was cut in two ends in the same bits.
+// The base class does the rest: clipping, the scale of fp16, decay and rates by parameter, an average of the weights.
+// The Trainer's checkpoints hold the optimizer's state: a training that was cut in two ends in the same bits.
 #include <cstdio>
 #include <filesystem>
 
@@ -34,7 +34,8 @@ class Signum : public Optimizer {
   Tensor mean_;
 };
 
-// Learns y = 2 x for so many epochs; with a folder, from where a training in it stopped. Returns the weights' fingerprint.
+// Learns y = 2 x for so many epochs; with a folder, from where a training in it stopped. Returns the weights'
+// fingerprint.
 std::string train(int epochs, const std::filesystem::path& folder) {
   ParameterSet params;
   const Dense line(params / "line", {.in = 1, .out = 1});

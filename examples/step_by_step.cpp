@@ -26,7 +26,7 @@ struct LanguageModel {
                                .hidden = size(file, "lstm.weight_hh_l0", 1),
                                .layers = layers(file)}),
         decoder(params / "decoder", {.in = lstm.config().hidden, .out = embedding.config.vocab}) {
-    // What PyTorch has no module for has options that this model lacks.
+    // A model that no PyTorch module can hold has options that this one lacks.
     const auto modules = file.metadata().find("pytorch");
     if (modules != file.metadata().end() && modules->second.starts_with("none:"))
       throw InputError(fmt::format("{}: no plain LSTM, which is all that this program has: {}", file.path(),

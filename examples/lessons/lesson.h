@@ -1,4 +1,5 @@
-// What the lessons share: how a check ends a lesson, the picture that a lesson draws, the trained demo, and some arithmetic.
+// Shared by the lessons: how a check ends a lesson, the picture that a lesson draws, the trained demo, and some
+// arithmetic.
 //
 // A lesson is a program whose main() is in lesson.cpp: it calls lesson(), and prints what the check finds.
 #pragma once
@@ -18,11 +19,11 @@ void lesson();  // each lesson defines it
 
 namespace lessons {
 
-// Ends a lesson: what is wrong, in a sentence, with the number that shows it.
+// Ends a lesson with one sentence on what is wrong and the number that shows it.
 struct Wrong {
   std::string text;
 };
-// Thrown where a lesson needs the trained demo, and there is none yet.
+// Thrown if a lesson needs the trained demo and there is none yet.
 struct NeedsDemo {};
 
 // "wrong: …", and the program ends with 1.

@@ -11,12 +11,12 @@ struct TaskBatch {
       : x({steps, batch, numbers}), target(unroll::Tensor::zeros({batch, 1})) {}
   unroll::Tensor x, target;  // [steps, batch, numbers] and [batch, 1]
 };
-// Equal for equal numbers.
+// Equal numbers give equal random streams.
 inline unroll::RandomStream random_of(int number, const char* task) {
   return {static_cast<uint64_t>(number) + 1, task};
 }
 
-// Rows of bits, 0 or 1. What is wanted at the end: how many ones there were; or, first_only, the first bit.
+// Rows of bits, 0 or 1. The target at the end is the number of ones or, if first_only, the first bit.
 struct BitTask {
   int steps;
   bool first_only;
@@ -35,12 +35,12 @@ struct BitTask {
       }
     return result;
   }
-  // The mean squared error of the best guess of one who has not read: the variance of a bit is 1/4.
+  // The mean squared error of the best guess without reading: the variance of a bit is 1/4.
   double guess() const { return first_only ? 0.25 : 0.25 * steps; }
 };
 
-// The adding problem (Hochreiter and Schmidhuber 1997): rows of numbers in [0, 1), of which two are marked, none among the
-// last `quiet` ones. Their sum is wanted at the end.
+// The adding problem (Hochreiter and Schmidhuber 1997): rows of numbers in [0, 1). Two are marked, none among the last
+// `quiet` ones. The target at the end is their sum.
 struct AddingTask {
   int steps;
   int quiet = 6;

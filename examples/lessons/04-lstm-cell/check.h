@@ -1,4 +1,5 @@
-// The check of lesson 4: the cell against the library's on random numbers, and what the gradient does in the trained demo.
+// The check of lesson 4: the cell against the library's on random numbers, and what the gradient does in the trained
+// demo.
 #pragma once
 
 #include "examples/lessons/demo.h"
@@ -29,7 +30,7 @@ void check_step(Step step) {
   if (theirs.c.shape() != ours.c.shape())
     wrong("the new memory c should be 1 × {}; yours is {}.", units, theirs.c.shape());
 
-  // What else the four parts could be put together to.
+  // Wrong ways to combine the four parts.
   const Var sums = linear(Var(x), layer.weight_ih, layer.bias) + linear(Var(h), layer.weight_hh);
   const auto part = [&](int k) { return slice(sums, 1, k * units, (k + 1) * units); };
   const Var i = sigmoid(part(0)), f = sigmoid(part(1)), g = tanh(part(2)), last(c);

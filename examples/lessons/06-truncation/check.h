@@ -32,7 +32,7 @@ void check_state(Read read) {
   const double off = distance(last, whole.value().slice(11, 12));
   if (off < 1e-5) return;
 
-  // What windows would give that begin with nothing, or with half of the state.
+  // Windows that begin with nothing, or with half of the state, for comparison.
   const auto if_kept = [&](bool h, bool c) {
     RecurrentState kept = lstm.zero_state(3);
     Tensor y;

@@ -51,7 +51,8 @@ struct Rows {
   Lengths lengths;
 };
 
-// Where the writer looks most, step by step, of the first row, which is of the greatest length.
+// The reader's step at which the writer looks most, at each of its steps, for the first row. That row has the greatest
+// length.
 inline std::vector<int> looks_of_longest(const Var& weights, const Rows&) {
   const std::vector<real> of_row = weights.value()[0].to_host();
   std::vector<int> result;

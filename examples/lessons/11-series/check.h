@@ -62,7 +62,7 @@ struct Score {
   double rmse;                    // thousands of passengers, over all origins and months of the horizon
   std::vector<double> last_ones;  // the forecast of the last two years
 };
-// From each month of the test part from which two years are left.
+// Forecasts from each month of the test part that has two years left.
 inline Score score(const Series& series, const Forecast& forecast) {
   Score result{};
   double squares = 0, count = 0;

@@ -1,4 +1,4 @@
-// What lesson 12 measures, and its check.
+// The measurements of lesson 12, and its check.
 #pragma once
 
 #include <algorithm>
@@ -85,7 +85,7 @@ inline void check_stages(const Stage& first, const Stage& yours, const Stage& fu
 
   if (!(distance(first.y, fused.y) < 1e-4))
     wrong("the textbook's cell has changed: it is off by {:.2g}.", distance(first.y, fused.y));
-  // After one step nothing has gone round yet: what is wrong there is wrong with the product itself.
+  // After one step nothing has gone round yet, so an error there is in the product itself.
   const double off_first = distance(yours.y[0], first.y[0]), off = distance(yours.y, first.y);
   if (!(off_first < 1e-4))
     wrong(

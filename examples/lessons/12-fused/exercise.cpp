@@ -16,7 +16,7 @@ Var textbook(const LstmCell& layer, const Var& x) {
   return unroll::stack(ys);
 }
 
-// The same, in fewer pieces: all that happens to a step's elements is one operation, lstm_cell.
+// The textbook's layer in fewer pieces: one operation, lstm_cell, does all that happens to a step's elements.
 Var in_fewer_pieces(const LstmCell& layer, const Var& x) {
   RecurrentVars state = nothing(x);
   Vars ys;
