@@ -120,7 +120,7 @@ class BpttWindows {
   // Call after changing tokens of the window taken last (words dropped from its input, targets to be ignored): updates
   // the GPU's copy. Does nothing on a CPU.
   void renew() const { input_on_device_.renew(), target_on_device_.renew(); }
-  // The same number for windows with the same size, buffers and number of scored targets: one graph serves all of them
+  // Windows of the same size, buffers and number of scored targets share this number: one graph serves all of them
   // (TrainingTask::load). Not with documents, whose resets differ. Requires: `window` is the one taken last.
   int64_t kind_of(const Window& window) const {
     const auto targets = window.target.span();

@@ -76,9 +76,9 @@ std::vector<int32_t> load_text_split(const std::filesystem::path& directory, Spl
                                      const Vocabulary& vocabulary, TextForm form = {},
                                      Reading* reading = nullptr);
 
-// Throws InputError, naming the first one, if there are words that no text of this level has: at word level words with
-// blanks, at character level words of several characters, except those in angle brackets such as `<unk>`. `origin`
-// begins the message.
+// Throws InputError, naming the first one, if there are words that no text of this level has. At word level these are
+// words with blanks, at character level words of several characters, except those in angle brackets such as `<unk>`.
+// `origin` begins the message.
 void check_words(const Vocabulary& vocabulary, Level level, std::string_view origin);
 
 // The ids of a text, with `<eos>` for each end of a line in it: a prompt need not end its line. Throws InputError as

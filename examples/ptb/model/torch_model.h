@@ -1,8 +1,8 @@
 // A language model as PyTorch saved it: maps the tensors of a state_dict to ours and reads the sizes from their
 // shapes.
 //
-// Tensors are recognized by their names, anywhere in the model: the weights of one nn.LSTM, nn.GRU or nn.RNN
-// (whatever its module is called), of an embedding (embedding, encoder, …) and of a decoder (decoder, fc, …).
+// Names identify tensors anywhere in the model. It has one nn.LSTM, nn.GRU or nn.RNN, whatever its module is
+// called, an embedding (embedding, encoder, …) and a decoder (decoder, fc, …).
 #pragma once
 
 #include "examples/ptb/model/recipe.h"
