@@ -9,8 +9,8 @@
 
 #include "framework/ops.h"
 #include "framework/parameters.h"
+#include "layers/recurrent/layer_order.h"
 #include "layers/recurrent/options.h"
-#include "layers/recurrent/wavefront.h"
 
 namespace unroll {
 

@@ -67,6 +67,8 @@ WavePart::WavePart(std::shared_ptr<Wave> wave, int lane)
   marks.forward.fill(-1), marks.back.fill(-1);
 }
 
+int WavePart::chunks() const { return wave_ ? wave_->chunks : 1; }
+
 PartInLane::PartInLane(const WavePart& part, Way way) : part_(part), way_(way) {
   if (!part) return;
   Wave& wave = *part.wave_;
@@ -88,6 +90,15 @@ void PartInLane::done(int chunk) {
   Wave::Marks& marks = wave.parts_[static_cast<size_t>(part_.place_)];
   way_ == Way::forward ? marks.forward[static_cast<size_t>(chunk)] = wave.forward_->mark()
                        : marks.back[static_cast<size_t>(chunk)] = wave.back_->mark();
+}
+
+LayerOrder::LayerOrder(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch)
+    : wave_(wave_here(cell, config, steps, batch)) {}
+WavePart LayerOrder::part(int k) const {
+  return wave_ ? WavePart(wave_, 1 + k % Wavefront::streams) : WavePart();
+}
+void LayerOrder::end() const {
+  if (wave_) wave_->end_forward();
 }
 
 // y = x · mask        dx = dy · mask

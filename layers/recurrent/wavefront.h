@@ -13,16 +13,12 @@
 #include <vector>
 
 #include "framework/lanes.h"
-#include "framework/random.h"
-#include "framework/tape.h"
+#include "layers/recurrent/layer_order.h"
 
 namespace unroll {
 
-struct CellFacts;  // layers/recurrent/options.h
-struct EngineFacts;
-struct RecurrentConfig;
+struct EngineFacts;  // layers/recurrent/engine.h
 struct WindowFacts;
-class Wave;
 
 struct Wavefront {
   static constexpr int streams = 2, least_steps = 6, most_chunks = 8;
@@ -53,19 +49,6 @@ class Wave {
   explicit Wave(int count) : chunks(count), forward_(std::in_place) {}
   // What is asked for from then on waits for the last layer.
   void end_forward() { forward_.reset(); }
-  // Sees to that where something throws.
-  class Forward {
-   public:
-    explicit Forward(std::shared_ptr<Wave> wave) : wave_(std::move(wave)) {}
-    ~Forward() {
-      if (wave_) wave_->end_forward();
-    }
-    Forward(const Forward&) = delete;
-    Forward& operator=(const Forward&) = delete;
-
-   private:
-    std::shared_ptr<Wave> wave_;
-  };
 
   const int chunks;
 
@@ -77,24 +60,6 @@ class Wave {
   };
   std::optional<Lanes> forward_, back_;             // back_ lives until the last part's gradient has gone
   std::vector<Marks, PoolAllocator<Marks>> parts_;  // from below
-};
-
-// A layer, or dropout between two, within a wave; by default there is none, and its window is one chunk.
-class WavePart {
- public:
-  WavePart() = default;
-  // The next from below.
-  WavePart(std::shared_ptr<Wave> wave, int lane);
-  explicit operator bool() const { return wave_ != nullptr; }
-  int chunks() const { return wave_ ? wave_->chunks : 1; }
-  int begin(int chunk, int steps) const { return static_cast<int>(int64_t{chunk} * steps / chunks()); }
-  // What comes from below does so by chunks.
-  bool waits() const { return wave_ && place_ > 0; }
-
- private:
-  friend class PartInLane;
-  std::shared_ptr<Wave> wave_ = {};
-  int place_ = 0, lane_ = 0;
 };
 
 // While one lives, what is asked for goes to the part's lane. Does nothing without a wave.
@@ -120,28 +85,6 @@ class PartInLane {
   WavePart part_;
   Way way_;
   std::optional<Lanes::In> in_;
-};
-
-// The order of a stack's layers in one window: one after the other, or side by side as wave_here() says.
-class LayerOrder {
- public:
-  LayerOrder() = default;  // one after the other
-  LayerOrder(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch)
-      : LayerOrder(wave_here(cell, config, steps, batch)) {}
-
-  // Of layer k; called once for each, from below.
-  WavePart part(int k) const { return wave_ ? WavePart(wave_, 1 + k % Wavefront::streams) : WavePart(); }
-  // dropout() between two layers.
-  Var dropout(const Var& x, real rate, const RandomKey& key, bool locked) const;
-  // After the last layer.
-  void end() const {
-    if (wave_) wave_->end_forward();
-  }
-
- private:
-  explicit LayerOrder(const std::shared_ptr<Wave>& wave) : wave_(wave), ends_(std::in_place, wave) {}
-  std::shared_ptr<Wave> wave_;
-  std::optional<Wave::Forward> ends_;
 };
 
 }  // namespace unroll

@@ -1,0 +1,53 @@
+// The order of a stack's layers in one window: one after the other, or side by side (wavefront.h).
+#pragma once
+
+#include <memory>
+
+#include "framework/random.h"
+#include "framework/tape.h"
+
+namespace unroll {
+
+struct CellFacts;  // layers/recurrent/options.h
+struct RecurrentConfig;
+class Wave;
+
+// A layer, or dropout between two, within a wave; by default there is none, and its window is one chunk.
+class WavePart {
+ public:
+  WavePart() = default;
+  // The next from below.
+  WavePart(std::shared_ptr<Wave> wave, int lane);
+  explicit operator bool() const { return wave_ != nullptr; }
+  int chunks() const;
+  int begin(int chunk, int steps) const { return static_cast<int>(int64_t{chunk} * steps / chunks()); }
+  // The part below hands over chunk by chunk.
+  bool waits() const { return wave_ && place_ > 0; }
+
+ private:
+  friend class PartInLane;
+  std::shared_ptr<Wave> wave_ = {};
+  int place_ = 0, lane_ = 0;
+};
+
+class LayerOrder {
+ public:
+  LayerOrder() = default;  // one after the other
+  // As wave_here() says.
+  LayerOrder(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch);
+  ~LayerOrder() { end(); }  // also if something throws
+  LayerOrder(const LayerOrder&) = delete;
+  LayerOrder& operator=(const LayerOrder&) = delete;
+
+  // Layer k's; called once for each, from below.
+  WavePart part(int k) const;
+  // dropout() between two layers.
+  Var dropout(const Var& x, real rate, const RandomKey& key, bool locked) const;
+  // After the last layer.
+  void end() const;
+
+ private:
+  std::shared_ptr<Wave> wave_;
+};
+
+}  // namespace unroll
