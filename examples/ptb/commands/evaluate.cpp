@@ -36,7 +36,10 @@ Split split_named(const std::string& name) {
 
 // The command line, read before anything is computed.
 struct Wanted {
-  std::string split_name;
+  std::string split_name = "test", cache, dynamic_words, tune_mode;
+  int batch = 0;
+  bool agreement = false;
+  Machine machine = {};
   ScoreWays ways;
   std::optional<DynamicSettings> dynamic;
   std::string statistics;  // the file; empty: beside the model
@@ -151,15 +154,7 @@ Result::Dynamic evaluate_dynamically(const Wanted& wanted, SavedModel& saved,
   return result;
 }
 
-}  // namespace
-
-void evaluate(Command& command) {
-  Wanted wanted;
-  wanted.split_name = "test";
-  std::string cache, dynamic, tune_mode;
-  int batch = 0;
-  bool agreement = false;
-  Machine machine;
+void declare(Command& command, Wanted& wanted) {
   command.describe(
       "Scores a trained model on a split of its text, every token once. The perplexity is exp(total negative "
       "log-likelihood / tokens); ends of sentences count. Products are in fp32, also for a model that "
@@ -168,7 +163,7 @@ void evaluate(Command& command) {
   add_data_option(command, wanted.data);
   command.option("split", wanted.split_name, "NAME", "the split to score").one_of({"valid", "test", "train"});
   command
-      .option("batch", batch, "N",
+      .option("batch", wanted.batch, "N",
               "streams read side by side, each from an empty state; with 1 the state is carried through the "
               "whole split")
       .otherwise("the recipe's data.eval_batch");
@@ -176,13 +171,13 @@ void evaluate(Command& command) {
                  "score with logits / T too: above 1 the model is less sure of itself");
   command
       .option(
-          "cache", cache, "SETTINGS",
+          "cache", wanted.cache, "SETTINGS",
           "score with a neural cache too, as in window=500,theta=1.0,lambda=0.1 (its defaults): words of the "
           "last steps become likelier again where the state is like theirs; needs one stream")
       .otherwise("");
   command
       .option(
-          "dynamic", dynamic, "SETTINGS",
+          "dynamic", wanted.dynamic_words, "SETTINGS",
           "score with dynamic evaluation too: the model learns from each segment of the text once it is scored. "
           "Settings as in rate=5e-5,decay=0.002,epsilon=2e-5,segment=5 (its defaults), or sgd,rate=0.1; needs one "
           "stream. The model's file stays as it is")
@@ -196,7 +191,7 @@ void evaluate(Command& command) {
       .otherwise("NAME.statistics.safetensors beside the model");
   command
       .option(
-          "tune", tune_mode, "full|quick",
+          "tune", wanted.tune_mode, "full|quick",
           "choose rate, decay, temperature and cache on the first 20,000 tokens of the validation split, and print the "
           "command that scores the test split with them; quick: a tenth of the time. Each trial is kept in "
           "NAME.tune.json beside the model, from which an interrupted search goes on")
@@ -204,10 +199,10 @@ void evaluate(Command& command) {
       .otherwise("")
       .may_stand_alone("full", {"full", "quick"});
   command.option(
-      "agreement", agreement,
+      "agreement", wanted.agreement,
       "of a model of the built-in grammar: how often it gives a verb the number of its subject, by the number of "
       "nouns of the other number between, with 95 % intervals; and the units that tell the number best");
-  machine.add_to(command);
+  wanted.machine.add_to(command);
   add_json_option(command, wanted.json);
   command.example("evaluate runs/demo-1/last.safetensors", "perplexity on the test split");
   command.example("evaluate best.safetensors --batch 1 --cache theta=1.0,lambda=0.1",
@@ -217,76 +212,56 @@ void evaluate(Command& command) {
                   "does the verb agree with its subject?");
   command.example("evaluate best.safetensors --tune quick", "finds settings for the line above");
   command.example("evaluate model.safetensors --data ptb --split valid --json", "for a script to read");
-  if (!command.parse()) return;
-  machine.set_up(command);
-  const Split split = split_named(wanted.split_name);
+}
 
-  SavedModel saved = load_model(command.positional());
-  if (!command.given("batch")) batch = saved.recipe.data.eval_batch;
-  // Processes share the streams of a model that was trained in shards, and nothing else.
-  const int shards = saved.recipe.training.shards;
-  std::optional<AloneForNow> alone;
-  if (batch == 1 || shards == 1 ||
-      std::ranges::any_of(std::array{"cache", "dynamic", "tune", "temperature", "agreement"},
-                          [&](const char* option) { return command.given(option); })) {
-    if (!is_first_process()) return;
-    if (process_count() > 1 && !command.given("threads")) set_threads(local_processes().cores);
-    alone.emplace();
-  }
-  require_input(batch >= 1, "evaluate: --batch {} must be at least 1", batch);
+// The streams of a model that was trained in shards can be shared by processes, and nothing else.
+bool is_shared(const Command& command, const Wanted& wanted, int shards) {
+  return wanted.batch != 1 && shards != 1 &&
+         std::ranges::none_of(std::array{"cache", "dynamic", "tune", "temperature", "agreement"},
+                              [&](const char* option) { return command.given(option); });
+}
+
+// Reads the words of options, and refuses options that do not go together.
+void read_ways(const Command& command, Wanted& wanted) {
+  require_input(wanted.batch >= 1, "evaluate: --batch {} must be at least 1", wanted.batch);
   ScoreWays& ways = wanted.ways;
   require_input(ways.temperature >= 1e-3 && ways.temperature <= 1e3,
                 "evaluate: --temperature {} is not from 0.001 to 1000", ways.temperature);
-  if (command.given("cache")) ways.cache = read_cache_config(cache);
+  if (command.given("cache")) ways.cache = read_cache_config(wanted.cache);
+  if (command.given("dynamic")) wanted.dynamic = read_dynamic_settings(wanted.dynamic_words);
+  const char* const learns = "what the model learns from a text is of use to what follows in it";
   require_one_stream(command, "cache",
                      "the cache of a word is what the text said just before it, and of streams side by side "
                      "only one is that text",
-                     batch);
-  if (command.given("dynamic")) wanted.dynamic = read_dynamic_settings(dynamic);
-  require_one_stream(command, "dynamic", "what the model learns from a text is of use to what follows in it",
-                     batch);
-  require_one_stream(command, "tune", "what the model learns from a text is of use to what follows in it",
-                     batch);
-  if (command.given("tune")) {
-    for (const char* other : {"split", "temperature", "cache", "dynamic", "agreement"})
-      require_input(
-          !command.given(other),
-          "evaluate: --tune chooses its settings on the validation split, so --{} has no place beside it",
-          other);
-    saved.recipe.data.eval_batch = 1;
-    return run_tune({.checkpoint = command.positional(),
-                     .data = wanted.data,
-                     .statistics = wanted.statistics,
-                     .mode = tune_mode,
-                     .json = wanted.json},
-                    saved, command.program());
-  }
+                     wanted.batch);
+  require_one_stream(command, "dynamic", learns, wanted.batch);
+  require_one_stream(command, "tune", learns, wanted.batch);
+  for (const char* other : {"split", "temperature", "cache", "dynamic", "agreement"})
+    require_input(
+        !command.given("tune") || !command.given(other),
+        "evaluate: --tune chooses its settings on the validation split, so --{} has no place beside it",
+        other);
   require_input(
-      !command.given("statistics") || (wanted.dynamic && wanted.dynamic->rule == DynamicSettings::Rule::rms),
+      !command.given("statistics") || command.given("tune") ||
+          (wanted.dynamic && wanted.dynamic->rule == DynamicSettings::Rule::rms),
       "evaluate: --statistics is for --tune, and for --dynamic with the rule rms, which divides by them");
+}
+
+void require_agreement_fits(const SavedModel& saved, const std::string& checkpoint) {
   require_input(
-      !agreement || saved.recipe.data.corpus == CorpusKind::grammar,
+      saved.recipe.data.corpus == CorpusKind::grammar,
       "evaluate: --agreement is for models of the built-in grammar, which knows the subject of each verb; this one "
       "is of another text");
-  require_input(!agreement || !saved.model->transformer,
+  require_input(!saved.model->transformer,
                 "{}: --agreement asks units of recurrent layers, and this model has a transformer's "
                 "(model.architecture)",
-                command.positional());
-  saved.recipe.data.eval_batch = batch;
-  const SplitText text = load_split(saved.recipe, wanted.data, split, saved.vocabulary);
+                checkpoint);
+}
 
-  const SignalGuard guard;
-  auto statistics = wanted_statistics(wanted, saved, command.positional());  // may be damaged
-  const double begin = clock_seconds();
-  const int32_t eos = saved.vocabulary.eos();
-  Result result(saved.recipe, *saved.model);
-  TextScores scores;
-  if (ways.cache || ways.temperature != 1)
-    scores = score_in_ways(*saved.model, text.tokens, eos, batch, ways, text.documents);
-  else
-    scores.model = shared_score(saved, text, batch);
-  result.run.seconds = clock_seconds() - begin;
+void fill_static(Result& result, const Command& command, const Wanted& wanted, const SplitText& text,
+                 const TextScores& scores) {
   const double perplexity = scores.model.perplexity();
+  const Split split = split_named(wanted.split_name);
   require_input(std::isfinite(perplexity),
                 "{}: the perplexity of the {} split is {}: the model's weights are too large to compute with",
                 command.positional(), wanted.split_name, perplexity);
@@ -298,14 +273,60 @@ void evaluate(Command& command) {
                            : result.test_perplexity) = perplexity;
   if (split == Split::valid) result.source_valid_perplexity = text.source;
   if (split == Split::test) result.source_test_perplexity = text.source;
+  const ScoreWays& ways = wanted.ways;
   if (command.given("temperature"))
     result.temperature = {ways.temperature,
                           ways.temperature == 1 ? perplexity : scores.tempered.perplexity()};
   if (ways.cache) result.cache = {*ways.cache, scores.mixture.perplexity()};
+}
+
+}  // namespace
+
+void evaluate(Command& command) {
+  Wanted wanted;
+  declare(command, wanted);
+  if (!command.parse()) return;
+  wanted.machine.set_up(command);
+
+  SavedModel saved = load_model(command.positional());
+  if (!command.given("batch")) wanted.batch = saved.recipe.data.eval_batch;
+  std::optional<AloneForNow> alone;
+  if (!is_shared(command, wanted, saved.recipe.training.shards)) {
+    if (!is_first_process()) return;
+    if (process_count() > 1 && !command.given("threads")) set_threads(local_processes().cores);
+    alone.emplace();
+  }
+  read_ways(command, wanted);
+  if (command.given("tune")) {
+    saved.recipe.data.eval_batch = 1;
+    return run_tune({.checkpoint = command.positional(),
+                     .data = wanted.data,
+                     .statistics = wanted.statistics,
+                     .mode = wanted.tune_mode,
+                     .json = wanted.json},
+                    saved, command.program());
+  }
+  if (wanted.agreement) require_agreement_fits(saved, command.positional());
+  saved.recipe.data.eval_batch = wanted.batch;
+  const SplitText text =
+      load_split(saved.recipe, wanted.data, split_named(wanted.split_name), saved.vocabulary);
+
+  const SignalGuard guard;
+  auto statistics = wanted_statistics(wanted, saved, command.positional());  // may be damaged
+  const double begin = clock_seconds();
+  Result result(saved.recipe, *saved.model);
+  TextScores scores;
+  if (wanted.ways.cache || wanted.ways.temperature != 1)
+    scores = score_in_ways(*saved.model, text.tokens, saved.vocabulary.eos(), wanted.batch, wanted.ways,
+                           text.documents);
+  else
+    scores.model = shared_score(saved, text, wanted.batch);
+  result.run.seconds = clock_seconds() - begin;
+  fill_static(result, command, wanted, text, scores);
 
   print_static(wanted, text, scores);
   if (wanted.dynamic) result.dynamic = evaluate_dynamically(wanted, saved, statistics, text);
-  if (agreement) {
+  if (wanted.agreement) {
     result.agreement = evaluate_agreement(parts_of(*saved.model), saved.vocabulary, 200);
     for (const std::string& line : describe(*result.agreement)) wanted.print_line(line);
   }
