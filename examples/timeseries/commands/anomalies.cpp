@@ -269,15 +269,17 @@ SavedModel model_of_file(const std::filesystem::path& csv, const Wishes& wishes,
   return train_on_file(run, recipe, csv, console);
 }
 
-}  // namespace
-
-void anomalies(Command& command) {
+// The command line.
+struct Asked {
   std::string csv, label, target, plot, out, only;
   Rule rule;
-  bool ascii = false;
-  Machine machine;
-  FileOptions file;
+  bool ascii = false, is_file = false;  // is_file: a series stands in the model's place
+  Machine machine = {};
+  FileOptions file = {};
   RecipeOptions options = recipe_options();
+};
+
+void declare(Command& command, Asked& asked) {
   command.describe(
       "Finds rows that a forecaster did not foresee. Each row of the test is forecast from the rows before it; it is an "
       "anomaly if the forecast errs more than all but a small share of the forecasts before it did. No labels are "
@@ -286,81 +288,66 @@ void anomalies(Command& command) {
       "watched.");
   add_checkpoint(command);
   command.also_takes_series();
-  add_csv_option(command, csv);
-  command.option("rate", rule.rate, "SHARE", "of ordinary rows that are called anomalies all the same");
-  command.option("label", label, "NAME", "a column of 0 and 1: the rows that are anomalies, to be scored by");
-  command.option("series", only, "NAME", "the series that is watched, of a model of several (data.id)");
-  command.option("target", target, "NAME", "the channel that is drawn").otherwise("the first one");
-  command.option("plot", plot, "FILE", "draws the rows that were watched, and what was found, as SVG");
-  command.option("out", out, "FILE", "writes every row that was watched as CSV, in place of printing it");
-  command.option("ascii", ascii, "draws it in the terminal");
-  machine.add_to(command);
-  file.add_to(command);
-  options.add_to(command, {.seed = true});
+  add_csv_option(command, asked.csv);
+  command.option("rate", asked.rule.rate, "SHARE", "of ordinary rows that are called anomalies all the same");
+  command.option("label", asked.label, "NAME",
+                 "a column of 0 and 1: the rows that are anomalies, to be scored by");
+  command.option("series", asked.only, "NAME", "the series that is watched, of a model of several (data.id)");
+  command.option("target", asked.target, "NAME", "the channel that is drawn").otherwise("the first one");
+  command.option("plot", asked.plot, "FILE", "draws the rows that were watched, and what was found, as SVG");
+  command.option("out", asked.out, "FILE",
+                 "writes every row that was watched as CSV, in place of printing it");
+  command.option("ascii", asked.ascii, "draws it in the terminal");
+  asked.machine.add_to(command);
+  asked.file.add_to(command);
+  asked.options.add_to(command, {.seed = true});
   command.example("anomalies sensor.csv --column pressure --out found.csv --plot found.svg",
                   "without a recipe or a model");
   command.example("anomalies runs/mine-1/best.safetensors --csv today.csv --rate 0.001",
                   "by a model of yours");
-  if (!command.parse()) return;
-  machine.set_up(command);
-  require_input(rule.rate > 0 && rule.rate < 1, "anomalies: --rate {} must be between 0 and 1", rule.rate);
-  require_new("anomalies", plot);
-  require_new("anomalies", out);
-  require_input(target.empty() || !plot.empty() || ascii,
+}
+
+void check(const Command& command, Asked& asked) {
+  require_input(asked.rule.rate > 0 && asked.rule.rate < 1, "anomalies: --rate {} must be between 0 and 1",
+                asked.rule.rate);
+  require_new("anomalies", asked.plot);
+  require_new("anomalies", asked.out);
+  require_input(asked.target.empty() || !asked.plot.empty() || asked.ascii,
                 "anomalies: --target is for a picture: --plot or --ascii");
   const std::string& word = command.positional();
-  const bool is_file = is_series_file(word);
-  if (is_file) {
-    require_input(csv.empty(),
-                  "anomalies: --csv {} beside {}: the series stands in the model's place already", csv, word);
-    csv = word;
-    require_input(only.empty(), "anomalies: --series is for a model of several series, and {} is a series",
+  asked.is_file = is_series_file(word);
+  if (asked.is_file) {
+    require_input(asked.csv.empty(),
+                  "anomalies: --csv {} beside {}: the series stands in the model's place already", asked.csv,
                   word);
-  } else {
-    file.refuse(command, "a model has its own recipe");
-    for (const char* option : {"set", "engine", "seed"})
-      require_input(!command.given(option),
-                    "anomalies: --{} is for a series without a recipe, FILE.csv; a model has its own",
-                    option);
+    asked.csv = word;
+    require_input(asked.only.empty(),
+                  "anomalies: --series is for a model of several series, and {} is a series", word);
+    return;
   }
+  asked.file.refuse(command, "a model has its own recipe");
+  for (const char* option : {"set", "engine", "seed"})
+    require_input(!command.given(option),
+                  "anomalies: --{} is for a series without a recipe, FILE.csv; a model has its own", option);
+}
+
+SavedModel model_for(const Command& command, const Asked& asked) {
   constexpr double train_share = 0.5;
-  SavedModel saved;
-  if (is_file) {
-    Wishes wishes = file.wishes(command, 1, train_share, options.overrides(command));
-    wishes.label = label;
-    saved = model_of_file(csv, wishes, file.seconds(), target);
-  } else {
-    saved = one_series(read_saved_model(word), "anomalies", only);
-  }
-  require_input(!saved.recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
-                saved.path.string());
-  SeriesData data(saved.recipe, csv, {.model = &saved, .trains = false});
-  const Series& series = data.series();
-  const std::vector<int>& targets = data.targets();
-  require_input(!data.tests.empty(), "{}: no rows are left to watch: all of them train or validate",
-                series.origin);
-  size_t drawn = 0;
-  if (!target.empty()) {
-    const auto found = std::ranges::find(targets, series.channel(target));
-    require_input(found != targets.end(), "anomalies: --target {} is not forecast", target);
-    drawn = static_cast<size_t>(found - targets.begin());
-  }
-  std::vector<int> labels;
-  require_input(label.empty() || !data.file.empty(),
-                "anomalies: --label is a column of a file: --csv names it");
-  if (!label.empty()) labels = labels_in(saved, data.file, label);
-  const auto model = saved.make_model(*data.train);
-  SeriesWindows& windows = data.tests.front().windows;
-  const Watch found = watch(saved, data, windows, *model);
-  require_input(
-      !found.values.empty(),
-      "{}: fewer than 8 forecasts lie before the rows that are watched, to hold their errors against",
-      series.origin);
-  const double least = static_cast<double>(targets.size()) / static_cast<double>(found.known + 1);
-  if (!is_file)
-    for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
-  const int64_t begin = found.values.front().row, end = found.values.back().row + 1,
-                half = begin + (end - begin) / 2;
+  if (!asked.is_file) return one_series(read_saved_model(command.positional()), "anomalies", asked.only);
+  Wishes wishes = asked.file.wishes(command, 1, train_share, asked.options.overrides(command));
+  wishes.label = asked.label;
+  return model_of_file(asked.csv, wishes, asked.file.seconds(), asked.target);
+}
+
+// The place of the channel that is drawn, among the targets.
+size_t place_drawn(const Asked& asked, const SeriesData& data) {
+  if (asked.target.empty()) return 0;
+  const auto found = std::ranges::find(data.targets(), data.series().channel(asked.target));
+  require_input(found != data.targets().end(), "anomalies: --target {} is not forecast", asked.target);
+  return static_cast<size_t>(found - data.targets().begin());
+}
+
+void say_watched(const Watch& found, const Series& series, int64_t begin, int64_t end) {
   show(stderr, "watched: {} to {}, {} rows, by the errors of {} and of the rows before each\n",
        series.times.text(begin), series.times.text(end - 1), with_commas(end - begin), found.errors_of);
   if (found.not_watched > 0)
@@ -369,21 +356,64 @@ void anomalies(Command& command) {
         "not watched: {} rows with missing values among those that they are forecast from: fewer than 8 rows "
         "before them lacked as many\n",
         with_commas(found.not_watched));
-  if (!labels.empty() && !command.given("rate")) rule.least_error = best_error(found, labels, begin, half);
+}
+
+// `by_labels`: labels chose the threshold, on the rows from `begin` up to `half`.
+void say_rule(const Rule& rule, const Watch& found, const Series& series, bool by_labels, int64_t begin,
+              int64_t half, size_t targets) {
   if (rule.least_error)
     show(stderr, "threshold: an error of {:.3g} units of its window, by which F1 is best on {} to {}\n",
          *rule.least_error, series.times.text(begin), series.times.text(half - 1));
-  else if (!labels.empty() && !command.given("rate"))
+  else if (by_labels)
     show(stderr, "threshold: --rate {:.2g}, as without labels: no event of the first half was found\n",
          rule.rate);
+  const double least = static_cast<double>(targets) / static_cast<double>(found.known + 1);
   if (!rule.least_error && rule.rate < least)
     show(
         stderr,
         "rate: {:.2g} needs {} errors known before the first row, and there are {}: until then no row can be "
         "called one (--rate {:.2g})\n",
-        rule.rate,
-        with_commas(static_cast<int64_t>(std::ceil(static_cast<double>(targets.size()) / rule.rate)) - 1),
+        rule.rate, with_commas(static_cast<int64_t>(std::ceil(static_cast<double>(targets) / rule.rate)) - 1),
         with_commas(found.known), least);
+}
+
+}  // namespace
+
+void anomalies(Command& command) {
+  Asked asked;
+  declare(command, asked);
+  if (!command.parse()) return;
+  asked.machine.set_up(command);
+  check(command, asked);
+  const SavedModel saved = model_for(command, asked);
+  require_input(!saved.recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
+                saved.path.string());
+  SeriesData data(saved.recipe, asked.csv, {.model = &saved, .trains = false});
+  const Series& series = data.series();
+  const std::vector<int>& targets = data.targets();
+  require_input(!data.tests.empty(), "{}: no rows are left to watch: all of them train or validate",
+                series.origin);
+  const size_t drawn = place_drawn(asked, data);
+  require_input(asked.label.empty() || !data.file.empty(),
+                "anomalies: --label is a column of a file: --csv names it");
+  std::vector<int> labels;
+  if (!asked.label.empty()) labels = labels_in(saved, data.file, asked.label);
+  const auto model = saved.make_model(*data.train);
+  const Watch found = watch(saved, data, data.tests.front().windows, *model);
+  require_input(
+      !found.values.empty(),
+      "{}: fewer than 8 forecasts lie before the rows that are watched, to hold their errors against",
+      series.origin);
+  if (!asked.is_file)
+    for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
+  const int64_t begin = found.values.front().row, end = found.values.back().row + 1,
+                half = begin + (end - begin) / 2;
+  say_watched(found, series, begin, end);
+  Rule rule = asked.rule;
+  const bool by_labels = !labels.empty() && !command.given("rate");
+  if (by_labels) rule.least_error = best_error(found, labels, begin, half);
+  say_rule(rule, found, series, by_labels, begin, half, targets.size());
+
   const RunDescription::Table table = table_of(found, series, targets, rule);
   const Console console{.out = stderr};
   if (table.rows.empty())
@@ -393,13 +423,13 @@ void anomalies(Command& command) {
   if (!labels.empty())
     show(stderr, "events of the second half: {}\n", in_words(scores_of(found, rule, labels, half, end)));
   const std::string text = csv_of(found, series, targets, rule, labels);
-  if (out.empty())
+  if (asked.out.empty())
     show_data(text);
   else
-    write_new_file(out, text);
+    write_new_file(asked.out, text);
   const Chart chart = chart_of(found, series, targets, drawn, rule);
-  if (!plot.empty()) write_new_file(plot, chart_file(chart));
-  if (ascii) show("{}", chart_text(chart, page_columns(), 20));
+  if (!asked.plot.empty()) write_new_file(asked.plot, chart_file(chart));
+  if (asked.ascii) show("{}", chart_text(chart, page_columns(), 20));
 }
 
 }  // namespace timeseries
