@@ -40,11 +40,11 @@ const Library& cudnn_library();
 const Cudnn& cudnn();          // throws Error, saying what is missing
 cudnnHandle_t cudnn_handle();  // with the GPU's stream; made at first use
 
-// Throws unless all is well, CudnnRefusal where cuDNN does not support what it is asked, OutOfMemory where it had too little:
+// Throws unless `status` is success: CudnnRefusal if cuDNN does not support the request, OutOfMemory if memory ran out.
 // "cuDNN has failed: cudnnRNNForward reports CUDNN_STATUS_BAD_PARAM".
 void check(cudnnStatus_t status, const char* what);
 
-// A descriptor, from when it is needed to the end.
+// A descriptor that destroys itself.
 template <class T, auto create, auto destroy>
 class Descriptor {
  public:

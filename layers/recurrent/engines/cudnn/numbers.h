@@ -1,7 +1,7 @@
-// Numbers as cuDNN is given them: those of tensors as they are, or, in a precision of 16 bits, copies rounded to it.
+// Numbers in the form that cuDNN takes: the tensors' own, or copies rounded to 16 bits if the precision asks for that.
 //
-// Tensors stay float whatever cuDNN computes with, and so do the weights that an optimizer changes. cuDNN's sums are float,
-// too; what it reads and writes has 16 bits, and is rounded before a call and widened after it.
+// Tensors, and the weights that an optimizer changes, stay float in every precision. cuDNN also sums in float. Its
+// inputs are rounded to 16 bits before a call, and its outputs widened after it.
 #pragma once
 
 #include <cudnn.h>
@@ -11,7 +11,7 @@
 
 namespace unroll {
 
-// A tensor's numbers where cuDNN finds or puts them. Without a tensor, and without memory, a null pointer.
+// A tensor's numbers for cuDNN to read or write. A null pointer if there is no tensor, or it has no memory.
 struct CudnnTensor {
   Tensor tensor;
   Memory rounded = {};  // of 16 bits each, where cuDNN has them so

@@ -1,4 +1,4 @@
-// cuDNN's place for each of a network's weights: asked of the library, never assumed.
+// Places of a network's weights in cuDNN's weight space: asked of the library, never assumed.
 #pragma once
 
 #include <algorithm>
@@ -17,15 +17,15 @@ class CudnnWeightSpace {
 
   std::size_t bytes() const { return bytes_; }
   const Vars& parameters() const { return parameters_; }  // each once
-  // Whether the parameters lie in memory as cuDNN wants them.
+  // True if the parameters already lie in memory as cuDNN wants them.
   bool in_place() const { return place() != nullptr; }
 
-  // The weight space with the parameters' values: the parameters themselves, or a copy that is renewed by this: once
-  // for all tapes whose gradients make one step, since these see the same weights, and without a tape in every call,
-  // since nobody says there when weights have changed.
+  // Returns the weight space with the parameters' values: the parameters themselves, or a copy that this call renews.
+  // With tapes, the copy is renewed once for all whose gradients make one step, since they see the same weights.
+  // Without a tape it is renewed at every call, since the weights may have changed.
   const void* renewed() const;
 
-  // Calls add_gradients(space) for cuDNN to add to a weight space, and brings what it added to the gradients of those
+  // Calls add_gradients(space), in which cuDNN adds to a weight space, and adds the result to the gradients of the
   // parameters that want one. Does nothing if none does.
   template <class F>
   void gather(F add_gradients) const {
@@ -36,7 +36,7 @@ class CudnnWeightSpace {
   }
 
  private:
-  // Elements first … first+count-1 of a parameter, and where they are in the weight space.
+  // Elements first … first+count-1 of a parameter, and their place in the weight space.
   struct Segment {
     size_t parameter;
     int first, count, offset;

@@ -1,5 +1,5 @@
-// The options that act on a state between the step that computes it and the one that meets it: zoneout and lengths, resets,
-// recurrent dropout. The cell's kernels carry them out (HandOn in kernels.h); here is what they need, step by step.
+// Options that act on a state between two steps: zoneout and lengths, resets, recurrent dropout. The cell's kernels
+// carry them out (HandOn in kernels.h); this header prepares their arguments, step by step.
 #pragma once
 
 #include <array>
@@ -12,19 +12,20 @@
 
 namespace unroll::fused {
 
-// Of one state, h or c.
+// The options of one state, h or c.
 struct StateOptions {
   Tensor share = {};  // [steps, batch, width]
   Tensor mask = {};   // [batch, width]
   Resets resets = {};
 };
-// How it enters the steps' products: not at all; as floats, which others look at before; or rounded where that is of use.
+// How a state enters the steps' products: not at all; as floats, because something else reads them first; or rounded if
+// that helps.
 enum class Multiplied : uint8_t { no, as_floats, yes };
-// Whether a pass for it alone has anything to do.
+// True if a separate pass would have anything to do.
 inline bool acts(const HandOn& on) { return on.share || on.met || on.entering || on.rounded.data; }
 
-// A profile cannot tell apart what a cell's pass does: it is one row with the names of the options in it, or the
-// operation's own.
+// Name of a cell's pass in a profile, which cannot tell its parts apart: one row with the names of the active options,
+// or the operation's own name.
 inline std::string_view row_of_cell(const RecurrentMasks& masks, bool norm = false, bool peepholes = false) {
   static constexpr const char* names[] = {"layer_norm", "peepholes", "recurrent_dropout", "resets",
                                           "zoneout and lengths"};
@@ -43,7 +44,7 @@ inline std::string_view row_of_cell(const RecurrentMasks& masks, bool norm = fal
   return rows[index];
 }
 
-// A state on its way forward. states [steps + 1, batch, width]: before the first step, which becomes `first`, and after each.
+// A state on its way forward. states [steps + 1, batch, width]: before the first step (set to `first`), and after each.
 class HandedOn {
  public:
   HandedOn(const Tensor& first, const Tensor& states, StateOptions options, Multiplied multiplied)
@@ -59,11 +60,11 @@ class HandedOn {
   }
   // The state that step t meets.
   Tensor met(int t) const { return options_.resets.act_at(t) ? met_ : states_[t]; }
-  // As it enters the product of step t.
+  // The state as it enters the product of step t.
   Matrix entering(int t) const {
     return rounded_.operand(options_.mask.defined() && !has_rounded_ ? entering_ : met(t));
   }
-  // For the pass of step t, which computes it.
+  // Arguments for the pass of step t, which computes the state.
   HandOn after(int t) {
     HandOn on = into(t + 1);
     if (options_.share.defined())
@@ -72,7 +73,7 @@ class HandedOn {
   }
 
  private:
-  // What step t is to meet; there is none after the last.
+  // Prepares the state for step t. Nothing to do after the last step.
   HandOn into(int t) {
     HandOn on;
     if (t == states_.dim(0) - 1) return on;
@@ -92,7 +93,7 @@ class HandedOn {
   RoundedTensor rounded_;
 };
 
-// The states of all steps as these met them, and as they entered products. states: as above.
+// The states as all steps met them, and as they entered the products. states: as above.
 inline Tensor met(const Tensor& states, const StateOptions& options) {
   const Tensor before = states.slice(0, states.dim(0) - 1);
   if (!options.resets.kept.defined()) return before;
@@ -120,23 +121,23 @@ struct BackTo {
       d;  // [batch, width]: of the state after the last step at first, and then what each step leaves there
   int steps;
   StateOptions options;
-  Tensor dy = {};          // of y, which is the state in all steps; undefined: there is none
-  Tensor direct = {};      // what the state gains besides the product, by the pass of the step after
-  bool product = true;     // else the cell adds what waits in `rest` to d at once
+  Tensor dy = {};          // of y, the state in all steps; undefined: none
+  Tensor direct = {};      // the state's gradient besides the product's, from the pass of the step after
+  bool product = true;     // if false, the cell adds the waiting `rest` to d at once
 };
 class HandedBack {
  public:
   explicit HandedBack(BackTo to) : to_(std::move(to)) {
     if (to_.options.share.defined()) rest_ = Tensor(to_.d.shape());
   }
-  // For the pass of step t.
+  // Arguments for the pass of step t.
   HandOn at(int t) {
     HandOn on = from(t + 1);
     if (to_.dy.defined()) on.dy = to_.dy[t].data();
     if (to_.options.share.defined()) on.share = to_.options.share[t].data(), on.rest_of_before = rest_.data();
     return on;
   }
-  // d becomes that of the state before the first step.
+  // Turns d into the gradient of the state before the first step.
   void finish() {
     const HandOn on = from(0);
     if (on.mask || on.kept || on.direct || on.rest)
@@ -144,7 +145,7 @@ class HandedBack {
   }
 
  private:
-  // What step t made of it; there is none after the last.
+  // Arguments that bring in the gradient from step t. Nothing to add after the last step.
   HandOn from(int t) {
     Tensor d = to_.d;
     HandOn on{.room = d.data()};

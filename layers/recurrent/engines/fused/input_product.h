@@ -1,7 +1,7 @@
-// The product of x with weight_ih, which does not depend on time: of all steps of a window at once; or, above the first layer of
-// a wavefront (layers/recurrent/wavefront.h), of each chunk once the layer below has it, and on the way back x's gradient of the
-// chunk, for which that layer waits. Where x is mogrified each step makes a product of its own (mogrifier.h), and none is made
-// here.
+// The product of x with weight_ih. It does not depend on earlier steps, so one product serves a whole window.
+// Above the first layer of a wavefront (layers/recurrent/wavefront.h) there is one product per chunk, made once the
+// layer below has computed it. On the way back there is one for x's gradient of the chunk, which that layer waits for.
+// With a mogrifier each step makes its own product (mogrifier.h), and none is made here.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace unroll::fused {
 
 class InputProduct {
  public:
-  // sums [steps, batch, gates*hidden] become x's products, plus the bias where there is one.
+  // Fills sums [steps, batch, gates*hidden] with x's products, plus the bias if there is one.
   InputProduct(const Var& x, const Var& weight_ih, const Tensor& bias, const Tensor& sums,
                const WavePart& part, bool mogrified)
       : x_(x.value()),
@@ -22,7 +22,7 @@ class InputProduct {
         by_chunks_(!mogrified && part.waits()),
         at_once_(!mogrified && !part.waits()),
         weight_(transposed(weight_ih.value()), by_chunks_ ? part.chunks() : 1) {}
-  // Whether it was made: of the window, before its steps; and of a chunk, before those.
+  // Make the product, of the window before its steps or of a chunk before its steps. True if it was made.
   bool at_once() const {
     if (at_once_) make(0, x_.dim(0));
     return at_once_;
@@ -43,7 +43,7 @@ class InputProduct {
   const StepWeights weight_;
 };
 
-// x's gradient by chunks; else there is none of it here, and MogrifierBackward::contribute() makes it of the window.
+// x's gradient by chunks. Without chunks it is empty, and MogrifierBackward::contribute() adds the window's gradient.
 class InputGradient {
  public:
   InputGradient(const Var& x, const Var& weight_ih, const WavePart& part, bool mogrified) {
@@ -52,7 +52,7 @@ class InputGradient {
     into_ = x.gradient();
   }
   explicit operator bool() const { return into_.has_value(); }
-  // da: of the sums of steps begin … end-1
+  // da: gradient of the sums of steps begin … end-1
   void of_chunk(const Matrix& da, int begin, int end) const {
     gemm(da, *weight_, {into_->tensor.slice(begin, end), into_->add});
   }

@@ -1,4 +1,4 @@
-// One kernel for all steps of a window each way, where the recurrent weights fit the GPU (layers/recurrent/persistent.h).
+// One kernel each way for all steps of a window, if the recurrent weights fit the GPU (layers/recurrent/persistent.h).
 #include <algorithm>
 
 #include "framework/kernels/lstm_window.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* persistent_row = "recurrent: persistent kernel";
 
-// The same resets, said of each step: to the kernel all steps are alike.
+// Spreads the resets over all steps, since the kernel treats steps alike.
 Resets at_each_step(Resets resets) {
   if (!resets.kept.defined()) return resets;
   resets.at = IdTensor({resets.kept.dim(0)});

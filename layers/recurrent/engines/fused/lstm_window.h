@@ -1,5 +1,5 @@
-// A layer of an LSTM over a window, in the engine `fused`: its buffers, and what every way over its steps needs
-// (lstm_way.h). An option is a member here; what it does stands in the other headers of this folder.
+// A layer of an LSTM over a window, in the engine `fused`: its buffers, and everything that both ways over its steps
+// need (lstm_way.h). An option is a member here; the other headers of this folder say what it does.
 #pragma once
 
 #include <array>
@@ -45,7 +45,7 @@ struct LstmLayerWindow {
   const Mogrified mogrified;
 };
 
-// Lives during the forward pass. The product of x is made at once, unless it is made chunk by chunk.
+// Lives during the forward pass. Makes x's product at once, unless it is made chunk by chunk.
 struct LstmForward {
   LstmForward(LstmLayerWindow& window, Multiplied multiplied);
   LstmStep step(int t);  // without what is done to h

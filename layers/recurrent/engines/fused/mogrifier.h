@@ -1,6 +1,6 @@
-// The mogrifier in a fused loop: x is known in its step alone, so there the product with weight_ih is made too. What the rounds
-// compute is kept for all steps of a window, so that the weights' gradients are one product each. In a step nothing happens
-// where a layer has no rounds.
+// The mogrifier in a fused loop. x is final only within its step, so each step makes its product with weight_ih. The
+// rounds' values are kept for all steps of a window, so each weight's gradient is one product. Without rounds a step
+// does nothing here.
 #pragma once
 
 #include "layers/recurrent/engines/fused/options.h"
@@ -31,10 +31,10 @@ class Mogrified {
 
   int count() const { return static_cast<int>(mogrifier_.rounds.size()); }
   bool has_rank() const { return has(mogrifier_.rounds[0].right); }
-  // All steps of what round i scales to, and of its gate: σ, and backwards the gradient of what σ is of.
+  // For all steps: the scaled value of round i, and its gate σ; in the backward pass the gradient of σ's argument.
   Tensor scaled(int i) const { return scaled_[i % 2][i / 2]; }
   Tensor gate(int i) const { return gates_[i % 2][i / 2]; }
-  // Of a side before round i, where h is what entered the rounds.
+  // A side's value before round i. h: as it entered the rounds.
   const Tensor before(int i, int side, const Tensor& h) const {
     const int rounds = (i + 1 - side) / 2;  // that have scaled it
     return rounds > 0 ? scaled_[side][rounds - 1] : side == 0 ? x_.value() : h;
@@ -46,7 +46,7 @@ class Mogrified {
   Tensor low_ = {};                        // [rounds, steps, batch, rank]: what is seen, times right
 };
 
-// The matrices as the steps meet them, left and, with a rank, right of each round.
+// The matrices in the form that steps multiply with: left and, with a rank, right of each round.
 using RoundWeights = std::vector<StepWeights, PoolAllocator<StepWeights>>;
 
 // The rounds of each step, and the product of x after them.
@@ -62,8 +62,8 @@ class MogrifierForward {
       if (has(right)) right_.emplace_back(transposed(right.value()), steps);
     }
   }
-  // h [batch, width], as it enters the recurrent product -> the same after the rounds. `sums` are x's product, and the bias where
-  // there is one.
+  // h [batch, width], as it enters the recurrent product -> h after the rounds. Fills `sums` with x's product, plus the
+  // bias if there is one.
   Matrix operator()(int t, const Matrix& h, const Tensor& bias, const Tensor& sums) {
     if (!m_) return h;
     Tensor both[] = {m_.x_.value()[t], h.tensor};
@@ -92,10 +92,10 @@ class MogrifierForward {
   RoundWeights left_, right_;
 };
 
-// The way back through both, last step first, and then the weights' gradients.
+// The backward pass of both, last step first; then the weights' gradients.
 class MogrifierBackward {
  public:
-  // h [steps, batch, width]: as it entered the rounds, in all steps.
+  // h [steps, batch, width]: as it entered the rounds, for all steps.
   MogrifierBackward(const Mogrified& m, const Tensor& h) : m_(m), h_(h) {
     if (!m) return;
     const Tensor& x = m.x_.value();
@@ -109,10 +109,10 @@ class MogrifierBackward {
     if (m.has_rank()) dlow_ = Tensor(m.low_.shape());
     if (m.x_.wants_grad()) into_x_ = m.x_.gradient();
   }
-  // h as it met the recurrent weights.
+  // h as it was multiplied with the recurrent weights.
   Tensor after() const { return m_.before(m_.count(), 1, h_); }
 
-  // d of x's product; and of h after the rounds, which becomes that of h before them.
+  // da: gradient of x's product. dh: gradient of h after the rounds; becomes that of h before them.
   void operator()(int t, const Matrix& da, const Tensor& dh) {
     if (!m_) return;
     gemm(da, *weight_ih_, overwrite(dx_));
@@ -132,8 +132,8 @@ class MogrifierBackward {
     Tensor into = into_x_->tensor[t];
     kernels().affine(dx_.data(), 1, 0, into.data(), dx_.size(), into_x_->add);
   }
-  // The gradients of weight_ih and of the rounds' weights, of all steps at once, and, if it is to, that of x where there are no
-  // rounds; da: of x's products.
+  // Adds the gradients of weight_ih and of the rounds' weights, for all steps at once. Without rounds, and if to_x,
+  // also that of x. da: gradient of x's products.
   void contribute(const Matrix& da, bool to_x = true) const {
     if (!m_ && to_x && m_.x_.wants_grad()) gemm(da, m_.weight_ih_.value(), m_.x_.gradient());
     contribute_product(da, m_.before(m_.count(), 0, h_), m_.weight_ih_);

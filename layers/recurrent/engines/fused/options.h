@@ -1,5 +1,5 @@
-// The options of a recurrent layer where they act in a fused loop. Each does nothing where what it needs is
-// undefined, and otherwise is a row of its own in a profile.
+// The options of a recurrent layer in a fused loop. Each does nothing if its tensors are undefined; otherwise it is a
+// row of its own in a profile.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,14 @@
 
 namespace unroll::fused {
 
-// x's gradient gains the sum of d's rows.
+// Adds the sum of d's rows to x's gradient.
 inline void contribute_rows(const Tensor& d, const Var& x) {
   if (!x.wants_grad()) return;
   const Into dx = x.gradient();
   kernels().sum_rows(d.data(), d.rows(), d.cols(), dx.tensor.data(), dx.add);
 }
 
-// Weight drop: the weights without the dropped ones, for as long as it takes to pack them.
+// Weight drop: the weights without the dropped ones. Needed only until they are packed.
 inline Tensor dropped(const Tensor& w, const RecurrentMasks::Drop& drop) {
   if (drop.rate == 0) return w;
   const Profile::Within measured("recurrent: weight_drop");
@@ -24,7 +24,7 @@ inline Tensor dropped(const Tensor& w, const RecurrentMasks::Drop& drop) {
   kernels().dropout(w.data(), drop.rate, drop.key, w.size(), result.data(), w.size(), false);
   return result;
 }
-// The gradient of w gains aᵀ b, without what was dropped.
+// Adds aᵀ b, without the dropped weights, to the gradient of w.
 inline void contribute_product(const Matrix& a, const Tensor& b, const Var& w,
                                const RecurrentMasks::Drop& drop = {}) {
   if (!w.wants_grad()) return;
@@ -37,8 +37,9 @@ inline void contribute_product(const Matrix& a, const Tensor& b, const Var& w,
                     dw.add);
 }
 
-// The weights that the state meets at each step of a window, as its products take them at once: packed, or on a GPU rounded, if
-// products round anything. But not for a single step, as in inference, where that would take longer than the product.
+// The weights that the state is multiplied with at each step of a window, in the form that products take directly:
+// packed, or on a GPU rounded if products round at all. A single step, as in inference, uses them as they are: to
+// convert would take longer than the product.
 class StepWeights {
  public:
   StepWeights(const Matrix& weights, int steps) : as_they_are_(weights) {
@@ -64,7 +65,7 @@ class StepWeights {
   Matrix as_they_are_;
 };
 
-// Steps begin … end-1 of a window's numbers as an operand, where there may be a rounded copy of all steps.
+// Steps begin … end-1 of a window as an operand. Uses the rounded copy of all steps if there is one.
 inline Matrix steps_of(const Tensor& floats, const RoundedTensor& rounded, int begin, int end) {
   return {floats.slice(begin, end), false, rounded.operand(floats, begin).rounded};
 }
@@ -73,8 +74,9 @@ inline Matrix steps_of(const Tensor& floats, const RoundedTensor& rounded, int b
 
 constexpr real norm_eps = real(1e-5);
 
-// Of x's products, which begin the gates: gates = x̂·gain + bias, x̂ the normalised rows of the products. Of steps begin … end-1: once
-// a window, or in each step where products are made there; or chunk by chunk, and the gain's gradient, a sum over rows, at the end.
+// Layer norm of x's products, which begin the gates: gates = x̂·gain + bias, with x̂ the normalised rows of the
+// products. Works on steps begin … end-1: all at once, step by step, or chunk by chunk. With chunks the gain's
+// gradient, a sum over rows, comes at the end.
 struct NormedInputs {
   Var gain, bias;
   Tensor product = {}, mean = {}, rstd = {}, dgain = {}, dproduct = {};
@@ -82,9 +84,9 @@ struct NormedInputs {
   NormedInputs(const Var& gain, const Var& bias, const Shape& gates) : gain(gain), bias(bias) {
     if (has(gain)) product = Tensor(gates), mean = Tensor({gates[0], gates[1]}), rstd = Tensor(mean.shape());
   }
-  // The products are put here.
+  // The products are stored here.
   const Tensor& place(const Tensor& gates) const { return has(gain) ? product : gates; }
-  // Their gradient as an operand, where there may be a rounded copy of the gates' gradient.
+  // Their gradient as an operand. Uses the rounded copy of the gates' gradient if there is one.
   Matrix operand(const Tensor& gates, const RoundedTensor& rounded, int begin, int end) const {
     if (has(gain)) return (dproduct.defined() ? dproduct : product).slice(begin, end);
     return steps_of(gates, rounded, begin, end);
@@ -96,13 +98,13 @@ struct NormedInputs {
     kernels().layer_norm(x.data(), gain.value().data(), bias.value().data(), norm_eps, x.rows(), x.cols(),
                          y.data(), false, means.data(), rstds.data());
   }
-  // The gain's gradient, and the products' in their place, if it is not there yet.
+  // Adds to the gain's gradient. If to_products, also replaces the products by their gradient.
   void backward(const Tensor& gates, int begin, int end, bool to_products = true) {
     if (!has(gain)) return;
     if (!dgain.defined()) dgain = Tensor::zeros({static_cast<int>(product.cols())});
     slope(gates, begin, end, to_products ? product : Tensor(), dgain);
   }
-  // The products' alone, beside them.
+  // Computes only the products' gradient, and keeps the products.
   void backward_to_inputs(const Tensor& gates, int begin, int end) {
     if (!has(gain)) return;
     if (!dproduct.defined()) dproduct = Tensor(product.shape());
@@ -123,8 +125,8 @@ struct NormedInputs {
   }
 };
 
-// Of h's product in a step, which joins the gates in the cell, where rows lie in a cache; here is what it needs, and the gradients
-// that each row of the batch gathers over the steps.
+// Layer norm of h's product in a step. The cell applies it while rows are in a cache; this holds its arguments, and the
+// gradients that each row of the batch gathers over the steps.
 struct NormedProduct {
   Var gain;
   Tensor product = {}, mean = {}, rstd = {}, dgain = {};
@@ -134,7 +136,7 @@ struct NormedProduct {
     product = Tensor(gates), mean = Tensor({gates[0], gates[1]}), rstd = Tensor(mean.shape());
     dgain = Tensor::zeros({gates[1], gates[2]});
   }
-  // The product is put here, and its gradient is here in the end.
+  // The product is stored here; its gradient replaces it in the end.
   const Tensor& place(const Tensor& gates) const { return has(gain) ? product : gates; }
   Into into(const Tensor& gates, int t) const { return {place(gates)[t], !has(gain)}; }
 

@@ -1,4 +1,4 @@
-// A projection in a fused loop: h = W_hr·out, out what the cell gives. In a step without a projection nothing happens.
+// A projection in a fused loop: h = W_hr·out, where out is the cell's output. Does nothing without a projection.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,8 @@ class ProjectionForward {
     weights_.emplace(transposed(w.layer.weight_hr.value()), w.steps);
     rounded_ = RoundedTensor({w.batch, w.hidden});
   }
-  // What the cell's pass does to h in step t, if `after` is what options do: nothing yet, where h is made from it.
+  // Returns what the cell's pass does to h in step t. `after` is the options' part. A projection makes h from the
+  // cell's output later, so only rounding is left here.
   HandOn in_cell(const HandOn& after) const {
     if (!weights_) return after;
     HandOn on;
@@ -47,7 +48,7 @@ class ProjectionBackward {
     d_ = Tensor({w.steps, w.batch, w.width});
     rounded_ = RoundedTensor(d_.shape());
   }
-  // dout from dh in step t, and what is left for the cell's pass to do to dh.
+  // Computes dout from dh in step t. Returns what the cell's pass must still do to dh.
   HandOn operator()(LstmBackward& back, int t) {
     HandOn on = back.h.at(t);
     if (!weights_) return on;
