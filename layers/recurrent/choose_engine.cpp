@@ -140,7 +140,7 @@ void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, co
                 fmt::format("steps {} are more than cuDNN's {}", window.steps, most_cudnn_steps));
 }
 
-// Tensor cores take numbers in groups of 16 bytes. Since cuBLAS 11 they serve sizes that fill no whole groups too, less well
+// Tensor cores take numbers in groups of 16 bytes. Since cuBLAS 11 they also serve other sizes, but less well
 // (docs/design/gpu.md).
 void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
   if (f.gpu.empty() || f.precision == Precision::fp32) return;  // which have no use for them
@@ -156,7 +156,7 @@ void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f
                               (size / group + 1) * group));
 }
 
-// The reason why a persistent algorithm does not serve this layer: "take no projection"; "" if nothing does.
+// Returns why a persistent algorithm does not serve this layer ("take no projection"), or "" if it does.
 std::string why_not_persistent(CudnnAlgorithm a, const LayerFacts& layer, const EngineFacts& f,
                                const WindowFacts& window) {
   if (f.capability < 60) return "need a GPU of compute capability 6.0";
@@ -187,7 +187,7 @@ void judge_algorithm(Table& table, const LayerFacts& layer, const EngineFacts& f
   table.fits("algorithm", "standard");
 }
 
-// Of the engine `fused` on a GPU: how it computes an LSTM's recurrence. Returns what the engine's line says of it.
+// Judges how the engine `fused` computes an LSTM's recurrence on a GPU. Returns the text for the engine's line.
 std::string judge_persistent(Table& table, const LayerFacts& layer, const EngineFacts& f,
                              const WindowFacts& window) {
   if (f.gpu.empty() || f.processors == 0 || layer.cell.kind != CellKind::lstm) return "";
@@ -203,7 +203,7 @@ std::string judge_persistent(Table& table, const LayerFacts& layer, const Engine
   return plan ? "; persistent" : "; persistent: no, " + why;
 }
 
-// And whether it computes layers side by side.
+// Judges whether `fused` computes layers side by side.
 void judge_wavefront(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
   if (f.gpu.empty() || layer.config.layers == 1) return;
   std::string why;
@@ -218,15 +218,16 @@ void judge_wavefront(Table& table, const LayerFacts& layer, const EngineFacts& f
                            window.steps));
 }
 
-// Why `fused` is faster than cuDNN, which would serve; "" where it is not, or nobody knows. By what an H100 took at a batch of 20
-// (bench/results/gpu.md). Whatever the windows are: a layer chooses before it has seen one.
+// Returns why `fused` is faster than cuDNN although cuDNN would serve; "" if it is not, or if that is not known. From
+// measurements on an H100 at a batch of 20 (bench/results/gpu.md). Ignores the windows: a layer chooses before it has
+// seen one.
 std::string why_fused_is_faster(const LayerFacts& layer, const EngineFacts& f) {
   const RecurrentConfig& c = layer.config;
   const bool asks_for_cudnn = c.algorithm != CudnnAlgorithm::automatic;
   if (!layer.cell.fused || asks_for_cudnn) return "";
   const bool a_call_each = !layer.between_layers.empty();
   if (persistent_plan(layer.cell, c, f, {})) {
-    // In one call cuDNN's layers overlap, and those of the persistent kernel do not.
+    // In one call cuDNN's layers overlap; those of the persistent kernel do not.
     constexpr int enough = 400;
     const bool overlaps = c.layers > 1 && !a_call_each && has_16_bits(f.precision) && c.hidden < enough;
     return overlaps ? ""
@@ -248,9 +249,9 @@ Engine engine_named(std::string_view name) {
   throw InputError(fmt::format("engine '{}' is none of auto, cudnn, fused, composed", name));
 }
 
-// Before version 9 cuDNN's products are cuBLAS's on several streams, and which of its buffers, and so which kernel, one of them
-// gets may differ from time to time, unless all have one size ("cuDNN 8 Release Notes", limitations; "cuBLAS Library", results
-// reproducibility).
+// Before version 9 cuDNN runs cuBLAS's products on several streams. Which buffer a product gets, and with it which
+// kernel, may differ from run to run unless all buffers have one size ("cuDNN 8 Release Notes", limitations; "cuBLAS
+// Library", results reproducibility).
 void require_repeatable(Engine engine, const EngineFacts& facts) {
   const char* const variable = std::getenv("CUBLAS_WORKSPACE_CONFIG");
   const std::string_view value = variable ? variable : "";

@@ -1,7 +1,7 @@
 // Which engine computes a recurrent layer, and why: cuDNN's criteria, each a line of a table.
 //
-// The choice is a pure function of the layer's options and of what the machine has, so that a machine can be asked
-// what another one would do.
+// The choice is a pure function of the layer's options and of facts about the machine, so one machine can say what
+// another would choose.
 #pragma once
 
 #include <string>
@@ -17,18 +17,18 @@ struct RecurrentConfig;
 
 enum class Engine : uint8_t {
   automatic,  // the fastest that serves
-  cudnn,      // cuDNN's RNN interface, on an NVIDIA GPU; of rows padded before their steps it knows nothing
+  cudnn,      // cuDNN's RNN interface, on an NVIDIA GPU; does not take rows padded before their steps
   fused,  // one product for the inputs of all steps; per step a recurrent product and one pass of arithmetic
-  composed  // the cell spelled out in elementary operations: for reading, and the reference for the others
+  composed  // the cell spelled out in elementary operations: for reading, and as reference for the others
 };
 std::string_view name_of(Engine engine);
 Engine engine_named(std::string_view name);  // throws InputError listing the names
 
-// How cuDNN carries a recurrence out: the standard algorithm takes everything; persistent ones keep the recurrent
-// weights on the chip, and take less. The engine `fused` reads `standard` alone: it computes step by step then, and otherwise by its
-// persistent kernel where that serves (layers/recurrent/persistent.h).
+// How cuDNN computes a recurrence. The standard algorithm takes everything. Persistent ones keep the recurrent weights
+// on the chip, but take fewer layers. The engine `fused` reads only `standard`: it then computes step by step, and
+// otherwise uses its persistent kernel if that serves (layers/recurrent/persistent.h).
 enum class CudnnAlgorithm : uint8_t {
-  automatic,  // the standard one; by the engine `fused` the persistent kernel, where it serves
+  automatic,  // the standard one; for the engine `fused` its persistent kernel if that serves
   standard,
   persistent,         // for up to 1536 units, by GPU and type of numbers
   persistent_small,   // for up to 192 units
@@ -53,7 +53,7 @@ struct EngineFacts {
 };
 EngineFacts engine_facts();  // of this process, as it computes now
 
-// Throws InputError if two runs by this engine may have different bits: cuDNN before version 9 wants
+// Throws InputError if two runs with this engine may differ in their bits: cuDNN before version 9 needs
 // CUBLAS_WORKSPACE_CONFIG=:4096:2 or :16:8 in the environment.
 void require_repeatable(Engine engine, const EngineFacts& facts = engine_facts());
 
@@ -81,8 +81,8 @@ struct EngineChoice {
       text;  // "lstm: cudnn, standard, 2 x 1500", "lstm: fused, because …; persistent: no, batch 80 is above 64"
   std::vector<EngineReason> reasons;
 };
-// The engine for a layer of this cell, on this machine if no other is given; config.engine is the one that is asked for. Throws
-// InputError if that one cannot serve, naming everything in the way.
+// Chooses the engine for a layer of this cell, by default on this machine. config.engine is the requested one. Throws
+// InputError if that one cannot serve, naming every reason.
 EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
                            const EngineFacts& facts = engine_facts(), const WindowFacts& window = {});
 

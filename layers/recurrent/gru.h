@@ -1,7 +1,8 @@
-// Gated recurrent units (Cho et al. 2014), the reset gate after the product, as in cuDNN and PyTorch.
+// Gated recurrent units (Cho et al. 2014). The reset gate acts after the product, as in cuDNN and PyTorch.
 //
-// Gate order r z n; per layer weight_ih [3*hidden, input], weight_hh [3*hidden, hidden], bias [3*hidden], and bias_hn [hidden],
-// which the reset gate acts on. In PyTorch's names, bias is bias_ih + bias_hh; bias_hn is n's part of bias_hh.
+// Gate order r z n. Per layer: weight_ih [3*hidden, input], weight_hh [3*hidden, hidden], bias [3*hidden], and bias_hn
+// [hidden], which the reset gate acts on. In PyTorch's names, bias is bias_ih + bias_hh; bias_hn is n's part of
+// bias_hh.
 #pragma once
 
 #include "layers/recurrent/recurrent.h"

@@ -1,8 +1,8 @@
 // Long short-term memory (Hochreiter and Schmidhuber 1997), with the options of layers/recurrent/options.h.
 //
-// One parameter layout for all engines, gate order i f g o, or f g o where i is coupled to f: per layer weight_ih [4*hidden, input], weight_hh [4*hidden, width]
-// and one bias [4*hidden]; width is that of h: hidden, or projection. An option's weights have names of their own, so a
-// checkpoint says which options its model has.
+// All engines share one parameter layout, gate order i f g o, or f g o if i is coupled to f. Per layer: weight_ih
+// [4*hidden, input], weight_hh [4*hidden, width] and one bias [4*hidden]. width is the width of h: hidden, or
+// projection. Weights of options have names of their own, so a checkpoint says which options its model has.
 #pragma once
 
 #include "layers/recurrent/recurrent.h"
@@ -19,8 +19,8 @@ struct LstmCell {
 
   explicit LstmCell(const LayerScope& scope);
 
-  // One step in elementary operations: the equations of the textbook, and the reference for the fast engines. The gates are
-  // put where `gates` says, in the order of their names.
+  // One step in elementary operations: the equations of the textbook, and the reference for the fast engines. Stores
+  // the gates through `gates`, in the order of their names.
   RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before, Vars* gates = nullptr) const;
   RecurrentOutput fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const;
   void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;
@@ -33,7 +33,7 @@ struct LstmCell {
   Var weight_ih = {}, weight_hh = {}, bias = {};
   Unary gate = Unary::sigmoid, cell = Unary::tanh;
   real clip = 0;                      // of c; 0: it is free
-  bool step_by_step = false;          // in the engine fused, although its persistent kernel may serve
+  bool step_by_step = false;          // in the engine fused: steps, even if its persistent kernel serves
   bool coupled = false;               // i = 1 - f: there are three gates f g o, and peepholes of f and o
   Var weight_hr = {};                 // [projection, hidden]: h = W_hr (o·tanh(c))
   Var peepholes = {};                 // [3, hidden], of i, f and o; [2, hidden] of coupled gates

@@ -1,8 +1,8 @@
 // The options of recurrent layers: one configuration for every cell, and one table with a row for each option.
 //
-// The table is read by all that has to know every option: the checks of ranges, the choice of an engine, the stepper, the
-// recipes of both programs with their documentation, what is told about PyTorch, `explain`, and the tests. A new option is a
-// member of RecurrentConfig, a row, and the code where it acts.
+// Everything that must know every option reads the table: range checks, the choice of an engine, the stepper, the
+// recipes of both programs and their documentation, the notes on PyTorch, `explain`, and the tests. To add an option,
+// add a member to RecurrentConfig, a row here, and the code where it acts.
 #pragma once
 
 #include <optional>
@@ -47,7 +47,7 @@ struct RecurrentConfig {
   int input = 0;
   int hidden = 0;
   int layers = 1;
-  // Between layers, so refused where there is one: dropout() or Dropout is for what goes in and comes out.
+  // Acts between layers; an error if there is only one. For inputs and outputs use dropout() or Dropout.
   float dropout = 0;
   bool locked_dropout = false;
   float recurrent_dropout = 0;
@@ -66,7 +66,7 @@ struct RecurrentConfig {
   bool residual = false;
   bool bidirectional = false;
   float forget_bias = 0;
-  bool resets = false;  // calls will say where rows begin anew: of interest to the choice of an engine alone
+  bool resets = false;  // calls will say where rows start anew: matters only to the choice of an engine
   Engine engine = Engine::automatic;
   CudnnAlgorithm algorithm = CudnnAlgorithm::automatic;  // of the engine cudnn
 
@@ -92,14 +92,14 @@ struct RecurrentOption {
   };
   enum class Acts : uint8_t {
     always,
-    in_training,  // at random; elsewhere nothing of it is left
+    in_training,  // at random; has no effect elsewhere
     expected,     // at random in training, and elsewhere by its expectation
     at_first      // on first values alone
   };
   enum class Cells : uint8_t { every, with_c, lstm, rnn };  // which have it
   enum class Cudnn : uint8_t {
     yes,
-    between_layers,  // it acts where cuDNN can only be called for each layer by itself
+    between_layers,  // acts between layers, so cuDNN must be called for each layer by itself
     no
   };
 
@@ -109,10 +109,10 @@ struct RecurrentOption {
   Acts acts = Acts::always;
   Cells cells = Cells::every;
   Cudnn cudnn = Cudnn::no;
-  bool needs_layers = false;    // above 1
-  bool is_key = true;           // a recipe has it as it stands here; else the program says what it has
-  const char* of = nullptr;     // the option that this one is a detail of: it means nothing without that
-  const char* torch = nullptr;  // what PyTorch's module calls it; nullptr: it has no such thing
+  bool needs_layers = false;    // acts only if layers > 1
+  bool is_key = true;           // recipes have this key as it is here; else the program defines its own
+  const char* of = nullptr;     // the option that this one refines: without that one it has no effect
+  const char* torch = nullptr;  // its name in PyTorch's module; nullptr: PyTorch lacks it
   const char* does;
   const char* source = nullptr;
   const char* how = "";  // what computing it means
@@ -247,7 +247,8 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .does = "every layer but the first adds its input to its output; needs layers above 1",
      .source = "Wu et al. 2016",
      .how = "the input added to the output, but in the first"},
-    // A decoder can then be tied to a narrow embedding. The layer's states fill the first elements of their rows, the others are 0.
+    // A decoder can then be tied to a narrow embedding. The layer's states fill the first elements of their rows; the
+    // others are 0.
     {.name = "last_hidden",
      .member = &RecurrentConfig::last_hidden,
      .range = RecurrentOption::Range::width,
@@ -282,30 +283,31 @@ bool is_set(const RecurrentOption& option,
 std::string value_of(const RecurrentOption& option,
                      const RecurrentConfig& config);  // "0.25", "true", "softsign"
 void unset(const RecurrentOption& option, RecurrentConfig& config);
-// The functions that it can be; empty: it is no function.
+// The functions that it may be set to; empty if the option is not a function.
 std::vector<Unary> functions_of(const RecurrentOption& option);
 
-// Why a configuration makes no sense: an option, and "(3) must be less than hidden (3); 0 is for none". Other options are
-// named with `prefix` before them.
+// Why a configuration is invalid: an option, and "(3) must be less than hidden (3); 0 is for none". The names of other
+// options get `prefix`.
 struct OptionFault {
   std::string option, text;
 };
 std::optional<OptionFault> fault_in(const CellFacts& cell, const RecurrentConfig& config,
                                     const std::string& prefix = "");
 
-// The options that are set, in the table's order, without `dropout`, details of others and first values.
+// The options that are set, in the table's order. Leaves out `dropout`, refinements of others, and options of initial
+// values.
 std::vector<const RecurrentOption*> options_set(const RecurrentConfig& config);
 // "2 LSTM layers of 200", "1 GRU layer of 30 (weight_drop, residual)"
 std::string describe_layers(const CellFacts& cell, const RecurrentConfig& config);
-// Whether a layer's input is something else than the output of the one before it.
+// True if a layer's input differs from the output of the layer before it.
 bool acts_between_layers(const RecurrentConfig& config);
-// Whether a step in inference is two products and one pass of the cell's kernel.
+// True if an inference step is two products and one pass of the cell's kernel.
 bool is_plain_step(const RecurrentConfig& config);
-// Without all that acts at random: of a window that is to be learnt by heart.
+// Removes everything random, for a window that is to be learnt by heart.
 RecurrentConfig without_dropping(RecurrentConfig config);
 
-// The options that PyTorch's module does not have, and without which the weights would compute something else:
-// "layer_norm, residual", or "". Options that act in training alone are none of them.
+// The options that PyTorch's module lacks and that change what the weights compute: "layer_norm, residual", or "".
+// Options that act only in training are left out.
 std::string unknown_to_torch(const RecurrentConfig& config);
 // "nn.LSTM(20, 50, 2, proj_size=10)", or "none: nn.LSTM does not know layer_norm"
 std::string torch_module(const CellFacts& cell, const RecurrentConfig& config);

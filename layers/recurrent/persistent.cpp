@@ -11,7 +11,7 @@ namespace unroll {
 
 namespace {
 
-// Says why, if anyone asks: a layer asks in each window, and wants no words.
+// Fills in `why` only if it is wanted: a layer asks in each window and needs no text.
 template <class... Args>
 std::optional<PersistentPlan> none(std::string* why, fmt::format_string<Args...> text, Args&&... args) {
   if (why) *why = fmt::format(text, std::forward<Args>(args)...);

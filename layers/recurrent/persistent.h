@@ -1,5 +1,6 @@
-// Whether the engine `fused` computes an LSTM's recurrence over a window by one kernel each way, which keeps the recurrent weights in
-// the shared memory of a GPU's processors (framework/kernels/lstm_window.h), or by a product and a pass for each step.
+// Decides how the engine `fused` computes an LSTM's recurrence over a window: by a product and a pass per step, or by
+// one kernel each way. The kernel keeps the recurrent weights in the shared memory of a GPU's processors
+// (framework/kernels/lstm_window.h).
 #pragma once
 
 #include <optional>
@@ -13,16 +14,17 @@ namespace unroll {
 struct PersistentPlan;     // framework/kernels/persistent.h
 struct LstmWindowKernels;  // framework/kernels/lstm_window.h
 
-// A layer in a window. 0: a batch, or steps, that are not known.
+// A layer in a window. 0: batch or steps are not known.
 struct PersistentSizes {
   int64_t hidden, gates = 4, batch = 0, steps = 0;
   Precision precision = Precision::fp32;
 };
-// How it is shared out on this GPU. Else none, and `why`, if it is given, says why: "batch 80 is above 64".
+// How the kernel is split on this GPU. None if it does not serve; `why` (if given) then says why: "batch 80 is above
+// 64".
 std::optional<PersistentPlan> persistent_plan(const PersistentSizes& sizes, const EngineFacts& gpu,
                                               std::string* why = nullptr);
-// The same of a layer with its options: with a projection, a mogrifier or layer norm a step is more than a product and a pass, and
-// algorithm = "standard" asks for the steps.
+// As above, for a layer with its options. None for a projection, a mogrifier or layer norm, whose steps are more than a
+// product and a pass, and for algorithm = "standard", which asks for steps.
 std::optional<PersistentPlan> persistent_plan(const CellFacts& cell, const RecurrentConfig& config,
                                               const EngineFacts& gpu, const WindowFacts& window,
                                               std::string* why = nullptr);

@@ -1,4 +1,4 @@
-// A recurrent layer whose cell is chosen at run time: any Recurrent, called as it is itself.
+// A recurrent layer whose cell is chosen at run time: wraps any Recurrent and is called like it.
 #pragma once
 
 #include <memory>
@@ -30,13 +30,13 @@ class RecurrentLayer {
   RecurrentConfig config() const&& { return layer_->config(); }
   const EngineChoice& choice() const& { return layer_->choice(); }
   const EngineChoice& choice() const&& = delete;
-  // choice() with a table that knows the windows.
+  // choice() with a table for known windows.
   EngineChoice choice_for(const WindowFacts& window) const {
     return choose_engine(cell(), config(), engine_facts(), window);
   }
 
-  // A step of layer k in inference, where nothing but the cell's kernel has to run: x [batch, input], the layer's h and c
-  // [batch, hidden] become those after it, room is [batch, plain_step_room()].
+  // One inference step of layer k if only the cell's kernel must run: x [batch, input]. Updates the layer's h and c
+  // [batch, hidden]. room is [batch, plain_step_room()].
   int plain_step_room() const { return layer_->plain_step_room(); }  // 0: there is no such step
   void plain_step(int k, const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& room) const {
     layer_->plain_step(k, x, h, c, room);

@@ -1,4 +1,4 @@
-// One step of time as a layer by itself, for loops of your own that a window does not fit: a decoder that is fed what it wrote, a
+// One step of time as a layer, for loops of your own that a window does not fit: a decoder that reads its own output, a
 // tree, an agent in its environment.
 //
 //   LstmStepLayer cell(params / "cell", {.input = 20, .hidden = 50});
@@ -8,8 +8,8 @@
 //     x = embed(argmax(out(state.h)));
 //   }
 //
-// Its parameters have the names and shapes of those of a Recurrent<Cell> with one layer, and many steps give what that gives for
-// a window. Gradients go back through all steps of a tape. For inference there is Stepper.
+// Parameters have the names and shapes of a Recurrent<Cell> with one layer, and many steps give the same as one window
+// there. Gradients go back through all steps of a tape. For inference there is Stepper.
 #pragma once
 
 #include "layers/recurrent/gru.h"
@@ -21,11 +21,12 @@ namespace unroll {
 template <RecurrentCell Cell>
 class RecurrentStep {
  public:
-  // Takes what acts within a step of one layer: a cell's own options, zoneout, the mogrifier, the engine. Throws Error for what
-  // acts between layers, between directions or on a whole window.
+  // Takes options that act within a step of one layer: a cell's own, zoneout, the mogrifier, the engine. Throws Error
+  // for options that act between layers, between directions or on a whole window.
   RecurrentStep(const Scope& scope, const RecurrentConfig& config) : layer_(scope, checked(config)) {}
 
-  // x [batch, input], state h [batch, width] and, where the cell has one, c [batch, c_parts*hidden] -> the state after the step.
+  // x [batch, input], state h [batch, width] and, if the cell has one, c [batch, c_parts*hidden] -> the state after the
+  // step.
   RecurrentVars operator()(const Var& x, const RecurrentVars& state) const {
     const RecurrentConfig& c = layer_.config();
     require(x.shape().rank() == 2 && x.dim(1) == c.input, "{}: x {} of a step must be [batch, {}]",
@@ -52,7 +53,7 @@ class RecurrentStep {
   RecurrentConfig config() const&& { return layer_.config(); }
   const EngineChoice& choice() const& { return layer_.choice(); }
   EngineChoice choice() const&& { return layer_.choice(); }
-  // The same weights over windows: to read a sequence whole, and go on by steps.
+  // The layer over windows with these weights: it reads a whole sequence, and steps go on from there.
   const Recurrent<Cell>& layer() const& { return layer_; }
   const Recurrent<Cell>& layer() const&& = delete;
 
