@@ -1,4 +1,4 @@
-// Attention layers: what a step of one sequence wants to know of the steps of another, or of its own past.
+// Attention layers: a step of one sequence looks at the steps of another sequence, or at its own past.
 //
 //   AdditiveAttention look(params / "look", {.query = 64, .keys = 64, .hidden = 32});
 //   const auto memory = look.remember(encoded, lengths);          // once for a sequence [past, batch, keys]
@@ -7,7 +7,7 @@
 //   MultiHeadAttention attend(params / "attend", {.dim = 64, .heads = 4});
 //   x += attend(x, {.causal = true});                             // [steps, batch, dim]
 //
-// All read sequences as recurrent layers do, steps first, and skip what Lengths call padding.
+// Sequences are steps first, as for recurrent layers. Steps that Lengths call padding are skipped.
 #pragma once
 
 #include "framework/attention.h"
@@ -17,13 +17,13 @@
 
 namespace unroll {
 
-// The options of a call for rows of different lengths.
+// Returns `options` with padding masked out, for a call whose rows differ in length.
 AttentionOptions within(AttentionOptions options, const Lengths& lengths, int past, int batch);
 
 struct MultiHeadAttentionConfig {
-  int dim = 0;  // of queries and outputs; heads · the width of each
+  int dim = 0;  // of queries and outputs: heads · the width of a head
   int heads = 1;
-  int key_dim = 0;    // of what keys and values are made of; 0: dim
+  int key_dim = 0;    // size of the memory that keys and values are computed from; 0: dim
   float dropout = 0;  // of the weights
   bool bias = true;
 };
@@ -34,34 +34,35 @@ struct AttentionCache {
   int count = 0;
 };
 
-// The keys and values of steps that were read before, [past, batch, dim] each: constants, which gradients do not reach.
+// Keys and values of earlier steps, [past, batch, dim] each. They are constants: gradients do not reach them.
 struct AttentionPast {
   Tensor keys, values;
 };
 
-// Attention of several heads between four products (Vaswani et al. 2017), with the weights of torch.nn.MultiheadAttention:
-// in_proj_weight [3·dim, dim], in_proj_bias [3·dim], of queries, keys and values in this order, out_proj.weight [dim, dim],
-// out_proj.bias [dim]; with a key_dim of its own q_proj_weight [dim, dim], k_proj_weight and v_proj_weight [dim, key_dim].
+// Multi-head attention (Vaswani et al. 2017), with the weights of torch.nn.MultiheadAttention: in_proj_weight [3·dim,
+// dim] and in_proj_bias [3·dim] for queries, keys and values in this order, out_proj.weight [dim, dim], out_proj.bias
+// [dim]. If key_dim is set, q_proj_weight [dim, dim], k_proj_weight and v_proj_weight [dim, key_dim] replace
+// in_proj_weight.
 struct MultiHeadAttention {
   MultiHeadAttention(Scope scope, const MultiHeadAttentionConfig& config);
   struct Call {
     bool causal = false;   // a step sees itself and the steps before it
-    Lengths lengths = {};  // of what is looked at
-    // As AttentionOptions have them.
+    Lengths lengths = {};  // of the sequence that is looked at
+    // As in AttentionOptions.
     int window = 0;
     Tensor firsts = {};
     bool linear_biases = false;
   };
-  Var operator()(const Var& x, const Call& call) const;  // [steps, batch, dim] -> the same, of its own steps
+  Var operator()(const Var& x, const Call& call) const;  // self-attention: [steps, batch, dim] -> the same
   Var operator()(const Var& x) const { return (*this)(x, Call{}); }
-  // x goes on from a past, which it sees as well, and `past` becomes that and the steps of x. No lengths.
+  // Self-attention that also sees `past`. Appends the keys and values of x to `past`. Requires: no lengths.
   Var operator()(const Var& x, AttentionPast& past, const Call& call) const;
   // queries [steps, batch, dim] or [batch, dim], memory [past, batch, key_dim] -> as queries
   Var operator()(const Var& queries, const Var& memory, const Call& call) const;
   Var operator()(const Var& queries, const Var& memory) const { return (*this)(queries, memory, Call{}); }
 
-  // One step of causal attention, for a decoder: its key and value join those of the steps before. Throws Error when the cache
-  // is full. What is in it is constant: gradients do not reach the steps before.
+  // One step of causal attention, for a decoder. Adds the step's key and value to the cache. Throws Error if the cache
+  // is full. The cached steps are constants: gradients do not reach them.
   AttentionCache cache(int capacity, int batch) const;
   Var step(const Var& x, AttentionCache& cache) const;  // [batch, dim] -> [batch, dim]
 
@@ -78,7 +79,7 @@ struct MultiHeadAttention {
   Scope place_;  // of the random numbers
 };
 
-// A sequence that is looked at again and again, prepared once.
+// A sequence to attend to, prepared once for many queries.
 struct AttentionMemory {
   Var keys;       // [past, batch, keys]
   Var projected;  // [past, batch, …]
@@ -97,7 +98,7 @@ struct AdditiveAttentionConfig {
 struct AdditiveAttention {
   AdditiveAttention(Scope scope, const AdditiveAttentionConfig& config);
   AttentionMemory remember(const Var& keys, const Lengths& lengths = {}) const;
-  // query [batch, query], or several steps [steps, batch, query]. A row without a step to look at gets zeros.
+  // query [batch, query], or several steps [steps, batch, query]. A row that is all padding gets zeros.
   AttentionOutput operator()(const Var& query, const AttentionMemory& memory) const;
 
   AdditiveAttentionConfig config;
@@ -115,7 +116,7 @@ struct MultiplicativeAttention {
   AttentionMemory remember(const Var& keys, const Lengths& lengths = {}) const;
   // query [batch, query] -> [batch, keys], or [steps, batch, query] -> [steps, batch, keys]
   Var operator()(const Var& query, const AttentionMemory& memory) const;
-  // The weights, to be looked at: [batch, 1, steps, past]. Nothing is recorded.
+  // The attention weights, for inspection: [batch, 1, steps, past]. Nothing is recorded.
   Tensor weights(const Var& query, const AttentionMemory& memory) const;
 
   MultiplicativeAttentionConfig config;

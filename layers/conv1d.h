@@ -1,4 +1,4 @@
-// Convolution over the steps of a sequence, causal too.
+// Convolution over the steps of a sequence; causal if asked for.
 //
 //   Conv1d conv(params / "conv", {.in = 8, .out = 16, .kernel = 3, .causal = true});
 //   Var y = relu(conv(x));                                   // [steps, batch, 8] -> [steps, batch, 16]
@@ -21,13 +21,13 @@ struct Conv1dConfig {
   bool bias = true;
 };
 
-// y_t = Σ_k w_k x_{stride·t + dilation·k - padding} + b, weight [out, in, kernel] and bias [out] as those of torch.nn.Conv1d.
+// y_t = Σ_k w_k x_{stride·t + dilation·k - padding} + b. weight [out, in, kernel] and bias [out], as torch.nn.Conv1d.
 //   x [steps, batch, in] -> [(steps + zeros - dilation·(kernel - 1) - 1) / stride + 1, batch, out]
 // First values uniform in ±1/√(in·kernel).
 struct Conv1d {
   Conv1d(Scope scope, const Conv1dConfig& config);
-  // Steps that `lengths` call padding are read as zeros, whatever they hold, and their outputs are zero. Throws Error with
-  // lengths where the outputs are not as many as the steps.
+  // Padding steps, as `lengths` say, are read as zeros, and their outputs are zero. Throws Error if lengths are given
+  // and there are not as many outputs as steps.
   Var operator()(const Var& x, const Lengths& lengths = {}) const;
 
   Conv1dConfig config;

@@ -13,13 +13,13 @@ struct CrfConfig {
 
 // The score of tags y of a row of T steps, whose emissions x come from layers below:
 //   start[y_1] + Σ_t x[t, y_t] + Σ_t transitions[y_t-1, y_t] + end[y_T]
-// p(y) = exp(score) / Σ over all rows of tags. Where `lengths` say that a step is padding, it takes no part, and its tag and
-// emissions may be anything; a row without a step has the loss 0.
+// p(y) = exp(score) / Σ over all rows of tags. Padding steps, as `lengths` say, are ignored, whatever their tags and
+// emissions are. A row without steps has loss 0.
 //
-// transitions [tags, tags] from the row's tag to the column's, start and end [tags]; first values uniform in ±0.1.
+// transitions [tags, tags] from the row's tag to the column's, start and end [tags]. Initial values: uniform in ±0.1.
 struct Crf {
   Crf(Scope scope, const CrfConfig& config);
-  // -log p of the tags, in nats: the mean over rows, the sum, or each [batch].
+  // -log p of the tags, in nats: the mean or the sum over rows, or one per row [batch].
   // emissions [steps, batch, tags], tags [steps, batch]
   Var loss(const Var& emissions, const IdTensor& tags, const Lengths& lengths = {},
            Reduction reduction = Reduction::mean) const;

@@ -21,26 +21,28 @@ struct DenseConfig {
 // y = f(x wᵀ + b), weight [out, in], bias [out].  x [..., in] -> [..., out]
 struct Dense {
   Dense(Scope scope, const DenseConfig& config);
-  // A layer whose weight is another's (a decoder tied to an embedding [out, in]). Throws Error, when it is
-  // used, if that has another shape.
+  // A layer that shares another's weight (a decoder tied to an embedding [out, in]). The first use throws Error if the
+  // weight's shape differs.
   Dense(Scope scope, const DenseConfig& config, const Var& shared_weight);
   Var operator()(const Var& x) const;
-  // Computes y [..., out] into memory that is there. Nothing is recorded.
+  // Computes y [..., out] into existing memory. Nothing is recorded.
   void compute(const Tensor& x, Tensor y) const;
 
   DenseConfig config;
   Var weight, bias;
 };
 
-// Cross-entropy of a layer's outputs as logits, without ever holding them all. The layer must have no activation.
+// Cross-entropy of a layer's outputs as logits, without ever holding all of them. Requires: the layer has no
+// activation.
 Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& target,
                           const CrossEntropyOptions& options = {});
-// The numbers that it is the mean of: one for each target, 0 for those of -1. Nothing is recorded.
+// The losses behind that mean: one per target, 0 where the target is -1. Nothing is recorded.
 Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target);
-// The same of logits / temperature, for each of these temperatures [temperatures, targets]. Temperatures are positive.
+// Losses with logits / temperature, for each of these temperatures: [temperatures, targets]. Requires: positive
+// temperatures.
 Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target,
                                std::span<const double> temperatures);
-// As above, of logits that are there already [targets, classes].
+// As above, for given logits [targets, classes].
 Tensor softmax_cross_entropies(const Tensor& logits, const IdTensor& target,
                                std::span<const double> temperatures);
 

@@ -1,4 +1,4 @@
-// Dropout with masks that depend on the layer's path, the step and the seed alone.
+// Dropout whose masks depend only on the layer's path, the step and the seed.
 #pragma once
 
 #include "framework/ops.h"
@@ -11,7 +11,7 @@ struct DropoutConfig {
   bool locked = false;  // one mask for all steps of a sequence [steps, …]
 };
 
-// On while a tape records (and its options do not turn it off); else it passes x on.
+// Active while a tape records, unless the tape's options turn it off. Otherwise returns x unchanged.
 struct Dropout {
   Dropout(Scope scope, const DropoutConfig& c) : config(c), place(std::move(scope)) {
     require(c.rate >= 0 && c.rate < 1, "dropout: rate {} is not in [0, 1)", c.rate);

@@ -1,4 +1,4 @@
-// Rows of a table, one for each word.
+// A table with one row per word.
 #pragma once
 
 #include "framework/ops.h"
@@ -8,12 +8,12 @@ namespace unroll {
 
 struct EmbeddingConfig {
   int vocab = 0, dim = 0;
-  // Probability that a word is dropped, in [0, 1): in one call it is zero wherever it stands, and the others
-  // are scaled by 1 / (1 - dropout) (Gal and Ghahramani 2016).
+  // Probability that a word is dropped, in [0, 1). Within one call a dropped word is zero at every place, and the
+  // others are scaled by 1 / (1 - dropout) (Gal and Ghahramani 2016).
   float dropout = 0;
 };
 
-// weight [vocab, dim].  ids [...] -> [..., dim]. First values uniform in ±0.1.
+// weight [vocab, dim].  ids [...] -> [..., dim]. Initial values: uniform in ±0.1.
 struct Embedding {
   Embedding(Scope scope, const EmbeddingConfig& c)
       : config(checked(c)),

@@ -1,6 +1,6 @@
-// A linear path beside the recurrent layers of a series: what is forecast as weighted sums of a channel's own
-// last values (the autoregressive component of LSTNet: Lai, Chang, Yang and Liu 2018). It follows a level that
-// saturating units were never trained on.
+// A linear path beside the recurrent layers of a series: it forecasts weighted sums of a channel's own last values (the
+// autoregressive component of LSTNet: Lai, Chang, Yang and Liu 2018). It can follow a level that saturating units were
+// never trained on.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ struct HighwayConfig {
 struct Highway {
   Highway(Scope scope, const HighwayConfig& c)
       : config(c), sums(std::move(scope), {.in = c.length, .out = c.out}) {}
-  // Reads the channels named. x [window, batch, any] -> [batch, out, channels]
+  // Reads the named channels. x [window, batch, any] -> [batch, out, channels]
   Var operator()(const Var& x, std::span<const int> channels) const;
 
   HighwayConfig config;

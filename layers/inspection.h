@@ -1,5 +1,5 @@
-// Looking inside a model while it reads: what it expects, what its cells hold, and what each of its predictions rests on.
-// `ptb look` and `timeseries look` make pages of these numbers. For any kind of recurrent layer and engine; nothing is dropped.
+// Looks inside a model while it reads: what it expects, what its cells hold, and what each prediction rests on. `ptb
+// look` and `timeseries look` show these numbers. Works with every recurrent layer and engine; dropout is off.
 //
 //   const TokenModel net{model.params, model.embedding, model.recurrent, model.decoder};
 //   const TokenText text = {.input = {eos, the, dog}, .target = {the, dog, sleeps}};
@@ -21,7 +21,7 @@
 
 namespace unroll {
 
-// A model by its parts, which must outlive it.
+// The parts of a model. They must outlive it.
 struct TokenModel {
   ParameterSet& params;
   const Embedding& embedding;
@@ -29,20 +29,20 @@ struct TokenModel {
   const Dense& decoder;
 };
 
-// In step t the model reads input[t] and predicts target[t]. The state before step 0 is zero, and before each step t where
-// resets[t] is not 0, too.
+// In step t the model reads input[t] and predicts target[t]. The state is zero before step 0, and before each step t
+// with resets[t] != 0.
 struct TokenText {
   std::vector<int32_t> input, target;
   std::vector<int32_t> resets = {};  // empty: none
   int steps() const { return static_cast<int>(input.size()); }
 };
 
-// One layer, [steps, units] each; h is narrower with a projection, and so is all of the last layer where last_hidden says so.
+// One layer, [steps, units] each. h is narrower with a projection; with last_hidden all of the last layer is narrower.
 struct LayerValues {
   std::vector<Tensor> gates;  // in the order of TextInspection::gate_names
   Tensor h, c;                // the state after each step; c is undefined where the cell has none
 };
-// Of cells that read one sequence: a batch of one row.
+// Values of cells that read one sequence. Requires: a batch of one row.
 std::vector<LayerValues> layer_values(std::span<const CellTrace> cells);
 
 struct TextInspection {
@@ -51,7 +51,8 @@ struct TextInspection {
       gate_names;  // "i", "f", "g", "o" of an LSTM; "r", "z", "n" of a GRU; none of a plain cell
   std::vector<LayerValues> layers;
 };
-// Throws Error where input and target differ in length, or are empty; and for bidirectional layers, which know what comes.
+// Throws Error if input and target are empty or differ in length, and for bidirectional layers, which would see the
+// targets.
 TextInspection inspect(const TokenModel& model, const TokenText& text);
 
 // Euclidean norms of the gradients of L_t = -log p(target[t]), by t and step s: [steps, steps], 0 where s > t.
@@ -59,19 +60,19 @@ struct GradientReach {
   Tensor embedding;          // of what was read in step s
   std::vector<Tensor> h, c;  // of each layer's state after step s; c is empty where the cell has none
 };
-// An ordinary backward pass for `at_once` targets together: they are rows of a batch, so no gradient meets another's. The
-// parameters collect none. Memory grows with at_once · steps.
+// One ordinary backward pass handles `at_once` targets: each is a row of the batch, so their gradients stay apart.
+// Parameters collect no gradient. Memory grows with at_once · steps.
 GradientReach gradient_reach(const TokenModel& model, const TokenText& text, int at_once = 16);
 
-// The tape of each step by itself, from the state before it as a constant to L_t, with the norms of values and gradients. The
-// parameters' gradients are forgotten.
+// One tape per step: from the state before it, a constant, to L_t, with the norms of values and gradients. Clears the
+// parameters' gradients.
 std::vector<TapeGraph> step_graphs(const TokenModel& model, const TokenText& text);
 
 // --- numbers from numbers ---------------------------------------------------------------------------------------
 
-// What a model makes of x [steps, batch, features].
+// A model's result for x [steps, batch, features].
 struct SequenceOutput {
-  Var y;                              // [batch, outputs]: a row of the batch knows nothing of the others
+  Var y;                              // [batch, outputs]: rows of the batch are independent
   std::vector<CellTrace> cells = {};  // of its recurrent layers, if it has any
 };
 using SequenceModel = std::function<SequenceOutput(const Var& x)>;
@@ -82,8 +83,8 @@ struct OutputReach {
   std::vector<Tensor> h,
       c;  // norms at each layer's state after each of its steps: [outputs, steps]; c may be empty
 };
-// Of the `outputs` of x [steps, features], by their numbers, `at_once` together as above. Throws Error where x is of another rank,
-// or no output is asked for.
+// Gradients of the given `outputs` (their indices) of x [steps, features], `at_once` together as above. Throws Error if
+// x is not of rank 2, or no output is given.
 OutputReach output_reach(const ParameterSet& params, const SequenceModel& model, const Tensor& x,
                          std::span<const int> outputs, int at_once = 16);
 

@@ -60,7 +60,7 @@ std::vector<UnitTells> units_that_tell(const std::vector<Tensor>& values, std::s
       ++below[labels[cases[order[n]]]];
       const double low = column[order[n]], high = column[order[n + 1]];
       if (!(low < high)) continue;
-      // Of class 0 below and of class 1 above it; or the other way round.
+      // The unit predicts 0 below and 1 above the threshold; the mirrored rule has share 1 - share.
       const double share = (below[0] / of_class[0] + 1 - below[1] / of_class[1]) / 2;
       if (std::max(share, 1 - share) > best.share)
         best = {

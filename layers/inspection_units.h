@@ -1,4 +1,4 @@
-// Which single units tell a property of what was read, and whether a model agrees with a subject's number.
+// Finds single units that tell a property of the text, and measures whether a model agrees with a subject's number.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,20 @@
 
 namespace unroll {
 
-// A unit as a classifier: `share` of the cases lie on the right side of the threshold, where both classes count as much as each
-// other; so 0.5 is chance. Of a number instead of a class: |correlation|.
+// A unit as a classifier. `share` is the share of cases on the right side of the threshold, with both classes weighted
+// equally, so chance is 0.5. If a number is predicted instead of a class, `share` is |correlation|.
 struct UnitTells {
   int layer = 0, unit = 0;
   double share = 0;
-  double threshold = 0;     // of a class
-  bool above_is_1 = false;  // of a class; of a number: it rises with it
+  double threshold = 0;     // classes only
+  bool above_is_1 = false;  // for a number: it rises with the unit
 };
 
-// values: by layer [cases, units]. labels: 0 or 1 by case; others are left out. At most `count` units, those that tell it best,
-// the best first; of equals the first. Empty where one of the classes is missing.
+// Returns the `count` units that tell the labels best, best first; ties keep their order. values: by layer [cases,
+// units]. labels: 0 or 1 by case; cases with other labels are ignored. Empty if a class is missing.
 std::vector<UnitTells> units_that_tell(const std::vector<Tensor>& values, std::span<const int> labels,
                                        int count);
-// The same for a number: Pearson's correlation; cases that are not finite are left out. Empty where the number is always the
-// same.
+// As above, for a number, by Pearson's correlation. Ignores cases that are not finite. Empty if the number is constant.
 std::vector<UnitTells> units_that_follow(const std::vector<Tensor>& values, std::span<const double> numbers,
                                          int count);
 
@@ -37,13 +36,13 @@ struct AgreementCase {
 };
 struct Agreement {
   std::vector<double> p_right;  // by case: p(right) / (p(right) + p(wrong))
-  // By layer, the state before the verb [cases, units]: of c, where the cell has it, and else of h.
+  // By layer, the state before the verb [cases, units]: c if the cell has it, else h.
   std::vector<Tensor> states;
 };
-// Reads the cases side by side, `at_once` of them. Throws Error if there are none.
+// Reads `at_once` cases side by side. Throws Error if there are none.
 Agreement measure_agreement(const TokenModel& model, std::span<const AgreementCase> cases, int at_once = 64);
 
-// The interval of a share with a coverage of 95 % (Wilson 1927): it holds the share, and lies within 0 and 1.
+// Wilson's 95 % interval of a share (1927). It contains the share and lies within 0 and 1.
 struct Interval {
   double low, high;
 };

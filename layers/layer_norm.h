@@ -11,7 +11,7 @@ struct LayerNormConfig {
   float eps = 1e-5f;
 };
 
-// weight (gain, first 1) and bias (first 0) [dim].  x [..., dim] -> [..., dim]
+// weight (gain, initially 1) and bias (initially 0) [dim].  x [..., dim] -> [..., dim]
 struct LayerNorm {
   LayerNorm(Scope scope, const LayerNormConfig& c) : config(c) {
     require(c.dim > 0, "layer_norm: dim {} must be positive", c.dim);

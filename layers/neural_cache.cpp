@@ -17,7 +17,7 @@ NeuralCache::NeuralCache(const NeuralCacheConfig& c) : config_(c) {
   require_input(c.lambda >= 0 && c.lambda < 1, "cache: lambda {} is not in [0, 1)", c.lambda);
 }
 
-// Behind the last `window` steps of before.
+// After the last `window` steps of before.
 void NeuralCache::remember(const Tensor& h, std::span<const int32_t> words) {
   const int width = h.dim(1), forgotten = std::max(0, static_cast<int>(words_.size()) - config_.window);
   words_.erase(words_.begin(), words_.begin() + forgotten);
@@ -37,7 +37,7 @@ void NeuralCache::mix(const Tensor& h, std::span<const int32_t> words, std::span
           h.shape(), states_.defined() ? states_.dim(1) : 0);
   remember(h, words);
   const int held = static_cast<int>(words_.size()), first_step = held - h.dim(0);
-  // One product for so many steps: it also compares some that are further apart than the window.
+  // One product covers so many steps. It also compares some that are further apart than the window.
   constexpr int together = 64;
   for (int begin = first_step; begin < held; begin += together) {
     const int end = std::min(held, begin + together), oldest = std::max(0, begin - config_.window);

@@ -1,11 +1,10 @@
-// The neural cache: at evaluation, a language model's memory of the words that it met a little while ago and
-// of the states that it met them in (Grave, Joulin and Usunier 2017, "Improving neural language models with a
-// continuous cache").
+// The neural cache: at evaluation, a language model remembers recent words and the states that it met them in (Grave,
+// Joulin and Usunier 2017, "Improving neural language models with a continuous cache").
 //
-//   p_cache(w) ∝ Σ exp(θ h_t·h_i), over those steps i = t-window … t-1 that were followed by the word w
+//   p_cache(w) ∝ Σ exp(θ h_t·h_i), over the steps i = t-window … t-1 that were followed by the word w
 //   p(w) = (1-λ) p_model(w) + λ p_cache(w)
 //
-// h is what the decoder is given. At the first step there is nothing to remember, and p is p_model.
+// h is the decoder's input. At the first step the cache is empty, and p is p_model.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +15,23 @@
 
 namespace unroll {
 
-// The defaults are those of the AWD-LSTM's authors on the Penn Treebank.
+// Defaults: those of the AWD-LSTM's authors for the Penn Treebank.
 struct NeuralCacheConfig {
-  int window = 500;     // steps that it remembers
-  double theta = 1;     // how much more a step counts that is like the present one; 0: all count the same
+  int window = 500;     // steps to remember
+  double theta = 1;     // how much more similar steps count; 0: all count equally
   double lambda = 0.1;  // the cache's share in the mixture, in [0, 1)
 };
 
 class NeuralCache {
  public:
-  // Throws InputError naming the field that is out of its range.
+  // Throws InputError, naming the field, if a value is out of range.
   explicit NeuralCache(const NeuralCacheConfig& config);
 
-  // The next steps of one text, any number at a time: h [steps, width], and the word after each. nats is
-  // -log p_model of those words and becomes -log p. Takes memory for `window` steps and these, whatever the
-  // length of the text.
+  // Takes the next steps of one text, any number at a time: h [steps, width], and the word after each. nats holds -log
+  // p_model of these words and is replaced by -log p. Memory: `window` steps and these, whatever the length of the
+  // text.
   void mix(const Tensor& h, std::span<const int32_t> words, std::span<double> nats);
-  // Another text begins.
+  // Starts another text.
   void forget() { words_.clear(); }
 
  private:

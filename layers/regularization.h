@@ -1,5 +1,5 @@
-// Terms of a loss that keep the outputs of a recurrent layer small and slow (Merity, McCann and Socher,
-// "Revisiting activation regularization for language RNNs", 2017).
+// Loss terms that keep the outputs of a recurrent layer small and slow (Merity, McCann and Socher, "Revisiting
+// activation regularization for language RNNs", 2017).
 //
 //   auto [y, state] = lstm(x, before);
 //   const Var dropped = output_dropout(y);
@@ -11,11 +11,11 @@
 
 namespace unroll {
 
-// alpha · mean(y²), of outputs as they leave dropout.
+// alpha · mean(y²). y: outputs after dropout.
 inline Var activation_regularization(const Var& y, real alpha) { return mean(y * y) * alpha; }
 
-// beta · mean((y_t - y_{t-1})²), of outputs [steps, …] before dropout; 0 for a single step. Where `resets` [steps, batch] says
-// that a row begins anew, there is no step before, and the change is 0; undefined: nowhere.
+// beta · mean((y_t - y_{t-1})²); 0 for a single step. y: outputs [steps, …] before dropout.
+// resets [steps, batch]: where a row starts anew, its change counts as 0. Undefined: no row starts anew.
 inline Var temporal_activation_regularization(const Var& y, real beta, const IdTensor& resets = {}) {
   const int steps = y.dim(0);
   if (steps < 2) return Var(Tensor::zeros({}));

@@ -1,4 +1,5 @@
-// Root mean square normalisation (Zhang and Sennrich 2019): layer normalisation that neither takes the mean away nor adds a bias.
+// Root mean square normalisation (Zhang and Sennrich 2019): layer normalisation without subtracting the mean, and
+// without a bias.
 #pragma once
 
 #include "framework/ops.h"
@@ -11,7 +12,8 @@ struct RmsNormConfig {
   float eps = 1e-5f;
 };
 
-// y = x / √(mean(x²) + eps) · weight, the mean over the last dimension; weight (gain, first 1) [dim].  x [..., dim] -> [..., dim]
+// y = x / √(mean(x²) + eps) · weight, with the mean over the last dimension. weight (gain, initially 1) [dim].
+//   x [..., dim] -> [..., dim]
 struct RmsNorm {
   RmsNorm(Scope scope, const RmsNormConfig& c) : config(c) {
     require(c.dim > 0, "rms_norm: dim {} must be positive", c.dim);

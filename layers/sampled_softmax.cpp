@@ -30,7 +30,7 @@ ClassSampler::ClassSampler(std::span<const double> weights) {
     keep_[more] -= 1 - keep_[less];
     if (keep_[more] < 1) small.push_back(large.back()), large.pop_back();
   }
-  // What rounding left over is a whole place, but for a class that is never drawn.
+  // Places left over by rounding are whole. A class that is never drawn keeps none.
   for (const int32_t k : small)
     if (probability_[static_cast<size_t>(k)] > 0) keep_[static_cast<size_t>(k)] = 1;
   for (const int32_t k : large) keep_[static_cast<size_t>(k)] = 1;

@@ -1,13 +1,13 @@
-// Inference one step at a time: nothing is recorded, nothing is dropped, and a step takes no memory (with
-// another cell than the plain ones: none but from the pool).
+// Inference one step at a time. Nothing is recorded, and dropout is off. A step of a plain cell allocates nothing;
+// other cells allocate from the pool only.
 //
 //   load_state_dict(SafetensorsFile("last.safetensors"), model.params);
 //   TokenStepper step(model.embedding, model.lstm, model.decoder);
 //   for (int32_t word : text) std::span<const real> logits = step(word);   // of the word after it
 //
-// The values are those of the layers called on a whole window, to rounding, whichever their engine. A stepper
-// shares the weights with the layers, whose ParameterSet must outlive it, and has a state of its own: several
-// may step through one model; on a CPU also in several threads.
+// Values equal those of the layers called on a whole window, to rounding, whatever the engine. A stepper shares the
+// layers' weights, so their ParameterSet must outlive it, and has its own state: several may step through one model, on
+// a CPU also in several threads.
 #pragma once
 
 #include <span>
@@ -21,13 +21,13 @@ namespace unroll {
 
 class Stepper {
  public:
-  // Takes any recurrent layers but bidirectional ones; `batch` sequences side by side, all from a state of zeros.
+  // Takes all recurrent layers except bidirectional ones. Steps `batch` sequences side by side, from a state of zeros.
   explicit Stepper(const RecurrentLayer& layers, int batch = 1);
-  Stepper(Stepper&&) = default;  // and no copies: they would share what a step writes
+  Stepper(Stepper&&) = default;  // no copies: they would share the buffers that a step writes
 
   // One step: x [batch, input] -> y [batch, output], valid until the next step.
   Tensor operator()(const Tensor& x);
-  // One step, and what it computed: gates and states of each layer, for looking at. Takes memory, and longer.
+  // One step with its gates and states of each layer, for inspection. Allocates, and takes longer.
   RecurrentTrace trace(const Tensor& x);
 
   const RecurrentState& state() const& {
@@ -36,14 +36,14 @@ class Stepper {
   RecurrentState state() const&& { return state_; }
   void set_state(const RecurrentVars& state) { state_ = state; }
   void reset() { state_.reset(); }
-  // Of one sequence alone, which begins anew; throws Error if there is no such row.
+  // Starts one sequence anew. Throws Error if there is no such row.
   void reset(int row) { state_.reset(row); }
 
  private:
   Var window_of(const Tensor& x) const;  // [1, batch, input]
   RecurrentLayer layers_;
   RecurrentState state_;
-  Tensor room_;  // of a plain step; undefined: the layers have options that need a whole window's way
+  Tensor room_;  // for a plain step; undefined: the layers' options need the way of a whole window
 };
 
 // An embedding, recurrent layers and a decoder, batch 1: a language model.

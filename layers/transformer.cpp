@@ -50,7 +50,7 @@ RecurrentState Transformer::zero_state(int batch) const {
 
 namespace {
 
-// What the rows of a window see of the state and of each other. Places count from the memory's first.
+// Which places each row of a window sees. Places count from the memory's first.
 struct Sight {
   Tensor firsts;  // [batch] or [steps, batch]
   Tensor count;   // [1, batch, 1]: of the state after the window
@@ -63,7 +63,7 @@ Sight sight_of(const Tensor& count, const IdTensor& resets, int memory, int step
   if (!resets.defined()) return {reshape(first, {batch}).value(), minimum(Var(count) + more, most).value()};
   require(resets.shape() == Shape({steps, batch}), "transformer: resets {} must be [{}, {}]", resets.shape(),
           steps, batch);
-  // Where each row begins anew in the window, which the host knows.
+  // The host knows where each row starts anew in the window.
   Tensor begins({steps, batch}), kept({1, batch, 1}), since({1, batch, 1});
   {
     const auto begin = begins.on_host(Access::overwrite), keeps = kept.on_host(Access::overwrite),

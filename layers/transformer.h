@@ -1,12 +1,13 @@
-// A causal Transformer that reads a sequence window by window, as recurrent layers do: what crosses is a state.
+// A causal Transformer that reads a sequence window by window, as recurrent layers do, and carries a state from one to
+// the next.
 //
 //   const Transformer net(params / "transformer", {.dim = 384, .heads = 6, .layers = 4, .memory = 64});
 //   RecurrentState state = net.zero_state(20);
 //   const auto [y, next] = net(x, state);  // x [steps, 20, 384] -> y of its shape
 //   state = next;                          // without its gradient
 //
-// A step sees itself and the `memory` steps before it, in each layer, whichever windows they were in. So windows of any size
-// give the same y, and a window of one step is the one-step form.
+// In each layer a step sees itself and the `memory` steps before it, also those of earlier windows. So y does not
+// depend on the size of windows, and a window of one step is the one-step form.
 #pragma once
 
 #include <optional>
@@ -21,15 +22,16 @@
 namespace unroll {
 
 struct TransformerConfig {
-  int dim = 0;    // of what is read and given
-  int heads = 1;  // which divide it
+  int dim = 0;    // of x and y
+  int heads = 1;  // must divide dim
   int layers = 1;
   int feed_forward = 0;  // units between the two products of a layer; 0: 4·dim
   int memory = 64;       // steps before its own that a step sees
-  // Of what attention and feed-forward add to the sum, and of the feed-forward's units; and of the attention's weights.
+  // dropout: of the outputs of attention and feed-forward, and of the feed-forward's units. attention_dropout: of its
+  // weights.
   float dropout = 0, attention_dropout = 0;
-  bool locked_dropout = false;  // one mask for all steps of a window; not of the attention's weights
-  bool last_norm = true;        // y = norm(x), else y = x: what it is put behind may have a size of its own
+  bool locked_dropout = false;  // one mask for all steps of a window; attention weights excepted
+  bool last_norm = true;        // y = norm(x), else y = x: y then keeps the scale of the layers before
 
   int units() const { return feed_forward > 0 ? feed_forward : 4 * dim; }
 };
@@ -40,22 +42,22 @@ struct TransformerConfig {
 //   x += W2 gelu(W1 norm2(x) + b1) + b2
 //   y = norm(x), if last_norm
 //
-// Order is told by biases of the attention that fall with the distance (Press, Smith and Lewis 2022), so there is no table of
-// positions. The state is what Transformer-XL (Dai et al. 2019) calls its memory, here keys and values of the last steps.
+// Attention biases that fall with the distance encode the order (Press, Smith and Lewis 2022), so there is no table of
+// positions. The state is what Transformer-XL (Dai et al. 2019) calls memory: here keys and values of the last steps.
 //
 // Weights under the names of torch.nn.TransformerEncoder: layers.0.self_attn.in_proj_weight [3·dim, dim], in_proj_bias,
 // out_proj.weight, out_proj.bias, layers.0.linear1.weight [units, dim], linear2.weight [dim, units], norm1.weight, norm2.weight
 // and their biases, norm.weight, norm.bias.
 class Transformer {
  public:
-  // Throws Error where a size or a rate makes no sense.
+  // Throws Error if a size or a rate is invalid.
   Transformer(Scope scope, const TransformerConfig& config);
 
-  // x [steps, batch, dim] -> y of its shape, and the state after the last step. Where resets [steps, batch] are not 0 a row
-  // begins anew: nothing from there on sees what is before. Throws Error naming both shapes where they do not fit.
+  // x [steps, batch, dim] -> y of its shape, and the state after the last step. A row starts anew where resets [steps,
+  // batch] are not 0: later steps do not see earlier ones. Throws Error, naming both shapes, if they do not fit.
   RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const IdTensor& resets = {}) const;
-  // Of rows that have read nothing: h [2·layers·memory, batch, dim], keys and then values of each layer, and c [1, batch, 1], how
-  // many of them are real.
+  // The state of rows that have read nothing. h [2·layers·memory, batch, dim]: keys, then values of each layer. c [1,
+  // batch, 1]: how many of them are real.
   RecurrentState zero_state(int batch) const;
   const TransformerConfig& config() const& { return config_; }
   TransformerConfig config() const&& { return config_; }
@@ -63,7 +65,7 @@ class Transformer {
  private:
   struct Layer {
     Layer(const Scope& scope, const TransformerConfig& config);
-    // `past` becomes that of the steps after x.
+    // Appends x's keys and values to `past`.
     Var operator()(Var x, AttentionPast& past, const MultiHeadAttention::Call& call) const;
     LayerNorm norm1, norm2;
     MultiHeadAttention self_attn;
