@@ -1,4 +1,4 @@
-// A setting of an optimizer that is a share of what was: the decay of a mean, a momentum.
+// Check for settings that are a share of the past: the decay of a mean, a momentum.
 #pragma once
 
 #include "framework/check.h"
@@ -6,7 +6,7 @@
 
 namespace unroll {
 
-// Throws Error unless it is in [0, 1), also as a real.
+// Throws Error unless `value` is in [0, 1), also after rounding to real.
 inline void check_fraction(const char* name, double value) {
   require(value >= 0 && static_cast<real>(value) < 1, "optimizer: {} {} is not in [0, 1){}", name, value,
           value < 1 ? ": it rounds to 1" : "");

@@ -136,7 +136,7 @@ void DynamicEvaluation::update() {
       kernels().dynamic(u, step, p + offset, g + offset, start + offset, rms + offset, parameter.size());
       continue;
     }
-    // Of an embedding few rows have a gradient; those that have had one before are drawn back.
+    // Few rows of an embedding have a gradient. Rows that have had one before are drawn back.
     if (rows.all) {
       kernels().dynamic(u, step, p + offset, nullptr, start + offset, rms + offset, parameter.size());
     } else {

@@ -1,5 +1,5 @@
-// Dynamic evaluation: a model goes on learning from the text that it is scored on, each part after it was scored (Krause,
-// Kahembwe, Murray and Renals 2018, "Dynamic evaluation of neural sequence models"; with RMS and decay, their best form).
+// Dynamic evaluation: a model learns from the text that it is scored on, each part after its score (Krause, Kahembwe,
+// Murray and Renals 2018, "Dynamic evaluation of neural sequence models"). With RMS and decay, their best form.
 //
 //   GradientStatistics statistics(model.params);
 //   for (windows of the training text) { Tape tape(undropped); tape.backward(loss); statistics.add(); }
@@ -14,15 +14,15 @@
 
 namespace unroll {
 
-// What a weight's gradient usually is: R = √(mean over the windows of g²).
+// The typical size of each weight's gradient: R = √(mean over the windows of g²).
 class GradientStatistics {
  public:
-  // Takes memory for one slab.
+  // Allocates one slab.
   explicit GradientStatistics(ParameterSet& params);
-  // Adds the gradients of a window, and forgets them. Throws Error if nothing was contributed.
+  // Adds the gradients of a window, and clears them. Throws Error if there are none.
   void add();
   int64_t windows() const { return windows_; }
-  // R, laid out as ParameterSet::values(); 0 of what is frozen. Throws Error before the first window.
+  // R, laid out as ParameterSet::values(); 0 for frozen parameters. Throws Error before the first window.
   Tensor root_mean_square() const;
 
  private:
@@ -31,22 +31,22 @@ class GradientStatistics {
   int64_t windows_ = 0;
 };
 
-// The defaults are those of the authors, for segments of 5 tokens.
+// Defaults: those of the authors, for segments of 5 tokens.
 struct DynamicEvaluationConfig {
   double learning_rate = 5e-5;  // η
   double decay = 2e-3;          // λ, from 0 up
   double epsilon = 2e-5;        // ε, positive
 };
 
-// W += min(λ R/r, 1) (W₀ - W) - η g / (R + ε), with W₀ the weights as they were in the constructor, R as GradientStatistics
-// gives it, and r the mean over parameter tensors of the mean of R. The first product comes before the second.
+// W += min(λ R/r, 1) (W₀ - W) - η g / (R + ε). W₀ are the weights at construction, R is as GradientStatistics gives it,
+// and r is the mean over parameter tensors of the mean of R. The first term is applied before the second.
 //
-// A step is one pass over weights, gradients, W₀ and R. It leaves out rows of an embedding that have never had a gradient:
-// they are W₀.
+// A step is one pass over weights, gradients, W₀ and R. It skips rows of an embedding that have never had a gradient:
+// these still equal W₀.
 class DynamicEvaluation : public Optimizer {
  public:
-  // Takes memory for one slab, W₀, and shares that of R. Throws InputError for settings out of their range, and for an R
-  // that holds what is no root of a mean square, or zeros alone.
+  // Allocates one slab, for W₀, and shares R's memory. Throws InputError if a setting is out of range, or if R is all
+  // zeros or holds a value that cannot be a root mean square.
   DynamicEvaluation(ParameterSet& params, const Tensor& root_mean_square,
                     const DynamicEvaluationConfig& config = {});
   std::string_view name() const override { return "dynamic"; }
@@ -72,9 +72,9 @@ class DynamicEvaluation : public Optimizer {
   std::vector<Rows> rows_;  // by parameter
 };
 
-// Scores `segments` segments, and learns from each with `optimizer` once it is scored. loss(k) computes and returns the loss
-// to learn from, on a tape that drops nothing, with weights that have not seen segment k. What it keeps of the state between
-// segments is its own matter. After the last segment nothing is learned.
+// Scores `segments` segments, and learns from each with `optimizer` after its score. loss(k) computes and returns the
+// loss to learn from, on a tape without dropout, with weights that have not seen segment k. It keeps the state between
+// segments itself. The last segment is not learned from.
 template <class Loss>
 void learn_while_scoring(int64_t segments, Optimizer& optimizer, Loss loss) {
   for (int64_t k = 0; k < segments; ++k) {

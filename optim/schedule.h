@@ -1,4 +1,4 @@
-// The course of training: the schedule of the learning rate and of the momentum, and the trigger of averaging.
+// Schedules of the learning rate and of the momentum, and the trigger of averaging.
 //
 // Plain values: copy them, save their fields, put them back. Epochs and steps count from 0.
 #pragma once
@@ -25,17 +25,18 @@ struct Schedule {
     // Divided by `factor` whenever a validation loss is not below the best so far (PyTorch's example
     // word_language_model).
     plateau,
-    // After the warm-up half a cosine down to `final_rate` at step `total`, and `final_rate` from there on (Loshchilov
+    // After the warm-up, half a cosine down to `final_rate` at step `total`, and `final_rate` from then on (Loshchilov
     // and Hutter 2017, without restarts).
     cosine,
-    // Four straight lines, from `start_rate` at the first step up to `learning_rate`, down to `start_rate`, further down to
-    // √(start_rate · final_rate), and on to `final_rate` at the last step. The momentum goes the other way: from `high` down to
-    // `low`, up to `high`, where it stays (Smith 2018; in four phases: Gugger and Howard 2018). With phases 1 : 1 : 2k : k,
-    // start_rate = learning_rate / 4 and final_rate = learning_rate / 16 the last two lines are one: PyTorch's OneCycleLR with
-    // three_phase and anneal_strategy "linear".
+    // Four straight lines: from `start_rate` at the first step up to `learning_rate`, down to `start_rate`, further
+    // down to √(start_rate · final_rate), and on to `final_rate` at the last step. The momentum goes the other way:
+    // from `high` down to `low`, back up to `high`, and stays there (Smith 2018; in four phases: Gugger and Howard
+    // 2018).
+    // PyTorch's OneCycleLR with three_phase and anneal_strategy "linear" has the last two lines in one: phases 1 : 1 :
+    // 2k : k, start_rate = learning_rate / 4 and final_rate = learning_rate / 16.
     one_cycle
   };
-  // Of SGD, or beta1 of Adam.
+  // The range of SGD's momentum, or of Adam's beta1.
   struct Momentum {
     double low = 0.85, high = 0.95;
   };
@@ -44,16 +45,16 @@ struct Schedule {
   double learning_rate = 1;  // the first one; for cosine and one_cycle the largest
   int after = 0;             // step: epochs
   double factor = 0.5;       // step: multiplies; plateau: divides
-  // Any kind: optimizer steps on the way to the rate that it says, of which they have (step + 1) / (warmup + 1).
+  // Any kind: the first optimizer steps have (step + 1) / (warmup + 1) of the rate that the kind says.
   int64_t warmup = 0;
   int64_t total = 0;      // cosine, one_cycle: optimizer steps of the whole training, warm-up included
   double final_rate = 0;  // cosine, one_cycle
-  // one_cycle; its first phase is its warm-up.
+  // one_cycle: the rate of the first step. The first phase is the warm-up.
   double start_rate = 0;
   std::array<double, 4> phases = {1, 5, 5, 1};  // lengths, relative to each other
   Momentum momentum = {};
 
-  // The state that a checkpoint keeps, learned from validation. The other kinds leave it alone.
+  // State that a checkpoint keeps, learned from validation. Only the kind plateau uses it.
   double best = std::numeric_limits<double>::infinity();
   int divisions = 0;
 
@@ -78,9 +79,9 @@ struct Schedule {
     if (kind == Kind::one_cycle) check_cycle();
   }
 
-  // The rate of the optimizer step `step`, which is in `epoch`.
+  // The rate of optimizer step `step` in `epoch`.
   double rate(int epoch, int64_t step) const {
-    // Without a total the rate would be that of the end from the start.
+    // Without a total every step would get the final rate.
     if (kind == Kind::cosine || kind == Kind::one_cycle) check();
     const double full = full_rate(epoch, step);
     return step < warmup ? full * static_cast<double>(step + 1) / static_cast<double>(warmup + 1) : full;
@@ -106,7 +107,7 @@ struct Schedule {
     }
     return learning_rate;
   }
-  // Of the optimizer step `step`; nothing where the schedule leaves it alone.
+  // The momentum of optimizer step `step`; empty if the schedule does not change it.
   std::optional<double> momentum_at(int64_t step) const {
     if (kind != Kind::one_cycle) return {};
     const auto [low, high] = momentum;
@@ -133,7 +134,7 @@ struct Schedule {
     require_input(momentum.low >= 0 && momentum.low <= momentum.high && momentum.high < 1,
                   "schedule: a momentum from {} to {} must ascend in [0, 1)", momentum.low, momentum.high);
   }
-  // A line through these values: one at the first step, at each border between phases, and at the last step.
+  // A line through these values: at the first step, at each border between phases, and at the last step.
   double on_cycle(int64_t step, const std::array<double, 5>& values) const {
     if (step + 1 >= total) return total > 1 ? values.back() : values.front();
     double whole = 0;
@@ -145,13 +146,13 @@ struct Schedule {
   }
 };
 
-// When to start averaging (NT-ASGD: Merity, Keskar, Socher 2018; the condition is that of their awd-lstm-lm):
-// as soon as a validation loss is above the best of those before the last `patience`.
+// When to start averaging (NT-ASGD: Merity, Keskar, Socher 2018; with the condition of their awd-lstm-lm): as soon as a
+// validation loss is above the best of those before the last `patience`.
 struct NonMonotoneTrigger {
   int patience = 5;
   std::vector<double> history = {};  // the losses so far: the state
 
-  // Takes a validation loss; true if averaging is to start now. Not to be asked again after that.
+  // Takes a validation loss. True if averaging is to start now. Do not call it again after that.
   bool operator()(double loss) {
     require(patience >= 0, "non-monotone trigger: patience {} is negative", patience);
     const auto looked_at = std::max<int64_t>(std::ssize(history) - patience, 0);
