@@ -9,10 +9,10 @@
 
 namespace unroll {
 
-// One layer's parameters and a step of time: x [batch, input], the state before it and the one it gives h [batch, width] and
-// c [batch, c_parts*hidden]. h_in is h as it enters the recurrent product, with recurrent dropout and, as x, after the rounds
-// of a mogrifier; weight drop acts on weight_hh. A cell without a product of h (an SRU) has no weight_hh, and looks at no
-// h_in.
+// One layer's parameters and a step of time: its step takes x [batch, input] and the state before, and returns the
+// state after. States are h [batch, width] and c [batch, c_parts*hidden]. h_in is h as it enters the recurrent product:
+// after recurrent dropout and, like x, after the rounds of a mogrifier. Weight drop acts on weight_hh. A cell without a
+// product of h (an SRU) has no weight_hh and ignores h_in.
 template <class C>
 concept RecurrentCell = requires(const C& cell, const Var& v, const RecurrentVars& state) {
   { C::name } -> std::convertible_to<const char*>;
@@ -25,14 +25,14 @@ concept HasRecurrentMatrix = requires(C& cell) {
   { cell.weight_hh } -> std::same_as<Var&>;
 };
 
-// A cell whose gates can be looked at: its step takes a place for them, in the order of gate_names.
+// A cell whose gates can be inspected: its step stores them where it is told, in the order of gate_names.
 template <class Cell>
 concept NamesGates = requires(const Cell& cell, const Var& v, const RecurrentVars& state, Vars* gates) {
   { cell.step(v, v, state, gates) } -> std::same_as<RecurrentVars>;
   std::span<const char* const>(Cell::gate_names);
 };
 
-// Is told of each step: where its gates go, nullptr for nowhere; and the state after it.
+// Observes each step: says where its gates go (nullptr: nowhere), and receives the state after it.
 struct NoObserver {
   Vars* gates() { return nullptr; }
   void after(const RecurrentVars&) {}

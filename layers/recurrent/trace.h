@@ -1,4 +1,4 @@
-// What recurrent layers computed, to be looked at.
+// The values that recurrent layers computed, for inspection.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace unroll {
 
-// What the cell of a layer in one direction computed in each step, in the order in which it read them, to be looked at. After the
-// backward of a tape that keeps gradients, each Var has its own.
+// One cell's values in each step, in the order in which it read the steps. One per layer and direction. After the
+// backward of a tape that keeps gradients, each Var has its gradient.
 struct CellTrace {
   std::vector<Vars> gates;  // by step, in the order of gate_names: [batch, hidden] each. Empty: it names none
   Vars h, c;  // the state after each step [batch, width], [batch, hidden]. c is empty where the cell has none
