@@ -18,7 +18,7 @@ static int open_at_end(const std::string& path, int flags) {
 }
 
 AppendFile::AppendFile(const std::filesystem::path& path) : path_(path.string()) {
-  (void)has_own_file(path);  // throws where something else has its name
+  (void)has_own_file(path);  // throws if its name is taken by something else
   file_ = Descriptor(open_at_end(path_, 0));
   if (!file_) throw_system_error(errno, path_ + ": cannot be written");
 }

@@ -1,4 +1,4 @@
-// A file that grows: what was written stays, whatever happens to the process.
+// A file that grows. Its contents stay, whatever happens to the process.
 #pragma once
 
 #include <filesystem>
@@ -15,11 +15,11 @@ class AppendFile {
  public:
   // Opens the file at its end; creates it if there is none. A link is not followed. Throws InputError or Error.
   explicit AppendFile(const std::filesystem::path& path);
-  // As above for a file that must not exist; none if it does.
+  // As above, but the file must be new. Returns nothing if it exists.
   static std::optional<AppendFile> create(const std::filesystem::path& path);
 
-  // Handed to the system at once, without a buffer between: a process that is killed loses nothing, and a
-  // reader sees whole records. Throws Error: disk full, … What was written by half is then taken back.
+  // Hands the bytes to the system at once, without a buffer: a killed process loses nothing, and readers see whole
+  // records. Throws Error if the write fails (disk full, …), after removing a partial write.
   void append(std::string_view bytes);
 
  private:

@@ -31,7 +31,7 @@ bool same_file(int descriptor, const char* path) {
          open_one.st_ino == named_one.st_ino && open_one.st_dev == named_one.st_dev;
 }
 
-// What a killed process left can be written anew. Anything else of that name belongs to somebody else.
+// True for a file that a killed process left, which may be overwritten. Anything else of that name is somebody else's.
 bool is_left_over(int descriptor) {
   struct stat status;
   return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 1;
@@ -45,7 +45,7 @@ bool rename_to_new(const char* from, const char* to) {
   return rename(from, to) == 0;
 }
 
-// Renames `from`, which is open as `descriptor`. What a signal interrupted may have happened all the same.
+// Renames `from`, which is open as `descriptor`. A call that a signal interrupted may have renamed it all the same.
 bool rename_open_file(int descriptor, const char* from, const char* to, bool replace) {
   for (;;) {
     if (replace ? rename(from, to) == 0 : rename_to_new(from, to)) return true;
@@ -56,7 +56,7 @@ bool rename_open_file(int descriptor, const char* from, const char* to, bool rep
 
 enum class Taken : uint8_t { yes, no, gone };  // gone: it is another process's finished file now
 
-// Opens a temporary file for this process alone, or says that another has it.
+// Opens a temporary file for this process alone, or reports that another process has it.
 Taken take_temporary(const std::string& name, const std::string& path, Descriptor& file) {
   constexpr int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   file = Descriptor(retried([&] { return open(name.c_str(), flags | O_CREAT | O_EXCL, 0666); }));
@@ -81,12 +81,12 @@ Taken take_temporary(const std::string& name, const std::string& path, Descripto
 LockResult lock_file(int descriptor) {
   if (retried([&] { return flock(descriptor, LOCK_EX | LOCK_NB); }) == 0) return LockResult::taken;
   if (errno == EWOULDBLOCK) return LockResult::held;
-  // Every other error is the file system's: the arguments are right.
+  // Any other error comes from the file system, since the arguments are right.
   return LockResult::unsupported;
 }
 
-// The names are fixed, so that what a killed process left behind is used again. A lock tells a process that is still at work
-// from one that is gone; it goes with the process.
+// Names are fixed, so files left by killed processes are used again. A lock tells whether a file's process is still at
+// work, since it ends with the process.
 AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path.string()) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point patience = Clock::now() + std::chrono::milliseconds(500);
@@ -131,7 +131,7 @@ void AtomicFile::commit(bool replace) {
     throw InputError(fmt::format("{}: is there already; nothing is overwritten", path_));
   }
   file_ = Descriptor();  // after the rename: the lock covers it
-  // The new name itself is on the disk only when the folder is.
+  // The new name is on the disk only once the folder is.
   const std::string parent = std::filesystem::path(path_).parent_path().string();
   const Descriptor folder(retried(
       [&] { return open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
@@ -160,7 +160,7 @@ void remove_partial(const std::filesystem::path& path) {
     const Descriptor file(
         retried([&] { return open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }));
     if (!file && errno == ENOENT) return;
-    // Not under another's hands, and not where nobody can know.
+    // Leave files that another process holds, and those whose owner cannot be known.
     if (!file || !is_left_over(file.number()) || lock_file(file.number()) != LockResult::taken) continue;
     if (same_file(file.number(), name.c_str())) unlink(name.c_str());
   }

@@ -1,7 +1,7 @@
 // Files that are written whole or not at all.
 //
-// The contents go to a temporary file in the same folder, to the disk, and then take the place of the old
-// file in one step. If anything fails, the old file stays as it was and the temporary one is removed.
+// The contents go to a temporary file in the same folder and to the disk, and then replace the old file in one step. If
+// anything fails, the old file stays as it was and the temporary one is removed.
 #pragma once
 
 #include <cstddef>
@@ -16,19 +16,19 @@ namespace unroll {
 
 class AtomicFile {
  public:
-  // Opens "<path>.unroll-partial". Waits for another process that is writing it, half a second at most, and then takes
-  // another name ("…-2"): of two writers each has its file whole, and the last to finish has its own in place. Throws
-  // InputError or Error if it cannot be opened.
+  // Opens "<path>.unroll-partial". If another process is writing that, waits for at most half a second and then takes
+  // another name ("…-2"). Two writers each write a whole file, and the last to finish wins. Throws InputError or Error
+  // if no temporary file can be opened.
   explicit AtomicFile(const std::filesystem::path& path);
   ~AtomicFile();  // without commit(): removes the temporary file
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  // Throws Error: disk full, limit of the file's size, …
+  // Throws Error if the write fails: disk full, limit of the file's size, …
   void write(const void* data, std::size_t bytes);
   void write(std::string_view text) { write(text.data(), text.size()); }
-  // Waits until the disk has it, and renames: also where there is such a file, unless `replace` is false, which makes that
-  // an Error ("is there already"), as everything else that goes wrong.
+  // Waits until the contents are on the disk, then renames. Replaces an existing file; if `replace` is false, that is
+  // an Error ("is there already"). Every other failure is an Error too.
   void commit(bool replace = true);
 
  private:
@@ -38,18 +38,19 @@ class AtomicFile {
   Descriptor file_;
 };
 
-// A lock for this process alone, which goes with the descriptor, without waiting. Some file systems have none.
+// Locks a file without waiting. The lock belongs to this process and ends with the descriptor. Some file systems have
+// no locks.
 enum class LockResult : uint8_t { taken, held, unsupported };
 LockResult lock_file(int descriptor);
 
-// Removes what processes that were killed while they wrote `path` have left, but not what another is writing now.
+// Removes temporary files that killed processes left beside `path`. Keeps those that a process is writing now.
 void remove_partial(const std::filesystem::path& path);
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents);
-// As above for a file that must not exist yet, also if another process is about to make it.
+// As above, but the file must not exist, even if another process creates it meanwhile.
 void write_new_file(const std::filesystem::path& path, std::string_view contents);
-// Asks early, before a command computes what it will write: InputError if there is a file `path`, Error if it cannot be written.
-// An empty path asks nothing.
+// Early check, before a command computes its output: throws InputError if `path` exists, Error if it cannot be written.
+// Does nothing if `path` is empty.
 void require_new(std::string_view command, const std::string& path);
 
 }  // namespace unroll

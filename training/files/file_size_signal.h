@@ -1,4 +1,4 @@
-// Writing beyond the limit of `ulimit -f` is an error like a full disk, not the end of the process.
+// Makes a write beyond the limit of `ulimit -f` an error, like a full disk, instead of the end of the process.
 #pragma once
 
 #include <csignal>
@@ -6,8 +6,8 @@
 
 namespace unroll {
 
-// Beyond the limit of `ulimit -f`, write() raises SIGXFSZ, which ends the process, before it fails with
-// EFBIG. While one of these lives the signal is held back, and then swallowed.
+// Beyond that limit write() raises SIGXFSZ, which ends the process, before it fails with EFBIG. While one of these
+// lives, the signal is blocked, and then discarded.
 class HoldFileSizeSignal {
  public:
   HoldFileSizeSignal() {

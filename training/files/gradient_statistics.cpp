@@ -14,7 +14,7 @@ namespace {
 constexpr const char *statistics_of = "statistics_of", *statistics_checksum = "checksum",
                      *statistics_kind = "unroll gradient statistics";
 
-// A hash in which every bit that differs shows: each step of it can be undone.
+// A hash that shows every single changed byte, since each step can be undone.
 class Digest {
  public:
   void add(std::string_view text) {
@@ -41,7 +41,7 @@ class Digest {
   uint64_t hash_ = hash_of_nothing;
 };
 
-// Of a parameter's segment of a slab.
+// A parameter's segment of a slab.
 Tensor segment_of(const Parameter& p, const Tensor& slab) {
   const int begin = static_cast<int>(p.offset);
   return Tensor(slab).slice(begin, begin + static_cast<int>(p.size())).reshape(p.shape);

@@ -1,7 +1,7 @@
-// The file of a model's gradient statistics (optim/dynamic_evaluation.h), which stands beside the model's.
+// The file of a model's gradient statistics (optim/dynamic_evaluation.h), beside the model's file.
 //
-// It is a safetensors file: R of each parameter under the parameter's name, and in the metadata which model it was made of
-// and a checksum of all the rest. A file of another model, or one in which a byte differs, is refused.
+// A safetensors file with R of each parameter under the parameter's name. The metadata identifies the model and holds a
+// checksum of everything else. A file of another model, or one with a changed byte, is refused.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,13 @@
 
 namespace unroll {
 
-// Of names, shapes and bits of all parameters: 16 hexadecimal digits.
+// Hash of names, shapes and bits of all parameters: 16 hexadecimal digits.
 std::string fingerprint_of(const ParameterSet& params);
-// Of shape and bits.
+// Hash of shape and bits.
 std::string fingerprint_of(const Tensor& tensor);
 
-// Writes the file whole or not at all. root_mean_square: laid out as params.values(). `metadata` is the program's own: how
-// the statistics were made. Throws Error.
+// Writes the file whole or not at all. root_mean_square: laid out as params.values(). `metadata` belongs to the
+// program: how the statistics were made. Throws Error.
 void write_gradient_statistics(const std::filesystem::path& path, const ParameterSet& params,
                                const Tensor& root_mean_square, Metadata metadata);
 
@@ -26,7 +26,7 @@ struct StoredStatistics {
   Tensor root_mean_square;  // laid out as params.values()
   Metadata metadata;        // the program's own
 };
-// Throws InputError: no such file, of another kind, of another model, damaged.
+// Throws InputError if the file is missing, of another kind, of another model, or damaged.
 StoredStatistics read_gradient_statistics(const std::filesystem::path& path, const ParameterSet& params);
 
 }  // namespace unroll

@@ -1,4 +1,4 @@
-// How long the files of a run are at most: what is longer is none of ours, and is not read.
+// Limits on the size of a run's files. A longer file is not ours, and is not read.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ constexpr std::string_view native_type = real_bytes == 4 ? "F32" : "F64";
 
 using Entry = SafetensorsFile::Entry;
 
-// Bytes of a number, 0 for a type that is not known.
+// Bytes per number; 0 for an unknown type.
 std::size_t bytes_of(std::string_view type) {
   const auto one_of = [&](std::initializer_list<std::string_view> types) {
     return std::ranges::find(types, type) != types.end();
@@ -40,12 +40,12 @@ std::size_t bytes_of(std::string_view type) {
                                                  : 0;
 }
 
-// Names stand in messages, to PyTorch's users too: nothing but text.
+// Names appear in messages, also in PyTorch: only plain text is allowed.
 constexpr std::size_t longest_name = 1000;
 bool is_name(const std::string& text) { return text == one_line(text, longest_name); }
 
-// Takes the header piece by piece and accepts nothing but what the format allows, so that a hostile file can
-// build no large structure.
+// Takes the header piece by piece and accepts only what the format allows, so a hostile file cannot build large
+// structures.
 class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   HeaderReader(std::vector<Entry>& tensors, Metadata& strings) : entries(tensors), metadata(strings) {}
@@ -166,7 +166,7 @@ int64_t count(const std::vector<int64_t>& shape) {
   return product;
 }
 
-// Every byte of the data belongs to exactly one tensor, and as many to each as its shape takes.
+// Checks that every byte of the data belongs to exactly one tensor, and that each has as many as its shape takes.
 void check_places(const std::string& path, std::vector<Entry>& entries, uint64_t data_bytes) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);

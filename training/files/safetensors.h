@@ -1,8 +1,7 @@
-// Tensors in a file: the safetensors format (huggingface.co/docs/safetensors), which PyTorch's users read and
-// write.
+// Tensors in a file: the safetensors format (huggingface.co/docs/safetensors), which PyTorch's users read and write.
 //
-// Eight bytes with the length of a JSON header, the header (name, number type, shape, place of every tensor;
-// metadata: strings by name), the numbers, little-endian.
+// Layout: eight bytes with the length of a JSON header; the header (name, number type, shape and place of every tensor;
+// metadata: strings by name); the numbers, little-endian.
 #pragma once
 
 #include <filesystem>
@@ -23,18 +22,17 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Writes numbers as they are in memory (F32; F64 where real is double), beginning at a multiple of 8 bytes and one tensor after the
-// other. Atomically: whatever happens, `path` is the old file or the whole new one. Throws Error if it cannot
-// be written.
-// Names are one line of at most 1000 characters.
+// Writes numbers as they are in memory (F32; F64 if real is double), one tensor after the other, from a multiple of 8
+// bytes on. Atomic: whatever happens, `path` is the old file or the whole new one. Throws Error if it cannot be
+// written. Requires: names of one line and at most 1000 characters.
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
                        const Metadata& metadata = {});
 
-// Throws as write_safetensors would because of names and metadata, and writes nothing.
+// Throws for names and metadata that write_safetensors would refuse. Writes nothing.
 void check_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
                        const Metadata& metadata = {});
 
-// A file that is open for reading. Only the header is in memory; a tensor is read when it is asked for.
+// A file open for reading. Only the header is in memory; each tensor is read on demand.
 class SafetensorsFile {
  public:
   struct Entry {
@@ -45,8 +43,8 @@ class SafetensorsFile {
     std::string shape_text() const;  // "[800, 200]"
   };
 
-  // Reads and checks the header. Throws InputError with the file's name: it is missing, cut off, of another
-  // format, or contradicts itself.
+  // Reads and checks the header. Throws InputError, with the file's name, if it is missing, cut off, of another format,
+  // or contradicts itself.
   explicit SafetensorsFile(const std::filesystem::path& path, Links links = Links::followed);
 
   const std::vector<Entry>& entries() const& { return entries_; }  // in the order of the file
@@ -60,14 +58,14 @@ class SafetensorsFile {
   const std::string& path() const& { return path_; }
   std::string path() const&& { return path_; }
 
-  // The numbers of one tensor. F32, F64, F16 and BF16 are converted: rounded to nearest where real has fewer bits, and
-  // infinite beyond its largest number. Throws InputError: no such tensor,
-  // numbers of another type, more dimensions than a Shape has.
+  // Reads one tensor. F32, F64, F16 and BF16 are converted to real: rounded to nearest if real has fewer bits, and
+  // infinite beyond its largest number. Throws InputError if there is no such tensor, its numbers are of another type,
+  // or it has more dimensions than a Shape.
   Tensor load(std::string_view name) const;
-  // As above, into memory that is there already. Throws InputError naming both shapes if they differ.
+  // As above, into existing memory. Throws InputError, naming both shapes, if they differ.
   void load_into(std::string_view name, const Tensor& target) const;
 
-  // Throws InputError unless it holds numbers that can be loaded.
+  // Throws InputError unless numbers of this type can be loaded.
   void check_type(const Entry& entry) const;
 
  private:

@@ -13,11 +13,11 @@ namespace unroll {
 
 namespace {
 
-// How a parameter stands in a state_dict.
+// A parameter's names in a state_dict.
 struct Names {
-  std::string name;           // empty: as part of another
+  std::string name;           // empty: it is part of another tensor
   std::string second;         // of a bias: the tensor that PyTorch adds to it
-  Parameter* last = nullptr;  // what the end of `second` is, where that is not added
+  Parameter* last = nullptr;  // the parameter at the end of `second`, if that end is not added
 };
 
 Names names_of(const Parameter& p, const ParameterSet& params) {
@@ -28,7 +28,7 @@ Names names_of(const Parameter& p, const ParameterSet& params) {
   const auto called = [&](std::string_view kind) {
     return fmt::format("{}{}{}", scope, kind, name.substr(name.find("_l") + 2));
   };
-  // A cell of one's own may have a bias_hn and nothing that it is the end of.
+  // A user's cell may have a bias_hn without a bias that it is the end of.
   const auto is_end = [](const Parameter* end, const Parameter* of) {
     return end && of && end->shape.rank() == 1 && of->shape.rank() == 1 && end->size() <= of->size();
   };
@@ -47,7 +47,7 @@ void check_entry(const SafetensorsFile& file, const std::string& name, const Sha
   file.check_type(*entry);
 }
 
-// The elements of `second` that are not added.
+// The end of `second`, which belongs to `last` and is not added.
 Tensor end_of(const Tensor& second, const Parameter& last) {
   return second.slice(second.dim(0) - last.shape[0], second.dim(0));
 }
@@ -95,7 +95,7 @@ bool same_bits(const SafetensorsFile& file, const std::string& a, const std::str
 }
 
 std::vector<std::string> load_state_dict(const SafetensorsFile& file, ParameterSet& params) {
-  // All is checked before there is memory for any: a wrong file cannot ask for much.
+  // Check everything before allocating: a wrong file cannot ask for much memory.
   for (const auto& p : params.all()) {
     const Names names = names_of(*p, params);
     if (!names.name.empty()) check_entry(file, names.name, p->shape);
@@ -122,7 +122,7 @@ void load_state_dict(const std::function<void(const std::string& name, const Ten
     const Tensor& value = p->leaf_value();
     load(names.name, value);
     if (names.second.empty()) continue;
-    // As it is where it is not loaded: nothing to add, and the end that a parameter has.
+    // If `load` leaves `second` alone, it adds nothing, and its end keeps the parameter's values.
     const Tensor second = Tensor::zeros(p->shape);
     if (names.last) end_of(second, *names.last).copy_from(names.last->leaf_value());
     load(names.second, second);

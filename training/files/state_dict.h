@@ -1,10 +1,9 @@
-// A model's weights under the names that PyTorch's state_dict has for them.
+// A model's weights under the names of PyTorch's state_dict.
 //
-// A parameter's path is that name already ("lstm.weight_ih_l0"), but for the biases of a recurrent layer.
-// PyTorch has two for every gate, which it adds up; ours is one. "lstm.bias_l0" is written as
-// "lstm.bias_ih_l0", with zeros as "lstm.bias_hh_l0"; on reading the two are summed. A GRU's reset gate
-// stands between the two biases of its new state, so there both count: "gru.bias_hn_l0" is the last third of
-// "gru.bias_hh_l0".
+// A parameter's path is that name already ("lstm.weight_ih_l0"), except for the biases of a recurrent layer. PyTorch
+// has two for every gate and adds them; we have one. "lstm.bias_l0" is written as "lstm.bias_ih_l0", and zeros as
+// "lstm.bias_hh_l0"; reading adds the two. In a GRU the reset gate acts between the two biases of the new state, so it
+// keeps both: "gru.bias_hn_l0" is the last third of "gru.bias_hh_l0".
 #pragma once
 
 #include <functional>
@@ -16,23 +15,22 @@
 
 namespace unroll {
 
-// Every parameter, sharing its memory where it is a tensor of its own there.
+// Every parameter. Shares a parameter's memory if it is a tensor of its own in PyTorch.
 std::vector<NamedTensor> state_dict(const ParameterSet& params);
 
-// Fills a tensor as SafetensorsFile::load_into. Throws InputError naming it if a number in the file is not finite: no model
-// can compute with that.
+// Fills a tensor as SafetensorsFile::load_into. Throws InputError, naming it, if a number in the file is not finite.
 void load_finite_into(const SafetensorsFile& file, const std::string& name, const Tensor& into);
 
-// Whether two tensors of a file have the same shape and the same bits.
+// True if two tensors of a file have the same shape and the same bits.
 bool same_bits(const SafetensorsFile& file, const std::string& a, const std::string& b);
 
-// Fills every parameter from a file, which may hold other tensors too: returns their names, but those of a checkpoint that
-// begin with "training/". (A file of more layers has such.) Throws InputError naming the tensor, and both shapes where they
-// differ, or one with numbers that are not finite; nothing was changed then, unless it is because of the numbers, or the file
-// could not be read to its end.
+// Fills every parameter from a file. Returns the names of the file's other tensors (those of further layers, say),
+// except for a checkpoint's that begin with "training/". Throws InputError, naming the tensor, if it is missing, its
+// shape differs (naming both), or its numbers are not finite. After an error the parameters are unchanged, unless
+// numbers were not finite or the file could not be read to its end.
 std::vector<std::string> load_state_dict(const SafetensorsFile& file, ParameterSet& params);
-// As above, from anywhere: `load` fills the tensor of a name, and is called for each that state_dict would
-// give. Parameters that it does not fill stay as they are, so it may take a part of another model, or other names:
+// As above, from any source: `load` fills the tensor of a name, and is called for each name of state_dict. Parameters
+// that it does not fill stay as they are. So it may take a part of another model, or other names:
 //
 //   load_state_dict([&](const std::string& name, const Tensor& into) {
 //     if (name.starts_with("embed.")) file.load_into("encoder." + name, into);

@@ -14,7 +14,7 @@ namespace unroll {
 
 namespace {
 
-// Takes an array of words piece by piece and nothing else, so that no text can build anything larger or deeper.
+// Takes an array of words piece by piece and nothing else, so no text can build anything larger or deeper.
 class WordsReader final : public nlohmann::json_sax<nlohmann::json> {
  public:
   std::vector<std::string> words;
@@ -41,7 +41,7 @@ class WordsReader final : public nlohmann::json_sax<nlohmann::json> {
   bool begun_ = false;
 };
 
-// `what` is the file, or what is meant in it.
+// `what`: the file, or the part of it that is meant.
 Vocabulary from_json(const std::string& text, const std::string& what) {
   WordsReader reader;
   require_input(nlohmann::json::sax_parse(text, &reader), "{} is not a JSON array of words", what);

@@ -1,4 +1,4 @@
-// Paths in JSON. A path is bytes, and JSON is UTF-8: a path that is not stands there as a list of its bytes.
+// Paths in JSON. A path is bytes, and JSON is UTF-8, so a path that is not UTF-8 becomes a list of its bytes.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline nlohmann::ordered_json path_json(const std::filesystem::path& path) {
   return std::vector<uint8_t>(text.begin(), text.end());
 }
 
-// Throws nlohmann::json::exception: it is no path.
+// Throws nlohmann::json::exception if `json` is no path.
 inline std::filesystem::path path_in(const nlohmann::ordered_json& json) {
   if (json.is_string()) return json.get<std::string>();
   const std::vector<uint8_t> bytes = json;

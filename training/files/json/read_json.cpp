@@ -4,7 +4,7 @@
 
 namespace unroll {
 
-// Brackets outside of strings. Where they are not balanced the text is no JSON, whatever their depth.
+// Counts brackets outside of strings. Text with unbalanced ones is no JSON, so its depth does not matter.
 static int depth_of(std::string_view text) {
   int depth = 0, deepest = 0;
   bool in_string = false;
