@@ -13,12 +13,12 @@ namespace unroll {
 
 namespace {
 
-// Where values lie on the page.
+// Maps values to places on the page.
 struct Axis {
   double low = 0, high = 1;  // values at its ends
-  double from = 0, to = 1;   // and where these are drawn
+  double from = 0, to = 1;   // and their places
   bool logarithmic = false;
-  // What lies far outside is drawn a little less far: pictures' own numbers are small.
+  // Places far outside are clamped, since pictures compute with small numbers.
   double operator()(double value) const {
     const auto scaled = [this](double v) { return logarithmic ? std::log(v) : v; };
     return std::clamp(from + (to - from) * (scaled(value) - scaled(low)) / (scaled(high) - scaled(low)), -1e5,
@@ -56,9 +56,9 @@ Axis y_axis(const Chart& chart, double bottom, double top) {
   const Range range = range_of_y(chart);
   Axis axis{.from = bottom, .to = top};
   if (range.empty()) return axis;
-  // Of which quotients are finite, too.
+  // Logarithmic only if quotients are finite too.
   axis.logarithmic = chart.logarithmic && range.low >= 1e-140 && range.high <= 1e140;
-  // A level's name has room below it, since curves that come down to a level leave none above. share: of the axis.
+  // A level's name stands below it: curves that come down to a level leave no room above. share: of the axis.
   const double share = 20 / (bottom - top), to_above = share / (1 - share);
   if (axis.logarithmic) {
     const double margin = std::max(std::pow(range.high / range.low, 0.06), 1.02);
@@ -71,7 +71,7 @@ Axis y_axis(const Chart& chart, double bottom, double top) {
     if (!chart.from_zero)
       for (const Chart::Level& level : levels_of(chart))
         axis.low = std::min(axis.low, level.y - to_above * (range.high + margin - level.y));
-    // So much more than 0 that a double tells the ticks between apart.
+    // So far from 0 that a double still tells the ticks apart.
     const double least = 1e-9 * std::max(1.0, std::abs(axis.low));
     axis.high = axis.low + std::max((range.high - axis.low) * 1.08, least);
   }
@@ -86,7 +86,7 @@ Axis x_axis(const Chart& chart, double left, double right) {
   return {.low = chart.x_from, .high = range.high, .from = left, .to = right};
 }
 
-// What font there is, is not known: a digit of the widest usual ones, DejaVu Sans and Verdana, is 0.636 of 12 units.
+// The font is not known. A digit of the widest usual ones, DejaVu Sans and Verdana, is 0.636 of 12 units wide.
 double width_of_tick(std::string_view words) { return 7.7 * static_cast<double>(words.size()); }
 
 struct Tick {
@@ -104,7 +104,7 @@ std::vector<Tick> ticks_of(const Axis& axis, int about) {
                                      : round_ticks(axis.low, axis.high, about));
 }
 
-// Where the frame begins: what stands at the ticks has room beside it.
+// The frame's left edge: leaves room for the texts of the ticks.
 double left_of(const std::vector<Tick>& ticks) {
   double left = 46;
   for (const Tick& tick : ticks) left = std::max(left, std::ceil(7 + width_of_tick(tick.text)));
@@ -125,8 +125,7 @@ struct Point {
   double x, y;
 };
 
-// A chart in the making. What is drawn is remembered as points, so that names can be put where nothing else
-// is.
+// A chart in the making. Remembers its drawing as points, so that names can be put where nothing else is.
 class Drawing {
  public:
   Drawing(const Chart& chart, int width, int height, std::string id)
@@ -191,7 +190,7 @@ class Drawing {
     svg_ += text(right_, height_ - 4, "end", "name", chart_.x_name);
   }
 
-  // As many ticks as have room for what stands at them, about so many at most.
+  // As many ticks as their texts have room for, about `about` at most.
   std::vector<Tick> x_ticks(int about) const {
     std::vector<Tick> ticks = with_texts(round_ticks(x_.low, x_.high, about));
     if (!x_texts_.empty()) {
@@ -210,7 +209,7 @@ class Drawing {
     ticks.resize(1);
     return ticks;
   }
-  // Of what stands at a tick of x: below it, and within the picture.
+  // The middle of a tick's text below the x axis, within the picture.
   double middle_of(const Tick& tick) const {
     const double half = width_of_tick(tick.text) / 2;
     return std::clamp(x_(tick.value), half, std::max(half, width_ - half));
@@ -284,7 +283,7 @@ class Drawing {
             std::clamp(middle.y, top + 6, bottom_ - 8)};
   }
 
-  // The first of the places where least is in the way.
+  // The first of the places with least in the way.
   Point best_place(const std::vector<Point>& places, std::string_view words) const {
     Point best{};
     std::ptrdiff_t least = -1;
@@ -303,10 +302,10 @@ class Drawing {
     occupy({middle.x - width_of(words) / 2, middle.y}, {middle.x + width_of(words) / 2, middle.y});
   }
 
-  // About: what font there is, is not known.
+  // An estimate, since the font is not known.
   static double width_of(std::string_view words) { return 7.2 * static_cast<double>(words.size()); }
 
-  // A line is points two units apart, as far as it lies in the picture.
+  // Samples a line two units apart, within the picture.
   void occupy(Point from, Point to) {
     const double length = std::hypot(to.x - from.x, to.y - from.y);
     double begin = 0, end = length;

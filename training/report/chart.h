@@ -1,7 +1,7 @@
 // Line charts as SVG.
 //
-// Drawings are static, so that they print and need no script; colours come from the report's style sheet,
-// by class. The numbers stand beside it as JSON for a script that shows values under the pointer.
+// Drawings are static, so they print and need no script; the report's style sheet sets colours by class. The numbers
+// stand beside a drawing as JSON, for a script that shows values under the pointer.
 #pragma once
 
 #include <cmath>
@@ -33,7 +33,7 @@ struct Chart {
   std::vector<std::string> x_texts =
       {};  // what x = 0, 1, 2, … are called, where they have names of their own
   std::vector<ChartSeries> series = {};
-  // An interval around the last of the series, filled.
+  // A filled interval around the last of the series.
   struct Band {
     std::string name;
     std::vector<double> x = {}, low = {}, high = {};  // of one length, finite
@@ -51,37 +51,37 @@ struct Chart {
   std::optional<Mark> mark = {};  // a point that is named
 };
 
-// An <svg> of that many units, which are pixels where there is room; `id` must be new in the report.
+// An <svg> of width × height units, which are pixels if there is room. Requires: an `id` that is new in the report.
 std::string chart_svg(const Chart& chart, int width, int height, const std::string& id);
-// The chart as a file of its own, with a title, names of the curves, colours, and a white ground: it needs no page
-// around it. As wide as half a page, so that two can stand side by side.
+// The chart as a file of its own, with title, names of the curves, colours and a white ground. By default it is half a
+// page wide, so two fit side by side.
 std::string chart_file(const Chart& chart, int width = 560, int height = 340);
-// Several of that height in one file, one below the other.
+// Several charts of that height in one file, one below the other.
 std::string chart_file(std::span<const Chart> charts, int width, int height);
-// For a terminal: so many columns and lines of characters; a mark for each series, dots for the band.
+// The chart in characters for a terminal, `columns` × `lines`: a mark for each series, dots for the band.
 std::string chart_text(const Chart& chart, int columns, int lines);
 // {"x": "step", "series": [{"name": …, "x": […], "y": […]}]}
 std::string chart_json(const Chart& chart);
 
-// Whether a chart shows a value: differences of two such values are finite. Others break the line.
+// True if a chart can show the value: differences of two such values are finite. Other values break the line.
 inline bool can_be_drawn(double value) { return std::abs(value) <= 1e300; }
 
-// A series in at most so many points: neighbours are replaced by their means.
+// The series with at most `at_most` points: neighbours are replaced by their means.
 ChartSeries thinned(ChartSeries series, std::size_t at_most);
 
-// Digits by which numbers of that size are told apart that lie `apart` from each other; at least `least`.
+// How many digits tell numbers of that size apart that lie `apart` from each other; at least `least`.
 int digits_for(double size, double apart, int least);
-// The text at an axis: "0.05", "250", "1.5k", "40M", "123.456789M"; neighbours that lie `apart` can be told apart.
+// The text of a tick: "0.05", "250", "1.5k", "40M", "123.456789M". Ticks that lie `apart` get different texts.
 std::string tick_text(double value, double apart = 0);
-// Names of x as they stand at an axis: without the seconds, where they are 0 in all of them.
+// Texts of x as shown at an axis: without seconds if all of them are 0.
 std::vector<std::string> short_texts(std::vector<std::string> texts);
 
-// About so many round numbers (1, 2 or 5 times a power of ten apart) in [low, high].
+// About `about` round numbers in [low, high], 1, 2 or 5 times a power of ten apart.
 std::vector<double> round_ticks(double low, double high, int about);
 // As above, for a logarithmic axis; 0 < low < high.
 std::vector<double> round_log_ticks(double low, double high, int about);
 
-// Text as it may stand between tags, or in a quoted attribute.
+// Escapes text to stand between tags, or in a quoted attribute.
 std::string html_escaped(std::string_view text);
 
 }  // namespace unroll

@@ -11,7 +11,7 @@ namespace unroll {
 
 namespace {
 
-// One for each series, in their order; of the page's style sheet, on paper.
+// One colour per series, in order: the style sheet's colours for paper.
 constexpr std::array<const char*, series_styles> colours = {"#2b67a8", "#a83c05", "#356b25",
                                                             "#6b4c9a", "#8a6d1b", "#5a6169"};
 constexpr const char* style =
@@ -24,7 +24,7 @@ const char* colour(std::size_t style) { return colours[style % series_styles]; }
 
 constexpr int margin = 12;
 
-// Title, names of the curves, and drawing, from so far below the file's top.
+// Title, names of the curves and drawing, `top` units below the file's top.
 std::string panel(const Chart& chart, int top, int width, int height, const std::string& id) {
   constexpr int head = 52;
   std::string names;
@@ -124,7 +124,7 @@ std::string chart_text(const Chart& chart, int columns, int lines) {
     const auto k = static_cast<std::size_t>(std::llround(x));
     return k < x_texts.size() ? x_texts[k] : fmt::format("{:.4g}", x);
   };
-  // Where there is no room for both, the end stands in a line of its own.
+  // If there is no room for both, the end gets a line of its own.
   const std::string first = name_of(chart.x_from), end = name_of(last);
   const bool in_one_line = static_cast<int>(first.size() + end.size()) < width;
   const int between = in_one_line ? width - static_cast<int>(first.size()) : width;

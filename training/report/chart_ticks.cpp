@@ -1,4 +1,4 @@
-// The round numbers at an axis, and curves with fewer points.
+// Round numbers at an axis, and curves with fewer points.
 #include <algorithm>
 #include <cmath>
 
@@ -15,8 +15,8 @@ std::vector<double> round_ticks(double low, double high, int about) {
                                    : rough / power < 7.5 ? 5
                                                          : 10);
   std::vector<double> ticks;
-  // Multiples, not sums, of the distance: 0.3 and not 0.30000000000000004; -0 is 0. Where the axis is too short for
-  // doubles to tell them apart, adding 1 to n does nothing: there are no such ticks.
+  // Multiplies the distance instead of summing it: 0.3 and not 0.30000000000000004; -0 becomes 0. On an axis too short
+  // for doubles to tell ticks apart, adding 1 to n would do nothing: return no ticks.
   const double first = std::ceil(low / distance - 1e-9), last = high / distance + 1e-9;
   if (!(std::abs(first) < 0x1p50 && last - first < 4.0 * std::max(about, 1) + 4)) return ticks;
   for (double n = first; n <= last; ++n) ticks.push_back(n == 0 ? 0 : n * distance);

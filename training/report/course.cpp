@@ -19,7 +19,7 @@ std::vector<std::string> Course::metrics() const {
   return names;
 }
 
-// What comes after does not compare with the scores so far.
+// Marks the scores so far as not comparable with later ones.
 static void score_anew(Course& course, const LogRecord& anew) {
   for (LogRecord& record : course.epochs) {
     record.best = record.epoch == anew.epoch && anew.valid;

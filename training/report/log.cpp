@@ -30,7 +30,7 @@ constexpr std::pair<LogRecord::Kind, std::string_view> kinds[] = {{LogRecord::Ki
                                                                   {LogRecord::Kind::epoch, "epoch"},
                                                                   {LogRecord::Kind::anew, "anew"}};
 
-// Not finite: null, which JSON has for it.
+// JSON's null for a number that is not finite.
 Json to_json(const LogRecord& record, const LogNames& names) {
   const auto kind =
       std::ranges::find(kinds, record.kind, &std::pair<LogRecord::Kind, std::string_view>::first);
@@ -117,7 +117,7 @@ LogText lines_of(const std::filesystem::path& path) {
   return result;
 }
 
-// Whether a process that was killed while it wrote a record can have left this.
+// True if a process killed while writing a record can have left this.
 bool is_torn_record(const std::string& text) {
   constexpr std::string_view begin = "{\"kind\":\"";
   return text.starts_with(begin) || begin.starts_with(text);
@@ -139,7 +139,7 @@ LogRecord record_in(const std::filesystem::path& path, std::size_t index, const 
   } catch (const Json::exception&) { throw no_record(path, index, "a figure in it is no number"); }
 }
 
-// The first of log.jsonl.damaged, log.jsonl.damaged-2 and so on that is free takes the file's bytes.
+// Copies the file to the first free name of log.jsonl.damaged, log.jsonl.damaged-2 and so on.
 std::filesystem::path keep_copy(const std::filesystem::path& path) {
   for (int number = 1;; ++number) {
     const std::filesystem::path copy =
@@ -186,8 +186,8 @@ RunLog::RunLog(const std::filesystem::path& folder, LogNames names)
       file_((has_own_file(path_) ? keep([](const LogRecord&) { return true; }) : void(), path_)),
       events_(folder, wall_time()) {}
 
-// The file is never cut in place: what it was is seen first, and what is no record stays in a copy. A file that has another
-// name elsewhere keeps what it holds there.
+// Never cuts the file in place: it is read first, and a copy keeps lines that are no records. If the file has another
+// name elsewhere (a hard link), its contents there stay.
 void RunLog::keep(const std::function<bool(const LogRecord&)>& stays) {
   const LogText text = lines_of(path_);
   std::string kept;

@@ -1,32 +1,31 @@
-// The log of a run: what was measured while it trained, a line of JSON for each interval and each epoch in
-// `log.jsonl`, and the same figures as events for TensorBoard.
+// The log of a run: measurements during training. `log.jsonl` has a line of JSON for each interval and each epoch;
+// TensorBoard's events have the same figures.
 //
 //   {"kind":"interval","step":100,"epoch":1,"words":40000,"loss":6.1,"perplexity":445.9,"learning_rate":1.0,
 //    "gradient_norm":3.2,"time":{"seconds":3.6,"words_per_second":11100.0}}
 //   {"kind":"epoch","step":2323,"epoch":1,"words":929200,"loss":5.6,"perplexity":270.4,"learning_rate":1.0,
 //    "valid_perplexity":181.0,"best":true,"time":{"seconds":83.1,"words_per_second":11182.0}}
 //
-// Where the schedule moves the momentum, "momentum":0.85 stands after "learning_rate" in all of them.
+// If the schedule changes the momentum, "momentum":0.85 follows "learning_rate" in all of them.
 //
-// Metrics of a program's own stand before "time" of an epoch: "metrics":{"accuracy":0.91}.
+// A program's own metrics stand before "time" of an epoch: "metrics":{"accuracy":0.91}.
 //
 // In fp16 "loss_scale":65536.0,"skipped_steps":3 stand before "time" in both.
 //
-// A run that goes on with other data to validate on, or another way to score, says what its best weights score then. Validation
-// scores before that record do not compare with later ones. "epoch" is that of the weights; there is no score where nothing
-// is validated any more:
+// If a run goes on with other validation data, or another way to score, it logs the new score of its best weights.
+// Validation scores before that record do not compare with later ones. "epoch" is the weights' epoch. There is no score
+// if nothing is validated any more:
 //
 //   {"kind":"anew","step":2323,"epoch":1,"words":929200,"learning_rate":1.0,"valid_perplexity":190.2,"best":true,"time":…}
 //
-// Keys and their order are fixed, numbers are written so that they read back as they were, and all that
-// depends on the clock stands under "time", the last key: two runs that computed the same differ in nothing
-// else.
+// Keys and their order are fixed, and numbers read back exactly. "time", the last key, holds all that depends on the
+// clock, so two runs with the same results differ only there.
 //
-// How a trainer uses it: one RunLog for the run's folder; write() after a step that completes an interval,
-// and after an epoch was validated, in either case before the checkpoint that follows, so that what a
-// checkpoint has seen is in the log. A run that goes back to a checkpoint, on resumption or after a loss that is not
-// finite, calls cut_after() with the checkpoint's position. The sums of the interval so far belong into the
-// checkpoint: the interval that it falls into then comes out the same.
+// A trainer has one RunLog for the run's folder. It calls write() after a step that completes an interval and after an
+// epoch's validation, both before the checkpoint that follows: so the log has everything that a checkpoint has seen. A
+// run that goes back to a checkpoint, on resumption or after a loss that is not finite, calls cut_after() with the
+// checkpoint's position. The checkpoint must keep the sums of the current interval, so that this interval comes out the
+// same.
 #pragma once
 
 #include <cstdint>
@@ -62,10 +61,10 @@ struct LogRecord {
   double rate = 0;                           // predictions per second, of the interval or the epoch
 };
 
-// A record's metric of that name; NaN: it has none.
+// The record's metric of that name; NaN if it has none.
 double metric_of(const LogRecord& record, const std::string& name);
 
-// How the figures are called.
+// Names of the figures.
 struct LogNames {
   std::string unit = "words";  // of predictions: "words", "words_per_second"
   bool perplexity = false;     // losses are nats: their exp stands beside them, and `valid` is a perplexity
@@ -73,19 +72,19 @@ struct LogNames {
 
 class RunLog {
  public:
-  // Goes on at the end of the folder's log, where there is one: a last line that was torn when a process was
-  // killed is dropped. Lines that are no records are left out too; then the file as it was stays beside it
-  // (damaged()). Throws InputError if something else than a file has its name, Error if it cannot be written.
+  // Continues the folder's log if there is one. Drops a last line torn by a killed process, and lines that are no
+  // records; a copy of the file then keeps the latter (damaged()). Throws InputError if its name is taken by something
+  // other than a file, Error if the log cannot be written.
   explicit RunLog(const std::filesystem::path& folder, LogNames names = {});
 
   // Throws Error: disk full, …
   void write(const LogRecord& record);
 
-  // Lines that were left out because they are no records, and the file that still has them; a message for each time.
+  // A message for each time that lines were left out because they are no records, with the file that still has them.
   const std::vector<std::string>& damaged() const { return damaged_; }
 
-  // Drops intervals beyond `step` and epochs beyond `epochs` (complete ones), as if they had never been. The
-  // file is replaced whole or not at all.
+  // Drops intervals after step `step`, and epochs after the first `epochs` complete ones. The file is replaced whole or
+  // not at all.
   void cut_after(int64_t step, int epochs);
 
  private:
@@ -97,8 +96,8 @@ class RunLog {
   EventFile events_;
 };
 
-// The records of a log, in their order; a torn last line is left out. Throws InputError "log.jsonl:7: …": a
-// line is no record, or its figures have other names. With `damaged` such lines are left out, and said there.
+// Returns the records of a log in order, without a torn last line. Throws InputError "log.jsonl:7: …" if a line is no
+// record, or its figures have other names. If `damaged` is given, such lines are listed there and skipped instead.
 std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogNames& names = {},
                                 std::vector<std::string>* damaged = nullptr);
 

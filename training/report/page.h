@@ -1,4 +1,4 @@
-// What pages are made of: the report of a run, and the page of a sweep.
+// The parts of pages, such as the report of a run.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace unroll {
 
-// A chart with its legend, and the caption below it. Scaled down, letters would shrink too: a narrow screen has a drawing of
-// its own. `id` must be new on the page.
+// A chart with its legend, and the caption below it. A narrow screen gets a drawing of its own, since scaling down
+// would shrink the letters too. Requires: an `id` that is new on the page.
 std::string chart_html(const Chart& chart, int height, const std::string& id, const std::string& caption);
-// `inside`: the drawings, and what stands above them. The figures of the chart come with it, for values under the pointer.
+// `inside`: the drawings, with what stands above them. Adds the chart's figures, for values under the pointer.
 std::string figure_html(const std::string& inside, const Chart& chart, const std::string& caption);
 // Figures side by side, each with its name and a note.
 std::string tiles_html(const std::vector<RunDescription::Figure>& figures);
-// `best`: the row that stands out.
+// `best`: the row to highlight.
 std::string table_html(const RunDescription::Table& table, std::size_t best = static_cast<std::size_t>(-1));
-// A table under its title, its note below.
+// A table with its title above and its note below.
 std::string section_html(const RunDescription::Table& table);
-// The whole page, of what stands in its body.
+// The whole page around `body`.
 std::string page_html(const std::string& title, const std::string& body);
 
 }  // namespace unroll

@@ -17,7 +17,7 @@
 namespace unroll {
 namespace {
 
-// A line of text in memory of its own: drawing asks for none.
+// A line of text in memory of its own: drawing does not allocate.
 class Line {
  public:
   template <class... Args>
@@ -46,7 +46,7 @@ void add_duration(Line& line, double seconds) {
   line.add("{}:{:02}", minutes, s % 60);
 }
 
-// Three significant digits, without an exponent where that is readable.
+// Three significant digits, without an exponent if that is readable.
 void add_digits(Line& line, double value) {
   const double size = std::abs(value);
   if (size != 0 && size < 1e-3) return line.add("{:.2e}", value);
@@ -90,7 +90,7 @@ void add_value(Line& line, const ProgressValue& value) {
 
 constexpr double never = std::numeric_limits<double>::infinity();
 
-// mpirun gives its processes a terminal of its own, wherever their output goes.
+// mpirun gives its processes a terminal, wherever their output goes.
 bool is_of_terminal(pid_t process) {
   std::error_code error;
   const std::string to = std::filesystem::read_symlink(fmt::format("/proc/{}/fd/1", process), error).string();
@@ -140,7 +140,7 @@ Progress::Progress(std::string label, int64_t total, ProgressOptions options)
   if (options_.mode == Mode::automatic)
     options_.mode = is_terminal(options_.stream) ? Mode::terminal : Mode::plain;
   start_ = now();
-  // A terminal sees the line at once; a log only when there is something to say.
+  // On a terminal, draw the line at once; in a log, only when it says something.
   last_drawn_ = options_.mode == Mode::terminal ? -never : start_;
 }
 

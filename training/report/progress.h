@@ -1,9 +1,9 @@
-// The line that shows how far a long piece of work is.
+// The line that shows the progress of a long piece of work.
 //
 //   epoch 3/13  1162/2323 [==========>.........] ETA 1:02  loss 4.812  perplexity 123.0  11.7k words/s
 //
-// On a terminal it is redrawn in place, at most ten times a second, and fitted to the width; elsewhere a
-// plain line appears now and then.
+// On a terminal it is redrawn in place, at most ten times a second, and fitted to the width. Elsewhere a plain line is
+// printed now and then.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct ProgressOptions {
   std::function<double()> clock = {};  // seconds; for tests
 };
 
-// A figure to show: "loss 4.812", or, as a rate, "11.7k words/s". The name must live during the call.
+// A figure to show: "loss 4.812", or a rate: "11.7k words/s". Requires: the name lives during the call.
 struct ProgressValue {
   std::string_view name;
   double value = 0;
@@ -37,18 +37,18 @@ struct ProgressValue {
 
 class Progress {
  public:
-  // `label` ("epoch 3/13") begins the line; `total` is the number of steps to come.
+  // `label` ("epoch 3/13") begins the line. `total`: all steps of the work.
   Progress(std::string label, int64_t total, ProgressOptions options = {});
   ~Progress();  // as clear()
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // `done` steps of the total are done. Cheap when nothing is due: one look at the clock. Asks for no memory.
-  // `values` in order of importance: in a narrow terminal the last ones are left out.
+  // Reports that `done` steps are done. Cheap if nothing is due: one look at the clock. Allocates nothing. `values`
+  // come in order of importance: a narrow terminal drops the last ones.
   void update(int64_t done, std::initializer_list<ProgressValue> values = {});
-  // True if update() would draw now: for figures that cost something to find out.
+  // True if update() would draw now. Ask it before computing costly figures.
   bool due(int64_t done) const;
-  // Takes the line off the terminal, so that something else can be printed; the next update() draws it again.
+  // Removes the line from the terminal, so that something else can be printed. The next update() draws it again.
   void clear();
 
  private:
@@ -68,11 +68,11 @@ std::string format_duration(double seconds);
 // Three significant digits: "7.31", "842", "11.7k", "4.65M", "1.20G".
 std::string format_number(double value);
 std::string format_bytes(int64_t bytes);  // "4.65MB"
-// A loss, an error or a perplexity, whatever its unit: so many digits behind the point below 10, two fewer up to 1000, and
-// where these would show less than `digits` of the number, so many of its own: "4.1234", "87.31", "1234.5", "2.0000e+09",
-// "0.05123", "3.142e-07"; "0" for 0 alone.
+// A loss, an error or a perplexity. Below 10 it has `digits` decimal places, up to 1000 two fewer. If that would show
+// fewer than `digits` digits of the number, it has `digits` significant ones: "4.1234", "87.31", "1234.5",
+// "2.0000e+09", "0.05123", "3.142e-07". Only 0 itself is "0".
 std::string format_score(double score, int digits = 4);
-// Columns of the terminal that a stream is; `otherwise` where it is none.
+// Columns of the stream's terminal; `otherwise` if it is none.
 int terminal_columns(std::FILE* stream, int otherwise);
 
 }  // namespace unroll

@@ -25,7 +25,7 @@ using Table = RunDescription::Table;
 
 // --- curves ------------------------------------------------------------------------------------------------
 
-// More than a line can show.
+// More points than a line can show.
 constexpr std::size_t most_points = 600;
 
 template <class F>
@@ -38,7 +38,7 @@ ChartSeries series_of(std::string name, const std::vector<LogRecord>& records, F
   return thinned(std::move(series), most_points);
 }
 
-// The first steps of a training lie far above all others, and would take the room from them.
+// Cuts off the first steps of a training, which lie far above all others and would take their room.
 double top_of(const Chart& chart) {
   std::vector<double> training = chart.series[0].y;
   std::erase_if(training, [](double y) { return !std::isfinite(y); });
@@ -59,7 +59,7 @@ Chart score_chart(const RunDescription& run, const Course& course) {
               .y_name = perplexity ? "perplexity" : "loss",
               .right_name = perplexity ? "loss (nats)" : "",
               .logarithmic = true};
-  // Epochs' means serve where no intervals were logged.
+  // Without logged intervals, the epochs' means serve.
   chart.series.push_back(
       series_of("training", course.intervals.empty() ? course.epochs : course.intervals,
                 [&](const LogRecord& r) { return perplexity ? std::exp(r.loss) : r.loss; }));
@@ -135,7 +135,7 @@ std::string curves(const RunDescription& run, const Course& course) {
   return html + "</div>\n</section>\n";
 }
 
-// The program's own.
+// The program's own charts.
 std::string further_charts(const RunDescription& run) {
   std::string html;
   int number = 0;
@@ -189,7 +189,7 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
         "<p class=\"soft\">Validation scores up to epoch {} do not compare with later ones, since the data or the way of "
         "scoring changed. They are left out; the best weights were scored anew.</p>\n",
         course.scored_otherwise);
-  // A long table would push away what stands below it.
+  // Fold a long table, which would push everything else far down.
   const bool folded = table.rows.size() > 30;
   return "<section>\n<h2>Epochs</h2>\n" +
          (folded
@@ -198,7 +198,7 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
          "</section>\n";
 }
 
-// Of many epochs some: the first, the last, and as many between.
+// At most 12 samples: the first, the last, and some between.
 std::string sample_section(const std::vector<Sample>& samples) {
   constexpr std::size_t most_samples = 12;
   const std::size_t all = samples.size(), count = std::min(all, most_samples);
@@ -223,7 +223,7 @@ std::string recipe_section(const std::filesystem::path& folder) {
          html_escaped(text) + "</pre>\n</section>\n";
 }
 
-// What the log knows.
+// Figures from the log.
 std::vector<Figure> figures_of(const RunDescription& run, const Course& course) {
   std::vector<Figure> figures;
   if (const LogRecord* best = course.best())
@@ -247,7 +247,7 @@ std::vector<Figure> figures_of(const RunDescription& run, const Course& course) 
 std::vector<std::string> write_report(const std::filesystem::path& folder) {
   if (!has_own_file(folder / "report.json"))
     (void)read_run_description(folder);  // which says what is missing
-  // Opened before anything is read: who writes it last has read last too.
+  // Open the report before reading anything: the last to write is then the last to have read.
   AtomicFile file(folder / "report.html");
   const RunDescription run = read_run_description(folder);
   Course course = read_course(folder, run.names);

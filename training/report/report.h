@@ -4,8 +4,8 @@
 //                                  .tables = {parameter_table(model.params)}});
 //   task.after_epoch = [&](const EpochReport&) { write_report(folder); };
 //
-// Curves, results, epochs, the tables that the program gave, the recipe. Light or dark as the reader's system
-// is, readable on a telephone and on paper, and with a script only for values under the pointer.
+// Shows curves, results, epochs, the program's tables and the recipe. Light or dark like the reader's system, readable
+// on a telephone and on paper. Its script only shows values under the pointer.
 #pragma once
 
 #include <filesystem>
@@ -16,14 +16,14 @@
 
 namespace unroll {
 
-// Makes the report from what lies in the folder: report.json (training/report/run_description.h), log.jsonl, and
-// recipe.toml where there is one. Atomically, and in turn with other processes that make it: the last one to write has read
-// last. Returns the lines of the log that are no records and so were left out ("log.jsonl:7: …"). Throws InputError if one
-// of the files is missing, or report.json is damaged; Error if the report cannot be written.
+// Makes the report from the folder's report.json (training/report/run_description.h), log.jsonl and, if there is one,
+// recipe.toml. Atomic, and in turn with other processes: the last to write is the last to have read. Returns lines of
+// the log that are no records and were left out ("log.jsonl:7: …"). Throws InputError if a file is missing or
+// report.json is damaged, Error if the report cannot be written.
 std::vector<std::string> write_report(const std::filesystem::path& folder);
 
-// The first picture of that report, for a file of its own: the scores of training and validation by step, and the scores to
-// compare with. Throws InputError as above, and if nothing is in the log yet.
+// The report's first picture, for a file of its own: training and validation scores by step, and the scores to compare
+// with. Throws InputError as above, and if the log is empty.
 Chart score_chart(const std::filesystem::path& folder);
 
 }  // namespace unroll

@@ -1,4 +1,4 @@
-// The page that a report is put into, training/report/report.html in the frame of all pages, as it is compiled in.
+// The page around a report: training/report/report.html in the frame of all pages, compiled in.
 #pragma once
 
 #include <string_view>

@@ -24,7 +24,7 @@ static void to_json(Json& json, const Figure& f) {
 static void from_json(const Json& json, Figure& f) {
   f = {.name = json.at("name"), .value = json.at("value"), .note = json.at("note")};
 }
-// What is not finite stands as null.
+// null stands for a number that is not finite.
 static double number(const Json& json, double otherwise = std::nan("")) {
   return json.is_null() ? otherwise : json.get<double>();
 }
@@ -156,7 +156,7 @@ Table parameter_table(const ParameterSet& params) {
   return table;
 }
 
-// The rows of options (layers/recurrent/engines/fused/options.h) beside those of the layers that they were taken out of.
+// Each option's share (layers/recurrent/engines/fused/options.h) of the recurrent layers' time.
 static std::string options_note(const std::vector<Profile::Row>& rows) {
   const auto is_option = [](const Profile::Row& row) { return row.name.starts_with("recurrent: "); };
   double layers = 0;

@@ -1,8 +1,7 @@
-// A run's description of itself, besides its log: `report.json` in its folder.
+// A run's description of itself: `report.json` in its folder, beside its log.
 //
-// A program writes it as training begins and again as results are there; the report (training/report/report.h) is
-// made from it. Nothing in it is about language models: names, figures and tables are whatever a program has
-// to tell.
+// A program writes it when training begins and again when there are results; the report (training/report/report.h) is
+// made from it. It does not depend on the kind of model: names, figures and tables are the program's.
 #pragma once
 
 #include <filesystem>
@@ -28,14 +27,14 @@ struct RunDescription {
   std::vector<Figure> facts = {};    // known before training: text, model, threads, seed
   std::vector<Figure> results = {};  // known after it; empty: it goes on, or was interrupted
 
-  // A validation score to compare with: of the source that made a text, of a simpler model.
+  // A validation score to compare with: that of a text's source, or of a simpler model.
   struct Level {
     std::string name;
     double score = 0;
   };
   std::vector<Level> levels = {};
 
-  // A column is set as numbers if all of its cells are numbers; "61.0 %" is drawn as a bar, too.
+  // A column is set as numbers if all of its cells are numbers. "61.0 %" is also drawn as a bar.
   struct Table {
     std::string title, note;           // the note stands below, alone where there are no rows
     std::vector<std::string> columns;  // their names
@@ -46,17 +45,17 @@ struct RunDescription {
   std::vector<Chart> charts = {};  // beside the curves of training: what was forecast, how well
 };
 
-// Atomically. Throws Error.
+// Atomic. Throws Error.
 void write_run_description(const std::filesystem::path& folder, const RunDescription& description);
-// Throws InputError: there is none, or it is not one.
+// Throws InputError if there is none, or it is damaged.
 RunDescription read_run_description(const std::filesystem::path& folder);
 
-// For a terminal: columns aligned, the note below. Lines longer than so many characters go on in a further block of columns
-// below, that begins with the first column again: a terminal breaks no line, and no number in it.
+// The table for a terminal: columns aligned, the note below. A table wider than `columns` continues in a further block
+// below, which repeats the first column. So a terminal breaks no line.
 constexpr int table_columns = 100;  // where there is no terminal
 std::string table_text(const RunDescription::Table& table, int columns = table_columns);
 
-// Tables that every program can give. The profile's has a share of the time for each row.
+// Tables for every program. The profile's shows each row's share of the time.
 RunDescription::Table parameter_table(const ParameterSet& params);
 RunDescription::Table profile_table(const Profile& profile);
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t most_bytes = 600;
 
-// Its beginning, and no half of a character.
+// The beginning of the text, up to a whole character.
 std::string beginning_of(const std::string& text) {
   std::size_t end = std::min(text.size(), most_bytes);
   while (end < text.size() && end > 0 && (text[end] & 0xC0) == 0x80) --end;

@@ -1,4 +1,4 @@
-// What a model made after its epochs, to be looked at in the report of its run.
+// Samples that a model made after its epochs, for the report of its run.
 #pragma once
 
 #include <filesystem>
@@ -14,11 +14,11 @@ struct Sample {
   std::string text;
 };
 
-// Adds a sample, of which the file has 600 bytes at most. Those of this epoch and of later ones go: a run that went back to a
-// checkpoint makes them anew. Throws Error: the file cannot be written.
+// Adds a sample; the file keeps at most its first 600 bytes. Removes samples of this and later epochs, since a run that
+// went back to a checkpoint makes them anew. Throws Error if the file cannot be written.
 void add_sample(const std::filesystem::path& folder, const Sample& sample);
 
-// By epoch; none without the file. Lines that are no samples are left out, and said in `damaged` where there is one.
+// Samples by epoch; none if there is no file. Skips lines that are no samples; if `damaged` is given, lists them there.
 std::vector<Sample> read_samples(const std::filesystem::path& folder,
                                  std::vector<std::string>* damaged = nullptr);
 

@@ -20,7 +20,7 @@ constexpr std::array<uint32_t, 256> crc_table = [] {
   return table;
 }();
 
-// TFRecord stores checksums like this because a checksum of data that holds its own checksum says little.
+// TFRecord masks checksums like this, because a checksum of data that holds its own checksum says little.
 uint32_t masked(uint32_t crc) { return std::rotr(crc, 15) + 0xa282ead8U; }
 
 std::string little_endian(std::unsigned_integral auto number) {
@@ -59,7 +59,7 @@ std::string event(double wall_time, int64_t step, int content, std::string_view 
 }
 constexpr int file_version = 3, summary = 5, session_log = 7;
 
-// Never one that is there, nor what a link names.
+// Always a new file: neither an existing one, nor a link's target.
 AppendFile next_file(const std::filesystem::path& folder) {
   for (int number = 1;; ++number)
     if (auto file = AppendFile::create(folder / fmt::format("events.out.tfevents.{:04}", number)))

@@ -1,8 +1,8 @@
 // TensorBoard's event files: scalars by name and step, written for its scalar dashboard.
 //
-// A file is a sequence of records: length, data, and a checksum of each (the framing of TFRecord files,
-// CRC-32C, masked). The data is a protocol buffer of type Event (tensorflow/core/util/event.proto), of which
-// three kinds are needed: the version that begins a file, scalars at a step, and the mark of a restart.
+// A file is a sequence of records: length, data, and a checksum of each (the framing of TFRecord files, CRC-32C,
+// masked). The data is a protocol buffer of type Event (tensorflow/core/util/event.proto). We write three kinds: the
+// version that begins a file, scalars at a step, and the mark of a restart.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ struct Scalar {
   double value = 0;
 };
 
-// One file of events. Each session of a run writes its own, "events.out.tfevents.0001" and so on: TensorBoard
-// reads them in the order of their names, and may be reading while they grow.
+// One file of events. Each session of a run writes its own, "events.out.tfevents.0001" and so on. TensorBoard reads
+// them in the order of their names, and may read while they grow.
 class EventFile {
  public:
   // Creates the next file of the folder. Throws Error if it cannot be written.
   EventFile(const std::filesystem::path& folder, double wall_time);
 
-  // `wall_time` in seconds since 1970. Values become float; those that are not finite are shown as such.
+  // `wall_time` in seconds since 1970. Values become float. Values that are not finite are shown as such.
   void write(int64_t step, std::span<const Scalar> scalars, double wall_time);
-  // Records of `step` and later, here and in earlier files, count no more: the run went back.
+  // Invalidates records of `step` and later, here and in earlier files: the run went back.
   void restart(int64_t step, double wall_time);
 
  private:
