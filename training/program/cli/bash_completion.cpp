@@ -1,5 +1,4 @@
-// The completion for bash: one function that looks at the word before the cursor and offers what can stand
-// there.
+// The completion for bash: one function that looks at the word before the cursor and offers the words that may follow.
 #include <fmt/format.h>
 
 #include "training/program/cli/pages.h"
@@ -8,9 +7,8 @@ namespace unroll {
 
 namespace {
 
-// Bash makes a word of each '=', so "--set model.engine=auto" arrives as four words, the value of
-// "model.engine" last. compopt works only while bash completes; elsewhere (a test that calls the function)
-// there is nothing to set.
+// Bash splits words at '=', so "--set model.engine=auto" arrives as four words, with the value of "model.engine" last.
+// compopt works only while bash completes; elsewhere (a test that calls the function) there is nothing to set.
 constexpr const char* script = R"(# Completion of {name} for bash. Written by "{name} help --completion bash".
 
 _{name}() {{
@@ -36,7 +34,7 @@ _{name}() {{
 complete -F _{name} {name}
 )";
 
-// What completes a value that is called `value`; empty: nothing does.
+// The shell code that completes a value named `value`; empty if nothing does.
 std::string offer(const Program& program, const std::string& value, const std::vector<std::string>& words) {
   const auto files = [](const char* pattern) {
     return fmt::format("_unroll_setting filenames; _unroll_offer -f -X '!{}'; _unroll_offer -d", pattern);

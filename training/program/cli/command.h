@@ -1,7 +1,7 @@
-// A command of a program ("ptb train"): the words and options that it takes, each declared once.
+// A command of a program ("ptb train"). Declares its words and options, each once.
 //
-// The function that carries the command out declares them, bound to its own variables, and then asks for them
-// to be read. From the same declarations come the page of --help, the manual page and the completion of bash:
+// The function that runs the command declares them, bound to its own variables, and then has them parsed. The page of
+// --help, the manual page and bash's completion come from the same declarations:
 //
 //   void generate(Command& command) {
 //     int words = 100;
@@ -23,15 +23,15 @@
 
 namespace unroll {
 
-// One declared option. The functions add to it and return it, to be chained.
+// One declared option. The functions change it and return it, so calls can be chained.
 struct Option {
   using Field =
       std::variant<bool*, int*, int64_t*, uint64_t*, double*, std::string*, std::vector<std::string>*>;
 
   Option& one_of(std::vector<std::string> words);  // accepted values; they stand in the place of its name
   Option& otherwise(std::string text);             // the default in words, where the first value is no answer
-  // The value may be left out, and is `implied` then. The next word is the value if it looks like one: "key=…", "word,…", or
-  // one of `bare`.
+  // The value may be left out, and then is `implied`. The next word counts as the value if it looks like one: "key=…",
+  // "word,…", or one of `bare`.
   Option& may_stand_alone(std::string implied, std::vector<std::string> bare);
 
   std::string name;         // without its dashes
@@ -46,29 +46,29 @@ struct Option {
   std::string default_text = {};        // empty: there is none to speak of
 };
 
-// A line of a list: an example and what it does, a file and what is in it.
+// A line of a list: an example with its effect, a file with its contents.
 struct Entry {
   std::string what, description;
 };
 
 class Command {
  public:
-  // The program; the command's name and what it does in a few words; the arguments that follow its name; a folder
+  // The program's name; the command's name and its purpose in a few words; the arguments after that name; the folder
   // that the program's first run would leave, for examples.
   Command(std::string program, Entry name, std::vector<std::string> arguments, std::string first_run);
 
-  // Says what it does, in a paragraph.
+  // Describes the command in a paragraph.
   void describe(std::string text) { description_ = std::move(text); }
-  // The one word that is not an option: "RECIPE"; "[COMMAND]" may be left out. The name also says what the
-  // completion offers, here as in options: RECIPE bundled recipes and files, COMMAND commands, CHECKPOINT and
-  // FILE files, DIR folders, KEY=VALUE keys of recipes.
+  // The one word that is not an option: "RECIPE"; "[COMMAND]" may be left out. The name decides what the completion
+  // offers, for options too: RECIPE bundled recipes and files, COMMAND commands, CHECKPOINT and FILE files, DIR
+  // folders, KEY=VALUE keys of recipes.
   void word(std::string name, std::string description);
   // The word may also be the file of a series, FILE.csv or FILE.tsv.
   void also_takes_series() { also_takes_series_ = true; }
   bool takes_series() const { return also_takes_series_; }
-  // Options declared from now on stand under this heading.
+  // Options declared after this stand under the heading.
   void group(std::string heading) { group_ = std::move(heading); }
-  // An option with a value; what `field` holds is the default. A list may be given several times.
+  // An option with a value. The default is `field`'s value at this moment. A list may be given several times.
   template <class T>
   Option& option(std::string name, T& field, std::string value, std::string description) {
     return add({.name = std::move(name),
@@ -77,17 +77,17 @@ class Command {
                 .group = group_,
                 .field = &field});
   }
-  // An option that is there or not.
+  // An option without a value.
   Option& option(std::string name, bool& field, std::string description) {
     return option(std::move(name), field, "", std::move(description));
   }
   void example(std::string line, std::string description);  // without the program's name
   void file(std::string name, std::string description);
 
-  // Reads the arguments into the variables. False if only what is declared was wanted: the page of --help,
-  // which is printed then, or the table. Throws InputError.
+  // Reads the arguments into the variables. False if only the declarations were wanted: for the page of --help, which
+  // it then prints, or for a table. Throws InputError.
   bool parse();
-  // From now on parse() only says false: what was declared can be looked at.
+  // After this, parse() only returns false, and the declarations can be inspected.
   void only_declare() { only_declare_ = true; }
 
   const std::string& positional() const { return positional_; }  // the word, or empty

@@ -1,4 +1,4 @@
-// A command's output: results, and lines that --quiet leaves out.
+// A command's output: results, and lines that --quiet drops.
 #pragma once
 
 #include <cstdio>
@@ -15,7 +15,7 @@
 
 namespace unroll {
 
-// Prints for people to read: no name out of a file, a folder or a model acts on their terminal.
+// Prints for people: names from files, folders and models cannot act on the terminal.
 template <class... Args>
 void show(std::FILE* out, fmt::format_string<Args...> format, Args&&... args) {
   const std::string text = printable(fmt::format(format, std::forward<Args>(args)...), "\n\t");
@@ -26,27 +26,27 @@ void show(fmt::format_string<Args...> format, Args&&... args) {
   show(stdout, format, std::forward<Args>(args)...);
 }
 
-// A path as it stands in a line.
+// A path for use in a line.
 inline std::string shown(const std::filesystem::path& path) { return printable(path.string()); }
 
-// Prints what is data for another program or a file: to them as it is, and on a terminal as show() does.
+// Prints data for another program or a file: unchanged there, and as show() on a terminal.
 void show_data(std::string_view text);
 
 struct Console {
   std::FILE* out = stdout;
   bool quiet = false;
 
-  // A result. A terminal or a pipe that is gone ends nothing: std::ferror(out) remembers that words were lost.
+  // Prints a result. A closed terminal or pipe ends nothing: std::ferror(out) remembers that output was lost.
   template <class... Args>
   void print(fmt::format_string<Args...> format, Args&&... args) const {
     show(out, format, std::forward<Args>(args)...);
     std::fflush(out);
   }
-  // Fitted to the terminal, where there is one.
+  // Prints a table, fitted to the terminal if there is one.
   void print(const RunDescription::Table& table) const {
     print("{}", table_text(table, terminal_columns(out, table_columns)));
   }
-  // The rest.
+  // Prints a line unless `quiet`.
   template <class... Args>
   void info(fmt::format_string<Args...> format, Args&&... args) const {
     if (!quiet) print(format, std::forward<Args>(args)...);

@@ -1,5 +1,4 @@
-// Lines that every program prints about how it computes: its engine, its kernels, and the course of the learning
-// rate.
+// Lines that every program prints about its computing: the engine, the kernels, and the course of the learning rate.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +10,13 @@
 
 namespace unroll {
 
-// cuDNN's criteria and how a layer meets them: for `explain`, and for the report of a run.
+// cuDNN's criteria and how a layer meets them, for `explain` and for the report of a run.
 RunDescription::Table engine_table(const EngineChoice& choice);
 void print_engine(const EngineChoice& choice);
 // "fp32 on kernels for avx512, 2 threads, seed 1"
 std::string describe_computing(const TrainingSection& training);
 void print_products();
-// And what training begins with, if that is another model.
+// Also prints the model that training starts from, if there is one.
 void print_learning_rate(const TrainingSections& sections, const EpochWindows& windows);
 
 }  // namespace unroll

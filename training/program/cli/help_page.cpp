@@ -10,8 +10,8 @@ namespace unroll {
 
 namespace {
 
-// Breaks text at blanks: every line but the first is indented, and none is wider than `columns` unless a word
-// is. The first begins at column `used`. An empty line stays one.
+// Wraps text at blanks. Every line but the first is indented; lines are at most `columns` wide unless a word is wider.
+// The first line begins at column `used`. Empty lines stay.
 std::string wrapped(const std::string& text, size_t used, size_t indent, size_t columns) {
   std::string result;
   size_t column = used;
@@ -37,8 +37,7 @@ std::string wrapped(const std::string& text, size_t used, size_t indent, size_t 
   return result + '\n';
 }
 
-// "  --words N     words to draw": the description begins in column 24, on a line of its own if there is no
-// room.
+// "  --words N     words to draw": the description begins in column 24, on a new line if there is no room.
 std::string listed(const Entry& entry, size_t columns) {
   constexpr size_t indent = 24;
   std::string line = "  " + entry.what;
@@ -57,7 +56,7 @@ std::string list(const std::string& heading, const Entries& entries, size_t colu
   return text;
 }
 
-// An example's line is to be copied: it stands alone, and what it does below it.
+// An example's line stands alone, so that it can be copied; its effect stands below it.
 std::string examples(const Command& command, size_t columns) {
   if (command.examples().empty()) return "";
   std::string text = "\nExamples:\n";

@@ -1,4 +1,4 @@
-// How the user calls a program, for the lines that say what to do next.
+// How the user calls a program, for lines that say what to type next.
 #pragma once
 
 #include <filesystem>
@@ -6,20 +6,19 @@
 
 namespace unroll {
 
-// As a program begins: what it was started as.
+// Stores argv[0]. Call it first.
 void remember_invocation(const char* argv0);
 
-// That word; the program's name, where there was none.
+// The stored word; empty if there is none.
 std::string started_program();
 
-// "./run ptb" if ./run started it, which names itself in UNROLL_RUN; else what it was started as, or its name.
-// A word for a shell.
+// "./run ptb" if ./run started the program (it sets UNROLL_RUN); else the stored word, or the program's name. Quoted
+// for a shell if need be.
 std::string invocation(const std::string& program);
 
-// A word that a shell reads as this text: as it is, or in quotes if it has blanks or other characters that a
-// shell has a use for.
+// Quotes text for a shell if it has blanks or other characters with a meaning to a shell; else returns it unchanged.
 std::string shell_word(const std::string& text);
-// As above for a path, which no program takes for an option: "./-x" for "-x".
+// As above for a path, so that no program takes it for an option: "./-x" for "-x".
 std::string shell_path(const std::filesystem::path& path);
 
 }  // namespace unroll

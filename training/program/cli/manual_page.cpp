@@ -10,7 +10,7 @@ namespace unroll {
 
 namespace {
 
-// Text as roff takes it: no character of it is a request, and a minus can be copied into a shell.
+// Escapes text for roff: no character acts as a request, and a minus can be copied into a shell.
 std::string escaped(const std::string& text) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -23,7 +23,7 @@ bool is_bundled(const std::string& word, const std::string& program) {
   return std::ranges::count(bundled_recipes(program), word) > 0;
 }
 
-// A missing file is what its name says.
+// A missing file's kind is read from its name.
 Kind kind_of(const std::string& word, const std::string& program) {
   std::error_code error;
   const fs::path path = word;

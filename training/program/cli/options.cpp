@@ -23,7 +23,7 @@ void add_checkpoint(Command& command) {
                "a model's file that training has left: " + command.first_run() + "/last.safetensors");
 }
 
-// What model.engine takes.
+// Keeps the accepted values of model.engine.
 RecipeOptions::RecipeOptions(const RecipeReader& keys)
     : engines_(std::ranges::find(keys.keys(), "model.engine", &RecipeKey::path)->words) {}
 

@@ -1,4 +1,4 @@
-// The options that several commands take, declared once.
+// Options shared by several commands, declared once.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace unroll {
 
 void add_json_option(Command& command, bool& json);
 void add_watch_options(Command& command, bool& quiet, bool& profile);
-// The word CHECKPOINT.
+// Declares the word CHECKPOINT.
 void add_checkpoint(Command& command);
 
-// The options that give the keys of a recipe other values.
+// The options that change keys of a recipe.
 class RecipeOptions {
  public:
-  // `keys`: those of the program's recipes, model.engine among them.
+  // `keys`: the keys of the program's recipes. Requires: model.engine is among them.
   explicit RecipeOptions(const RecipeReader& keys);
   struct With {
     bool seed = false, engine = true;  // --seed, --engine
@@ -25,10 +25,10 @@ class RecipeOptions {
   };
   void add_to(Command& command, const With& with);
   void add_to(Command& command) { add_to(command, {}); }
-  // As above, and the word RECIPE.
+  // As above, and declares the word RECIPE.
   void add_with_recipe(Command& command, const With& with);
   void add_with_recipe(Command& command) { add_with_recipe(command, {}); }
-  // Once the command has been parsed.
+  // Requires: the command has been parsed.
   std::vector<Override> overrides(const Command& command) const;
 
  private:

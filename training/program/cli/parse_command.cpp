@@ -22,7 +22,7 @@ namespace po = boost::program_options;
 
 namespace {
 
-// What a number is that no T can be.
+// Says why a number does not fit T.
 template <class T>
 std::string out_of_range(const std::string& text) {
   if constexpr (!std::is_integral_v<T>) return "beyond the range of such numbers";
@@ -32,7 +32,7 @@ std::string out_of_range(const std::string& text) {
                      small ? "least" : "most");
 }
 
-// Whether the text is a number of the field's kind, where that is a number.
+// Throws InputError if the field is a number and the text is none of its kind.
 void check_number(const std::string& command, const Option& option, const std::string& text) {
   std::visit(
       [&](const auto* field) {
@@ -75,7 +75,7 @@ Option& Option::may_stand_alone(std::string text, std::vector<std::string> value
   return *this;
 }
 
-// "--dynamic rate=1" as "--dynamic=rate=1", where a value may be left out: else the next word could be CHECKPOINT.
+// "--dynamic rate=1" becomes "--dynamic=rate=1" if the value may be left out: else the next word could be CHECKPOINT.
 static std::vector<std::string> with_values_joined(std::vector<std::string> arguments,
                                                    const std::deque<Option>& options) {
   const auto is_value = [](const Option& option, const std::string& word) {

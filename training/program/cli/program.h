@@ -1,4 +1,4 @@
-// A program made of commands: what its main() hands everything to.
+// A program made of commands. Its main() only calls run().
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ struct Program {
   struct Listed {
     std::string name, purpose;
     std::function<void(Command&)> run;
-    // Whether processes that mpirun started together share its work. Else rank 0 does it alone, and the others wait.
+    // If true, processes started together by mpirun share the work. Else rank 0 does it alone, and the others wait.
     bool shared = false;
   };
   std::string name;
@@ -23,21 +23,21 @@ struct Program {
   std::string description;  // a paragraph or two; paragraphs are separated by an empty line
   std::vector<Listed> commands;
   std::vector<std::string> without_arguments;  // what it does then: {"train", "demo"}
-  // Declares the keys of its recipes, for the completion.
+  // Declares the keys of the program's recipes, for the completion.
   std::function<std::vector<Entry>()> recipe_keys;
 };
 
-// Carries out what the arguments ask for. Commands "help" and options --help, --version come with every
-// program. Returns the exit code; an error has been printed then, as one line.
+// Runs the command that the arguments name. Every program has the command "help" and the options --help and --version.
+// Returns the exit code; an error has then been printed as one line.
 int run(const Program& program, int argc, char** argv);
 
-// Codes and what they mean: docs/exit-codes.md.
+// The exit codes and their meanings: docs/exit-codes.md.
 std::span<const Entry> exit_codes();
 
-// All commands, "help" too, with what they declare.
+// All commands, "help" included, with their declarations.
 std::vector<Command> declared_commands(const Program& program);
 
-// The keys of a recipe as the completion wants them: paths, and the accepted words with blanks between them.
+// The keys of a recipe for the completion: paths, and the accepted words separated by blanks.
 std::vector<Entry> listed_keys(const RecipeReader& reader);
 
 }  // namespace unroll

@@ -38,7 +38,7 @@ InputError no_command(const std::string& word, const std::vector<std::string>& n
                                               : fmt::format("did you mean '{}'?", meant)));
 }
 
-// "help" prints whatever the table of commands is good for.
+// "help" prints everything that the table of commands can give.
 Program::Listed help_command(const Program& program) {
   return {"help", "prints pages like this one", [&program](Command& command) {
             bool man = false;
@@ -99,8 +99,8 @@ void carry_out(const Program& program, std::vector<std::string> arguments) {
   throw no_command(word, names);
 }
 
-// Where one of the three is closed, a file of ours would get its number, and what is printed. To this one nothing can be
-// written either.
+// Opens /dev/null for each standard descriptor that is closed. Otherwise one of our files would get its number, and
+// receive the output.
 void keep_standard_descriptors() {
   for (int descriptor = 0; descriptor <= 2; ++descriptor)
     if (fcntl(descriptor, F_GETFD) == -1) (void)open("/dev/null", O_RDONLY);

@@ -12,8 +12,8 @@ namespace unroll {
 
 namespace {
 
-// Takes points from left to right and keeps those that the line needs. Whatever lies between two that are kept is within
-// `tolerance` of the line through them: each point narrows the slopes that a line from the last kept one may have.
+// Takes points from left to right and keeps those that the line needs. Every dropped point is within `tolerance` of the
+// line through its kept neighbours: each point narrows the slopes that a line from the last kept one may have.
 class Simplified {
  public:
   Simplified(ChartSeries& series, double tolerance) : series_(series), tolerance_(tolerance) {}
@@ -47,7 +47,7 @@ class Simplified {
   bool pending_ = false;
 };
 
-// value(epoch, step) over all steps of the training. The last one holds to the end.
+// value(epoch, step) over all steps of the training. The last value holds to the end.
 template <class F>
 ChartSeries curve(const std::string& name, const TrainingSections& sections, const EpochWindows& windows,
                   double height, F value) {

@@ -1,4 +1,4 @@
-// The page of `look`: what lies inside a model while it reads a text, in one HTML file that needs no network and no server.
+// The page of `look`: shows the inside of a model while it reads a text, in one HTML file without network or server.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace unroll {
 
-// `models`: the numbers of one or several models as JSON, as the scripts in training/report/look/ read them. Whatever their
-// strings hold, it stays text.
+// `models`: the numbers of one or several models as JSON, in the form that the scripts in training/report/look/ read.
+// Strings in it cannot break the page: they stay text.
 std::string look_page(std::string_view title, std::span<const std::string> models);
 
 }  // namespace unroll

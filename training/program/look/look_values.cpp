@@ -32,7 +32,7 @@ Json floats_json(const std::vector<float>& numbers) {
   return {{"data", base64(numbers.data(), sizeof(float) * numbers.size())}};
 }
 
-// Units in an order in which each is as like the one before it as may be: by correlation over the steps, greedily.
+// An order of the units that puts similar ones side by side: by correlation over the steps, greedily.
 std::vector<int> order_by_likeness(const Tensor& values) {
   const int steps = values.dim(0), units = values.dim(1);
   const auto numbers = values.to_host();
@@ -77,7 +77,7 @@ double rounded_for_look(double x) {
 }
 Json rounded_for_look(const std::optional<double>& x) { return x ? Json(rounded_for_look(*x)) : Json(); }
 
-// Little-endian, as every machine that runs this is.
+// Little-endian, like every machine that runs this.
 Json sixteen_bit_json(const Tensor& values) {
   const auto numbers = values.to_host();
   double largest = 0;

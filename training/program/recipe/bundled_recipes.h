@@ -1,4 +1,4 @@
-// The recipes that are compiled into the programs.
+// The recipes compiled into the programs.
 #pragma once
 
 #include <span>

@@ -7,18 +7,18 @@
 
 namespace unroll {
 
-// The text of a recipe, and what to call it.
+// A recipe's text and names.
 struct RecipeFile {
   std::string name;    // "demo": for the name of a run
   std::string origin;  // "recipes/demo.toml": for messages
   std::string text;
 };
 
-// A path to a file (anything with a '/' or ending in ".toml"), or the bare name of a bundled recipe; where a
-// program is named ("ptb"), of one for it. Throws InputError: no such file, or no such name, with the names
-// there are.
+// Finds a recipe by its path (anything with a '/' or ending in ".toml") or by its name among the bundled ones; if
+// `program` is given ("ptb"), among those for it. Throws InputError if there is no such file or name; the message lists
+// the names.
 RecipeFile find_recipe(std::string_view name_or_path, std::string_view program = {});
-// Names of the recipes that are compiled in, sorted; where a program is named, of those for it.
+// Names of the bundled recipes, sorted; if `program` is given, only those for it.
 std::vector<std::string> bundled_recipes(std::string_view program = {});
 
 }  // namespace unroll

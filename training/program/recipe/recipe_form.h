@@ -1,4 +1,4 @@
-// A program's recipes as a struct: read, written out and compared, whatever its keys are.
+// A program's recipes as a struct, whatever its keys: read, written and compared.
 //
 //   struct Recipe { std::string name; … };
 //   constexpr RecipeForm<Recipe> form{declare_keys, check, unread_keys};
@@ -17,7 +17,7 @@ struct RecipeForm {
   void (*declare)(RecipeReader& reader, Recipe& recipe);  // the table of keys over its fields
   void (*check)(const RecipeReader& reader,
                 const Recipe& recipe);  // the rules between keys; throws InputError
-  // Keys that nothing reads: refused if the user set them. Also of a recipe that breaks the rules.
+  // Keys that have no effect: refused if the user set them. Also called for a recipe that breaks the rules.
   UnreadKeys (*unread)(const Recipe& recipe) = [](const Recipe&) { return UnreadKeys{}; };
 
   // Throws InputError.

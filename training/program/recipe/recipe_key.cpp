@@ -55,7 +55,7 @@ void check_range(const RecipeKey& key, double value, const std::string& text) {
   if (!low || !high) throw RecipeComplaint{fmt::format("must be {}, got {}", key.range(), text)};
 }
 
-// With commas between them; what is no plain word as TOML writes it: "", ",", ";", "\t".
+// Words with commas between them. Words that are not plain are written as in TOML: "", ",", ";", "\t".
 std::string listed(const std::vector<std::string>& words) {
   std::vector<std::string> shown;
   for (const std::string& word : words) {
@@ -109,7 +109,7 @@ T convert(const RecipeKey& key, const TomlValue& value) {
     return static_cast<T>(number);
   } else if constexpr (std::is_same_v<T, std::string>) {
     const auto* text = value.as<std::string>();
-    // true and false are words, where they are choices beside others.
+    // true and false count as words if the key has other choices too.
     const auto* boolean = value.as<bool>();
     if (!text && !(boolean && std::ranges::count(key.words, "true") > 0)) throw mismatch();
     const std::string word = text ? *text : *boolean ? "true" : "false";

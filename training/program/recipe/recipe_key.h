@@ -1,4 +1,4 @@
-// One key of a recipe: the variable it stands for, and what it accepts.
+// One key of a recipe: its variable, and the values it accepts.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace unroll {
 
-// The fault of a value: "must be at least 1, got 0". Becomes an InputError where the place is known.
+// A value's fault: "must be at least 1, got 0". Becomes an InputError once the place is known.
 struct RecipeComplaint {
   std::string text;
 };
@@ -22,7 +22,7 @@ struct RecipeChoice {
   std::function<void(std::size_t)> set;
 };
 
-// The meaning of another value of a key to a run that is resumed.
+// How a changed key affects a run that is resumed.
 enum class OnResume : uint8_t {
   undecided,   // the declaration does not say: a program that resumes runs says it of every key
   harmless,    // no number depends on it
@@ -31,7 +31,7 @@ enum class OnResume : uint8_t {
   fixed        // what was trained so far has the old value in it: the run cannot go on
 };
 
-// One declared key. The functions narrow what is accepted, or say more about it, and return the key, to be chained.
+// One declared key. The functions restrict or describe it and return it, so calls can be chained.
 struct RecipeKey {
   using Field =
       std::variant<bool*, int*, int64_t*, uint64_t*, float*, double*, std::string*, std::vector<std::string>*,
@@ -45,18 +45,18 @@ struct RecipeKey {
   RecipeKey& unit(std::string text);                    // "words", "steps": for the documentation
   RecipeKey& source(std::string text);                  // where the default, or the method, comes from
 
-  // Another value in a run that is resumed: see OnResume. A condition is asked when recipes are compared; what it looks at
-  // must live as long as the reader.
+  // The meaning of a changed value for a resumed run: see OnResume. A condition is asked when recipes are compared.
+  // Requires: its references live as long as the reader.
   using Condition = std::function<bool()>;
   RecipeKey& harmless(Condition where = {});  // where it does not hold, the key may change
   RecipeKey& may_change();
   RecipeKey& rescores();
   RecipeKey& fixed();
-  // Besides: where windows begin depends on it, so in the middle of an epoch the run cannot go on.
+  // Besides: windows begin elsewhere if the key changes, so the run cannot go on in the middle of an epoch.
   RecipeKey& cuts_windows(Condition where = [] { return true; });
 
-  // Checks a value against type, range and words, and returns what stores it: nothing is stored before all of a
-  // recipe is checked. Throws RecipeComplaint.
+  // Checks a value's type, range and words. Returns a function that stores it, so that nothing is stored before the
+  // whole recipe is checked. Throws RecipeComplaint.
   std::function<void()> assignment(const TomlValue& value) const;
 
   std::string path() const { return section + "." + name; }

@@ -54,7 +54,7 @@ RecipeKey* RecipeReader::find(const std::string& path) {
   return nullptr;
 }
 
-// The same name elsewhere is the likeliest, then a similar one in this section, then a similar one elsewhere.
+// Suggests first an equal name in another section, then a similar one in this section, then a similar one elsewhere.
 std::string RecipeReader::unknown_key(const std::string& section, const std::string& name) const {
   const RecipeKey* best = nullptr;
   std::size_t least = SIZE_MAX;
@@ -144,11 +144,11 @@ void RecipeReader::set(std::string_view text, const std::string& said) {
   require_input(!value.empty(), "{}: there is no value", place);
 
   std::optional<TomlValue> parsed = parse_toml_value(value);
-  // A bare word, and whatever looks like a number or a date but is to be a string.
+  // A bare word becomes a string; so does a number or a date if the key takes a string.
   const bool bare = !parsed && value.find_first_of("\"'[]{}") == std::string::npos;
   if (bare || (parsed && !parsed->as<std::string>() && key->takes_string()))
     parsed = parse_toml_value(toml_string(value));
-  // So do the words of a list whose quotes the shell took away: [a, b].
+  // So do the words of a list whose quotes the shell removed: [a, b].
   if (!parsed && key->takes_words() && value.starts_with('[') && value.ends_with(']') &&
       value.find_first_of("\"'[]{}", 1) == value.size() - 1) {
     std::string quoted;
@@ -158,7 +158,7 @@ void RecipeReader::set(std::string_view text, const std::string& said) {
     }
     parsed = parse_toml_value("[" + quoted + "]");
   }
-  // And a list of one word needs no brackets; several words do, since a comma may be a part of one.
+  // A list of one word needs no brackets. Several words do, since a comma may be part of one.
   if (parsed && key->takes_list() && !parsed->as<std::vector<TomlValue>>()) {
     require_input(!bare || value.find(',') == std::string::npos,
                   "{}: a list of several words stands in brackets: {}=[{}]", place, path, value);

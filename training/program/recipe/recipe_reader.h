@@ -1,8 +1,7 @@
-// Recipes: TOML files whose keys a program declares, each once.
+// Recipes: TOML files. A program declares each key once.
 //
-// A declaration binds a key to a variable; what the variable holds at that moment is the default. From the
-// same table come the reading with its errors, the resolved recipe with every default spelled out, and the
-// documentation.
+// A declaration binds a key to a variable, whose value at that moment is the default. From one table come the reading
+// and its errors, the resolved recipe with every default spelled out, and the documentation.
 //
 //   RecipeReader reader;
 //   reader.section("model", "The network.");
@@ -27,7 +26,7 @@
 
 namespace unroll {
 
-// A key that nothing reads, the others being as they are.
+// A key that has no effect with the other keys as they are.
 struct UnreadKey {
   std::string path;
   std::string readers;  // what would: "model.architecture = \"dlinear\""
@@ -35,7 +34,7 @@ struct UnreadKey {
 };
 struct UnreadKeys {
   std::vector<UnreadKey> keys;
-  // Adds those keys, unless they are read.
+  // Adds the keys `paths`, unless `read`.
   void add_unless(bool read, const std::string& readers, std::initializer_list<const char*> paths,
                   bool asks = false);
   bool contains(const std::string& path) const;
@@ -43,10 +42,10 @@ struct UnreadKeys {
 
 class RecipeReader {
  public:
-  // Keys declared from now on stand in this section. A section may be named again to add to it.
+  // Keys declared after this belong to the section. Naming a section again adds to it.
   void section(const std::string& name, const std::string& description = {});
-  // Declares a key of the current section. `field` must live as long as the reader; its value is the default.
-  // Throws Error if the key is declared already.
+  // Declares a key of the current section, with `field`'s value as default. Requires: `field` lives as long as the
+  // reader. Throws Error if the key is declared already.
   template <class T>
   RecipeKey& key(const std::string& name, T& field, const std::string& description) {
     return add(name, &field, description);
@@ -56,30 +55,29 @@ class RecipeReader {
   RecipeKey& choice(const std::string& name, E& field, std::vector<std::pair<std::string, E>> values,
                     const std::string& description);
 
-  // Reads a recipe into the fields; keys that it does not name keep their values. Throws InputError, one
-  // line: "recipes/x.toml:7: unknown key 'model.hiden'; did you mean 'model.hidden'?"; the fields are then
-  // unchanged.
+  // Reads a recipe into the fields. Keys that it does not name keep their values. Throws InputError of one line:
+  // "recipes/x.toml:7: unknown key 'model.hiden'; did you mean 'model.hidden'?". The fields are then unchanged.
   void read(const RecipeFile& file);
-  // "section.key=value": the value is TOML, or a bare word. `said` is what the user wrote, and begins the message
-  // of an error; empty: "--set section.key=value".
+  // Takes "section.key=value" with a value in TOML, or a bare word. An error's message begins with `said`, the user's
+  // words; if that is empty, with "--set section.key=value".
   void set(std::string_view assignment, const std::string& said = "");
 
   // True if a recipe or a set() named the key ("model.hidden").
   bool given(const std::string& path) const { return origins_.contains(path); }
   // True if a set() named it.
   bool overridden(const std::string& path) const { return overridden_.contains(path); }
-  // True if what was read names most of the keys, or as many as the first version had, as a recipe that a run of today's or of
-  // an earlier version has left does: nobody said each of them.
+  // True if the recipe looks like one that a run has left, of this or an earlier version: it names most of the keys, or
+  // as many as the first version had. Then the user did not choose each of them.
   bool spelled_out() const { return 2 * named_ > keys_.size() || named_ >= keys_of_first_version; }
   // For rules between keys: throws InputError "recipes/x.toml:7: 'model.tied' <message>".
   [[noreturn]] void refuse(const std::string& path, const std::string& message) const;
-  // Throws likewise if the user gave a key that has no effect: one of `unread` that asks for something, that a set()
-  // named, or that had no effect in the recipe either (`by_itself`). Keys of a spelled-out recipe are exempt. So a
-  // set() may take the effect from a recipe's own keys.
+  // Throws likewise if the user gave a key that has no effect. A key of `unread` counts as the user's if it asks for
+  // something, if a set() named it, or if it had no effect in the recipe either (`by_itself`). Keys of a spelled-out
+  // recipe are exempt. So a set() may make a recipe's own keys lose their effect.
   void refuse_unread(const UnreadKeys& unread, const UnreadKeys& by_itself) const;
 
-  // The resolved recipe: every key with its value; read() of it gives the same values. With comments, every
-  // key's description stands beside it.
+  // The resolved recipe: every key with its value. read() of it gives the same values. With `comments`, each key's
+  // description stands beside it.
   std::string toml(bool comments = false) const;
   // Tables of all keys: for the documentation.
   std::string markdown() const;
@@ -103,14 +101,14 @@ class RecipeReader {
   std::string file_ = "recipe";  // origin of what was read last
 };
 
-// Another value for a key.
+// A new value for a key.
 struct Override {
   std::string assignment;  // "section.key=value"
   std::string said = {};   // what the user wrote, if that was not --set and the assignment: "--seed 3"
 };
 
-// The keys whose values differ between two recipes of one program, the values as TOML, and what that means to a run that
-// goes on from `before` with `after`. Throws Error if the declaration of one of them does not say.
+// The keys whose values differ between two recipes of one program, with values as TOML, and what that means for a run
+// that goes on from `before` with `after`. Throws Error if a key's declaration does not say.
 struct DifferingKey {
   std::string path, before, after;
   OnResume on_resume = OnResume::may_change;

@@ -256,7 +256,7 @@ UnreadKeys unread_training_keys(const TrainingSections& sections) {
   return unread;
 }
 
-// What an optimizer is made with: its own, momentum or beta1, or the schedule's.
+// The momentum, or beta1, that an optimizer is made with: its own, or the schedule's.
 static double momentum_of(const TrainingSections& sections, double own) {
   const ScheduleSection& schedule = sections.schedule;
   return schedule.kind == ScheduleKind::one_cycle ? schedule.momentum_high : own;

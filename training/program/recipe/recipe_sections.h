@@ -1,5 +1,5 @@
-// The sections that every trainer's recipes have: [training], [optimizer] and [schedule]; and what becomes of
-// them, an optimizer and a schedule of the library.
+// The sections of every trainer's recipes: [training], [optimizer] and [schedule]. Makes the library's optimizer and
+// schedule from them.
 //
 //   struct Recipe {
 //     struct { int hidden = 32; } model;
@@ -14,7 +14,7 @@
 //   declare_optimizer_keys(reader, recipe.optimizer);
 //   declare_schedule_keys(reader, recipe.schedule);
 //
-// A program adds keys of its own to a section by naming it again. The fields' values when they are declared are the
+// To add keys of its own to a section, a program names the section again. The fields' values at declaration are the
 // program's defaults.
 #pragma once
 
@@ -70,36 +70,37 @@ struct ScheduleSection {
     return kind == ScheduleKind::cosine || kind == ScheduleKind::one_cycle;
   }
 };
-// All three of a recipe, which must outlive it.
+// The three sections of a recipe. Requires: the recipe outlives them.
 struct TrainingSections {
   const TrainingSection& training;
   const OptimizerSection& optimizer;
   const ScheduleSection& schedule;
 };
 
-// Other epochs change a schedule that spreads over them. `seed_cuts_windows`: whether training.seed decides where windows begin, or their order.
+// A schedule that spreads over the epochs changes with their number. `seed_cuts_windows`: true if training.seed decides
+// where windows begin, or their order.
 void declare_training_keys(RecipeReader& reader, TrainingSection& training, const ScheduleSection& schedule,
                            const RecipeKey::Condition& seed_cuts_windows);
 void declare_optimizer_keys(RecipeReader& reader, OptimizerSection& optimizer);
 void declare_schedule_keys(RecipeReader& reader, ScheduleSection& schedule);
-// The keys of [optimizer] and [schedule] that their present kind does not read. A recipe's unread keys begin with
+// The keys of [optimizer] and [schedule] that have no effect with the chosen kinds. A recipe's unread keys begin with
 // them.
 UnreadKeys unread_training_keys(const TrainingSections& sections);
-// The rules between these keys. Throws InputError.
+// Checks the rules between these keys. Throws InputError.
 void check_training_keys(const RecipeReader& reader, const TrainingSections& sections);
 
-// How many windows an epoch has, counted from 1: a number for all of them, or a function.
+// The number of windows of an epoch, counted from 1: one number for all epochs, or a function.
 struct EpochWindows {
   EpochWindows(int64_t windows) : of([=](int) { return windows; }) {}
   EpochWindows(std::function<int64_t(int epoch)> windows) : of(std::move(windows)) {}
   std::function<int64_t(int epoch)> of;
 };
-// Steps of the optimizer in an epoch.
+// Optimizer steps in an epoch.
 int64_t steps_of_epoch(const TrainingSections& sections, const EpochWindows& windows, int epoch);
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, ParameterSet& params,
                                           const EpochWindows& windows);
-// Numbers that it keeps for each weight, from its first step or its first average on.
+// Numbers that the optimizer keeps per weight, from its first step or its first average on.
 int moments_of(const TrainingSections& sections);
 Schedule make_schedule(const TrainingSections& sections, const EpochWindows& windows);
 

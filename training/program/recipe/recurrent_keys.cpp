@@ -15,7 +15,7 @@ std::vector<std::pair<std::string, E>> by_name(const std::vector<E>& values) {
   return result;
 }
 
-// "lstm: …": which cell has it, where not every one does.
+// Prefixes the cell that has the option ("lstm: …"), unless all have it.
 std::string description_of(const RecurrentOption& option) {
   const char* cell = option.cells == RecurrentOption::Cells::every ? ""
                      : option.cells == RecurrentOption::Cells::rnn ? "rnn: "
@@ -31,7 +31,7 @@ RecipeKey& declare(RecipeReader& reader, const RecurrentOption& option, Recurren
                          by_name(functions), text);
   if (const auto* on = std::get_if<bool RecurrentConfig::*>(&option.member))
     return reader.key(option.name, config.**on, text);
-  // A damaged file that asks for far more than anyone trains is refused before it is made.
+  // Refuses sizes far beyond any training, before a damaged file allocates them.
   if (const auto* number = std::get_if<int RecurrentConfig::*>(&option.member))
     return reader.key(option.name, config.**number, text)
         .at_least(0)
@@ -60,7 +60,8 @@ void declare_recurrent_keys(RecipeReader& reader, RecurrentConfig& config) {
     if (!option.is_key) continue;
     RecipeKey& key = declare(reader, option, config);
     if (option.source) key.source(option.source);
-    // A mask may change from one part of a run to the next. Zoneout acts in scoring too, and first values are drawn once.
+    // A mask may change from one part of a run to the next. Zoneout also acts in scoring, and initial values are drawn
+    // once.
     if (option.acts == RecurrentOption::Acts::in_training)
       key.may_change();
     else
@@ -88,7 +89,7 @@ void check_recurrent_keys(const RecipeReader& reader, CellKind cell, const Recur
 
 void add_unread_recurrent_keys(UnreadKeys& unread, const RecurrentConfig& c, bool recurrent,
                                const char* of_recurrent) {
-  // "auto" asks for nothing.
+  // "auto" is no request.
   const bool open = c.algorithm == CudnnAlgorithm::automatic;
   unread.add_unless(recurrent || c.engine == Engine::automatic, of_recurrent, {"model.engine"});
   unread.add_unless(recurrent || open, of_recurrent, {"model.algorithm"});

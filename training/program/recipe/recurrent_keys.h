@@ -1,4 +1,4 @@
-// The keys of a recipe about its recurrent layers: the cell, and a key for each row of layers/recurrent/options.h.
+// A recipe's keys for its recurrent layers: the cell, and one key for each row of layers/recurrent/options.h.
 #pragma once
 
 #include "layers/recurrent/options.h"
@@ -6,14 +6,14 @@
 
 namespace unroll {
 
-// In the section that is declared at present. The configuration's values are the defaults. `dropout` is left out: a program says
-// where else it acts.
+// These add keys to the current section; `config`'s values are the defaults. `dropout` is left to the program, which
+// knows where else it acts.
 void declare_cell_key(RecipeReader& reader, CellKind& cell);
 void declare_recurrent_keys(RecipeReader& reader, RecurrentConfig& config);
-// Throws InputError where the layers as they are made of a recipe make no sense, naming a key of [model].
+// Throws InputError, naming a key of [model], if the recipe's layers make no sense.
 void check_recurrent_keys(const RecipeReader& reader, CellKind cell, const RecurrentConfig& made);
-// The keys that nothing reads, `of_recurrent` saying what would, unless there are recurrent layers; and model.algorithm, unless
-// the engine may be cuDNN's.
+// Adds the keys that have no effect: all of them if there are no recurrent layers (`of_recurrent` says what would read
+// them), and model.algorithm unless the engine may be cuDNN's.
 void add_unread_recurrent_keys(UnreadKeys& unread, const RecurrentConfig& config, bool recurrent = true,
                                const char* of_recurrent = "");
 

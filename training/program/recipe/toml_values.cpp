@@ -7,12 +7,13 @@
 
 #include <fmt/format.h>
 
-// What toml++ takes for granted where a file need not keep it ("[#data]"): an error in that file, not the end of the process.
+// toml++ asserts facts that a file can break ("[#data]"). That must be an error in the file, not the end of the
+// process.
 struct TakenForGranted {};
 [[noreturn]] static void taken_for_granted() { throw TakenForGranted(); }
 #define TOML_ASSERT(expr) (static_cast<bool>(expr) ? void() : taken_for_granted())
 #undef NDEBUG  // which would take these out
-// Whole, as headers: a distribution's flags may ask for its library instead.
+// Header-only: a distribution's flags may ask for its library instead.
 #undef TOML_HEADER_ONLY
 #undef TOML_SHARED_LIB
 #include <toml++/toml.h>
@@ -24,7 +25,7 @@ struct TakenForGranted {};
 namespace unroll {
 namespace {
 
-// Goes over the text as toml++ does, but without recursion: strings, comments, brackets, and the dots of keys.
+// Scans the text as toml++ does, but without recursion: strings, comments, brackets, and the dots of keys.
 class TomlDepth {
  public:
   explicit TomlDepth(std::string_view text) : text_(text) {
@@ -108,7 +109,7 @@ bool takes_for_granted(std::string_view text) {
   return false;
 }
 
-// The line, from 1, at which toml++ fails so: the last one of the shortest text that makes it.
+// The line, from 1, that makes toml++'s assertion fail: the last line of the shortest prefix that fails.
 int64_t line_taken_for_granted(std::string_view text) {
   std::vector<std::size_t> ends;  // of the lines
   for (std::size_t i = 0; i < text.size(); ++i)
@@ -117,7 +118,7 @@ int64_t line_taken_for_granted(std::string_view text) {
   return std::ranges::partition_point(ends, passes) - ends.begin() + 1;
 }
 
-// Whether a line of a file has a word after its '=' that wants quotes: `corpus = grammar`.
+// True if the value on a line of the file looks like text without quotes: `corpus = grammar`.
 bool lacks_quotes(std::string_view text, std::size_t line) {
   for (; line > 1 && !text.empty(); --line)
     text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
@@ -156,7 +157,7 @@ TomlTable parse_toml(std::string_view text, const std::string& origin) {
 std::optional<TomlValue> parse_toml_value(std::string_view text) {
   if (TomlDepth(text).too_deep()) return std::nullopt;
   try {
-    // In braces, since a '#' would otherwise begin a comment, and a new line another key.
+    // Put it in braces: otherwise a '#' would begin a comment, and a new line another key.
     const toml::table all = toml::parse(fmt::format("all = {{ value = {} }}", text));
     const toml::table* braces = all["all"].as_table();
     const toml::node* node = braces ? braces->get("value") : nullptr;

@@ -1,4 +1,4 @@
-// TOML text as values, each with its line, and values as TOML text. Only this file knows the TOML library.
+// TOML text as values with their lines, and values as TOML text. Hides the TOML library.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +30,15 @@ struct TomlEntry {
   TomlValue value;
 };
 
-// Lists, tables in braces and the parts of a key ("a.b.c" has three) in one another. Recipes have two; what is deeper could take
-// a program's whole stack.
+// Largest nesting of lists, tables in braces and parts of a key ("a.b.c" has three). Recipes need two; deep nesting
+// could exhaust the stack.
 constexpr int deepest_toml = 32;
 
-// A file's keys and sections. Throws InputError, one line: "<origin>: more than a megabyte: not a recipe", "<origin>:7: … 32 deep at
-// most", "<origin>:7:3: not TOML: …".
+// A file's keys and sections. Throws InputError of one line: "<origin>: more than a megabyte: not a recipe",
+// "<origin>:7: … 32 deep at most", "<origin>:7:3: not TOML: …".
 TomlTable parse_toml(std::string_view text, const std::string& origin);
 
-// The one value behind a key's '='; none if it is not one value, or is deeper than `deepest_toml`.
+// The value after a key's '='. Empty if the text is not exactly one value, or is deeper than `deepest_toml`.
 std::optional<TomlValue> parse_toml_value(std::string_view text);
 
 }  // namespace unroll

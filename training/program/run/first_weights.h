@@ -1,4 +1,4 @@
-// The weights of another run, or of an imported model, that a training begins with (training.init_from).
+// The weights that a training starts from, of another run or of an imported model (training.init_from).
 #pragma once
 
 #include <filesystem>
@@ -12,18 +12,18 @@
 
 namespace unroll {
 
-// The file that a recipe names, absolute, since a run may be resumed from elsewhere; empty: none. Throws InputError if it is
-// missing.
+// The file that a recipe names; empty if none. Absolute, since a run may be resumed from elsewhere. Throws InputError
+// if it is missing.
 std::filesystem::path first_weights_file(const TrainingSection& training);
 
-// Fills every parameter from the file, where averaged weights are the model's. `repeats` is a weight that may stand in the
-// file besides, as the same matrix as `original`: a tied decoder. Throws InputError naming a tensor: it is missing, of another
-// shape (with both), in the file and not in the model, or not a repetition.
+// Fills every parameter from the file, whose averaged weights count as the model's. `repeats`: a weight that the file
+// may repeat, with the same matrix as `original` (a tied decoder). Throws InputError, naming a tensor that is missing,
+// of another shape (naming both), unknown to the model, or no repetition.
 void load_first_weights(const SafetensorsFile& file, ParameterSet& params, const std::string& repeats = {},
                         const std::string& original = {});
 
-// What a run says of it: the file, and those of `keys` (of the model in it, and of the recipe) that shapes need not tell: they
-// change what its weights compute.
+// A run's figures about the file: its name, and those of `keys` (differences between the file's model and the recipe)
+// that change what the weights compute but need not show in shapes.
 std::vector<RunDescription::Figure> describe_first_weights(const std::filesystem::path& file,
                                                            const std::vector<DifferingKey>& keys);
 

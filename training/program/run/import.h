@@ -1,4 +1,4 @@
-// Shared by the commands "import": a model's file made of one that was trained in PyTorch.
+// Shared by the commands "import": makes a model's file from a model trained in PyTorch.
 #pragma once
 
 #include <filesystem>
@@ -14,27 +14,28 @@ namespace unroll {
 
 class ImportOptions {
  public:
-  // Declares the word FILE, --out, --recipe, --set and --rename. `unsaid`: what the shapes do not say, of a recipe.
+  // Declares the word FILE, --out, --recipe, --set and --rename. `unsaid`: the settings of a recipe that shapes do not
+  // tell.
   void add_to(Command& command, const std::string& unsaid);
-  // Once the command has been parsed. Throws InputError: no --out, or there is such a file already.
+  // Requires: the command has been parsed. Throws InputError if --out is missing, or its file exists.
   void check() const;
-  // --set, and what the shapes in `file` say: pairs of a key and its value. Throws InputError if --set names one of
-  // those.
+  // The changes by --set, and those that the shapes in `file` tell, as pairs of a key and its value. Throws InputError
+  // if --set names one of the latter.
   std::vector<Override> overrides(const std::filesystem::path& file,
                                   const std::vector<std::pair<std::string, std::string>>& of_shapes) const;
-  // The recipe's; without --recipe all of its keys have their defaults.
+  // The recipe of --recipe; without it, all keys have their defaults.
   RecipeFile recipe(const std::filesystem::path& file, const std::string& program) const;
 
   std::string out, recipe_name;
   std::vector<std::string> sets, renames;
 };
 
-// Throws InputError for a model of ours that PyTorch could not have made.
+// Throws InputError for one of our models that PyTorch could not have made.
 void check_is_of_torch(const SafetensorsFile& file);
-// Throws InputError where a recipe's layers have options that no module of PyTorch has.
+// Throws InputError if the layers have options that PyTorch's modules lack.
 void check_known_to_torch(const RecurrentConfig& layers, const std::filesystem::path& file);
 
-// A line about what no shape says and nothing else said: the function of a plain network. "" where there is nothing to say.
+// A line about a setting that neither shapes nor options tell: the function of a plain network. "" if there is none.
 std::string unsaid_by_shapes(const CellFacts& cell, const RecurrentConfig& layers, const ImportOptions& options);
 
 }  // namespace unroll

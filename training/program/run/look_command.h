@@ -1,4 +1,4 @@
-// What the commands `look` of both programs share: the models of a page, and writing it.
+// Shared by the commands `look` of both programs: the models on a page, and writing it.
 #pragma once
 
 #include <span>
@@ -12,16 +12,16 @@ namespace unroll {
 struct LookCommand {
   std::string against, out = "look.html";
 
-  // A model of the page: its file, and what the page calls it.
+  // A model on the page: its file and its title.
   struct Model {
     std::string path, title;
   };
 
-  // Declares the model's file, --out and --against, which is another model "on the same text".
+  // Declares the model's file, --out and --against, which names another model "on the same text".
   void add_to(Command& command, const std::string& on_the_same);
-  // That of the command, and the one beside it if there is one.
+  // The command's model, and the one to compare it with if there is one.
   std::vector<Model> models(const Command& command) const;
-  // Writes the page of models whose numbers these are, and says where it is; `begin` is when the work began.
+  // Writes the page with these models' numbers, and prints where it is. `begin`: when the work began.
   void write(const std::string& title, std::span<const std::string> numbers, double begin) const;
 };
 

@@ -1,4 +1,4 @@
-// The options --device and --threads, and what they and a recipe's precision choose.
+// The options --device and --threads. Sets up the process with them and a recipe's precision.
 #pragma once
 
 #include <optional>
@@ -13,14 +13,15 @@ struct Machine {
   int threads = 0;  // 0: as many as there are cores
 
   void add_to(Command& command);
-  // As above, for a run that goes on and has its own.
+  // As above, for a resumed run, which keeps its own settings by default.
   void add_to_resumed(Command& command);
-  // Once the command has been parsed. Throws InputError: no such number of threads.
+  // Requires: the command has been parsed. Throws InputError if the number of threads is invalid.
   void check(const Command& command) const;
-  // Of the processes on this machine each has its part of the cores. None: this one is alone, and no number was given.
+  // Each process on this machine gets an equal part of the cores. Empty if this process is alone, and no number was
+  // given.
   std::optional<int> threads_of_process() const;
-  // After the command was parsed, and before there is a tensor (framework/setup.h): all that this process computes with.
-  // Throws InputError: what the machine lacks.
+  // Sets up everything that this process computes with. Requires: the command has been parsed, and no tensor exists yet
+  // (framework/setup.h). Throws InputError if the machine lacks something.
   void set_up(const Command& command, const std::string& precision = "fp32") const;
 };
 

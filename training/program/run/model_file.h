@@ -9,13 +9,13 @@
 
 namespace unroll {
 
-// The metadata under `key` in a file of this program's ("ptb"). Throws InputError where it is another program's, or
-// none's.
+// The metadata under `key` in a file of this program ("ptb"). Throws InputError if the file is another program's, or no
+// program's.
 const std::string& metadata_of(const SafetensorsFile& file, const std::string& program,
                                const std::string& key);
 
-// The recipe in it, and what takes the place of some of its keys: which engine computes is a matter of the machine that
-// does, not of the one that trained.
+// The file's recipe, and changes of some of its keys for this machine: the engine depends on the machine that computes,
+// not on the one that trained.
 RecipeFile recipe_of(const SafetensorsFile& file, const std::string& program);
 std::vector<Override> for_this_machine();
 

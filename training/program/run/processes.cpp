@@ -27,12 +27,13 @@ std::string shared_by(int shards) {
                      counts.size() > 1 ? " or " : "", counts.back());
 }
 
-// What one process sends in a step, and receives.
+// Bytes that one process sends, and receives, in a step.
 int64_t bytes_of_step(std::span<const int64_t> buckets, int processes, int shards) {
   return std::ranges::max(exchanged_bytes(buckets, processes, shards));
 }
 
-// Operations in a second, of products as they come in a step of a small part of a batch. A GPU does no more of a step's.
+// Operations per second of a product like those in a step of a small part of a batch. On a GPU a step's products are at
+// most this fast.
 double measured_rate() {
   constexpr int rows = 128, width = 512;
   const Tensor x = Tensor::full({rows, width}, 0.5f), w = Tensor::full({width, width}, 0.5f),
@@ -48,7 +49,7 @@ double measured_rate() {
   return 2.0 * rows * width * width / best;
 }
 
-// "about 12 % of a step". On a GPU more than its products take the time, so it is "at most about …".
+// "about 12 % of a step". On a GPU "at most about …", since more than products takes time there.
 std::string share_of_step(double exchange, double products) {
   return fmt::format("{}about {:.0f} % of a step", on_gpu() ? "at most " : "",
                      100 * exchange / (exchange + products));
@@ -65,7 +66,7 @@ std::string fingerprint_of_program() {
   return fmt::format("{:016x}", hash);
 }
 
-// What must be the same on all ranks, in the order in which it is compared.
+// Facts that must be equal on all ranks, in the order of comparison.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 std::string text_of(const Facts& facts) {

@@ -1,4 +1,4 @@
-// A training that several processes share, as its recipe and its first lines tell it.
+// A training shared by several processes: checks of its recipe, and lines about it.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace unroll {
 
-// Before the data are read. Throws InputError where the processes that mpirun started cannot share the recipe's shards.
+// Call before the data are read. Throws InputError if mpirun's processes cannot share the recipe's shards.
 void check_processes(const TrainingSection& training);
 
-// For `explain`: who can share a step, the bytes of that, and what part of a step they take on some networks. `operations`:
-// of a step's products, forward and back.
+// For `explain`: prints who can share a step, the bytes exchanged, and the share of a step that this takes on some
+// networks. `operations`: of a step's products, forward and back.
 void print_processes(const TrainingSection& training, const ParameterSet& params, double operations);
 
 }  // namespace unroll

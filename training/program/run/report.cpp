@@ -1,4 +1,4 @@
-// The command "report": the report of a run, made again from what lies in its folder.
+// The command "report": makes the report of a run again from its folder.
 #include "training/report/report.h"
 
 #include <fmt/format.h>

@@ -9,7 +9,7 @@
 
 namespace unroll {
 
-// Fields of every program. A field of something that was not done is null.
+// Fields of every program. A field is null if its step was not done.
 struct RunResult {
   std::string recipe, engine, precision;
   uint64_t seed = 0;
@@ -21,13 +21,13 @@ struct RunResult {
   std::optional<double> seconds_saving, seconds_logging;
   std::optional<double> train;  // of the last epoch
 
-  // One line on standard output: these figures, the count ("tokens") and rate ("words_per_second") under
-  // their names; then the program's own.
+  // Prints one line on standard output: these figures, with the count ("tokens") and the rate ("words_per_second")
+  // under their names, then the program's own.
   void print_json(const std::string& count_name, const std::string& rate_name,
                   const nlohmann::ordered_json& scores) const;
 };
 
-// null for what is not there.
+// The value, or null if there is none.
 nlohmann::ordered_json or_null(const std::optional<int>& value);
 nlohmann::ordered_json or_null(const std::optional<double>& value);
 

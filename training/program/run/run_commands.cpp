@@ -33,7 +33,7 @@ bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe
   run.resume = true;
   run.out = command.positional();
   const RunStart start = read_run_start(run.out, run.program);
-  // Of several processes each takes a GPU of its own, so not all the one that rank 0 had.
+  // With several processes each takes its own GPU, so not all can take rank 0's.
   if (!command.given("device"))
     machine.device = process_count() > 1 && start.device.starts_with("cuda") ? "cuda" : start.device;
   if (!command.given("threads") && start.processes == process_count()) machine.threads = start.threads;

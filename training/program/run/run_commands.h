@@ -1,4 +1,4 @@
-// The commands that are the same in every program that trains, but for a few words.
+// Commands that every training program shares, up to a few words.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,8 @@
 
 namespace unroll {
 
-// The option that says what is trained on ("data", "DIR", "folder of the text"), the heading that it stands
-// under
-// ("Text and machine"), and what the data are called ("text").
+// The option that names the data ("data", "DIR", "folder of the text"), its heading ("Text and machine"), and a word
+// for the data ("text").
 struct DataOption {
   std::string name, value, description, heading, what;
 };
@@ -27,14 +26,14 @@ struct TrainRequest {
   Machine machine;          // to be set up when the recipe is known
 };
 
-// The command "resume": declares and reads its words. False if only what is declared was wanted.
+// Declares and reads the command "resume". False if only the declarations were wanted.
 bool parse_resume(Command& command, const DataOption& data, RecipeOptions recipe, TrainRequest& request);
 
 // The output options of "train", and the files that it leaves.
 class TrainOutput {
  public:
   void add_to(Command& command, RunOptions& run);
-  // Once the command has been parsed. Throws InputError.
+  // Requires: the command has been parsed. Throws InputError.
   void take(const Command& command, RunOptions& run, std::vector<Override>& overrides) const;
 
  private:

@@ -1,4 +1,4 @@
-// How a run was started: what its folder remembers for "resume", beside the recipe.
+// How a run was started: its folder keeps this for "resume", beside the recipe.
 #pragma once
 
 #include <filesystem>
@@ -16,9 +16,9 @@ struct RunStart {
   int processes = 1;                     // that shared it, each with so many threads
 };
 
-// Writes `start.json`, and then `recipe.toml`: a folder that has both holds a run. Throws Error.
+// Writes `start.json`, then `recipe.toml`: a folder with both holds a run. Throws Error.
 void write_run_start(const std::filesystem::path& folder, const RunStart& start, const std::string& recipe);
-// Throws InputError: there is no run in the folder, which `program` would start, or it is another program's.
+// Throws InputError if the folder has no run (`program` would start one), or another program's.
 RunStart read_run_start(const std::filesystem::path& folder, const std::string& program);
 
 }  // namespace unroll

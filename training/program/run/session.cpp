@@ -81,8 +81,8 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
 }
 
 void Session::run() {
-  // Memory for the weights, and what they begin with, before there is a folder: a model that is too large, or does not fit,
-  // leaves nothing behind.
+  // Allocate the weights and read those to start from before there is a folder: a model that is too large, or does not
+  // fit, then leaves nothing behind.
   if (!options_.resume) (void)run_.params.values(), take_first_weights();
   compare_ranks();
   introduce_processes();
@@ -128,7 +128,7 @@ void Session::run() {
     throw;  // what is resumed would end there again
   } catch (const Error& error) {
     const bool of_input = dynamic_cast<const InputError*>(&error) != nullptr;
-    // Once a step is made, all that the user gave has been read: what fails then are files of the run's own.
+    // Once a step is made, all of the user's input has been read, so an error comes from the run's own files.
     if (of_input && trainer.times().count == 0) throw;
     std::error_code unreadable;
     if (fs::exists(folder / last_checkpoint, unreadable))

@@ -1,10 +1,10 @@
-// One training run of a program, around the loop of training/trainer.h: its folder, what it prints as it
-// begins, goes on and ends, its checkpoints, its resumption, its report.
+// One training run of a program, around the loop of training/trainer.h: its folder, its output, its checkpoints, its
+// resumption, its report.
 //
-//   Session session(options, run);  // the program's model and data, and what there is to say about them
+//   Session session(options, run);  // the program's model and data, and its words about them
 //   session.run();
 //
-// The program decides what is trained: nothing here is about language models, or about series.
+// The program decides what is trained: a session knows nothing of language models or series.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@
 
 namespace unroll {
 
-// A run's settings from the command line, beside its recipe.
+// A run's settings from the command line, besides its recipe.
 struct RunOptions {
   std::string program;              // "ptb"
   std::filesystem::path data, out;  // out: of a run that is resumed, its folder
@@ -37,13 +37,13 @@ struct RunOptions {
   Console console() const { return {.out = json && is_first_process() ? stderr : stdout, .quiet = quiet}; }
 };
 
-// The parts of the data that have changed since a checkpoint was written.
+// The parts of the data that changed since a checkpoint was written.
 struct DataDifferences {
   Differences notes = {};  // a line for each
   bool scores = false;     // validation scores of then and now do not compare
 };
 
-// A program's part of a training run. Everything that it refers to must outlive the session.
+// A program's part of a training run. Requires: everything it refers to outlives the session.
 struct TrainingRun {
   std::string recipe_name, recipe;  // the latter with every key
   TrainingSections sections;
@@ -53,55 +53,55 @@ struct TrainingRun {
   std::vector<std::string> of_weights = {};  // CheckpointOptions::of_weights
   std::function<Metadata()> validated = {};  // CheckpointOptions::validated
   std::vector<NamedTensor> also = {};        // CheckpointOptions::also
-  // Puts the weights of RunOptions::init_from in place of those that were drawn. Called where there is such a file, before the
-  // first step; a run that goes on from a checkpoint does not need the file. Throws InputError: it does not fit.
+  // Replaces the initial weights by those of RunOptions::init_from. Called before the first step if there is such a
+  // file; a run that continues from a checkpoint does not need it. Throws InputError if the file does not fit.
   std::function<void()> take_first_weights = {};
   RunDescription description;  // but for its title; names, facts and tables are used here too
 
-  // The keys that differ from those of another resolved recipe. Throws InputError as the reading of it.
+  // The keys that differ from another resolved recipe's. Throws InputError if that one cannot be read.
   std::function<std::vector<DifferingKey>(const RecipeFile& before)> differing_keys;
-  // From the recipe, if no option named any: kept with the run, which may be resumed from elsewhere.
+  // Data that the recipe names, used if no option names any. Kept with the run, which may be resumed from elsewhere.
   std::filesystem::path own_data = {};
   WindowSizes window_sizes = {};  // for the advice where memory runs out
   bool graph = false;             // TrainerOptions::graph
   double operations = 0;          // of a step's products, forward and back; 0: not known
-  // Compares the data with those of the checkpoint that has this metadata. Throws InputError where training cannot go on:
-  // `path` begins the message.
+  // Compares the data with those of the checkpoint with this metadata. Throws InputError, whose message begins with
+  // `path`, if training cannot go on.
   std::function<DataDifferences(const Metadata& then, const std::string& path)> data_differences;
 
-  // What the model makes after an epoch, to be printed below its line and to stand in the report. Empty: nothing.
+  // Lets the model make a sample after an epoch, to be printed below its line and shown in the report. Empty: none.
   std::function<std::string(int epoch)> sample = {};
   std::function<void()> score_a_little;             // for a dry run; prints the result
-  // Before `report`: the file of the weights that are kept.
+  // Called before `report`, with the file of the kept weights.
   std::function<void(const SafetensorsFile& file)> kept = {};
-  // Scores the weights that are kept, prints the scores, and adds them to the description, whose last table is
-  // the profile's. `valid` is their validation score, where there is one.
+  // Scores the kept weights, prints the scores, and adds them to the description, whose last table is the profile's.
+  // `valid`: their validation score, if there is one.
   std::function<void(std::optional<double> valid, RunDescription& description)> report;
   std::function<void(const RunResult& result)> print_json;
   std::string next;                          // what to do with the model: the command that takes it
   std::vector<std::string> next_words = {};  // which follow the model's file there, as a shell reads them
-  // What follows it in the command "look", which the report names. Called after `report`.
+  // The words after the model's file in the command "look", which the report names. Called after `report`.
   std::function<std::vector<std::string>()> look_words = {};
 };
 
-// The checkpoint that a run goes on from: the latest, or that of its first epoch if it was killed just then. None: it
-// begins anew. Throws InputError as reading it does.
+// The checkpoint to continue from: the latest, or that of the first epoch if the run was killed just then. None: the
+// run begins anew. Throws InputError if it cannot be read.
 std::optional<SafetensorsFile> checkpoint_to_resume(const std::filesystem::path& folder);
-// Throws InputError if there is a key among these that no run can go on with: before data are read as it says.
+// Throws InputError if one of the keys is fixed, so that no run can go on with it. Called before the data are read.
 void refuse_fixed_keys(const std::string& path, const std::vector<DifferingKey>& keys);
 
 class Session {
  public:
   Session(RunOptions options, TrainingRun run);
 
-  // Trains to the end, in a folder of its own, or going on in that of a run. Throws as Trainer::run.
+  // Trains to the end, in a new folder, or in that of the resumed run. Throws as Trainer::run.
   void run();
-  // Trains without a word and without a folder; then the parameters are the weights that are kept.
+  // Trains without output and without a folder. Afterwards the parameters are the kept weights.
   void fit();
-  // For those who debug a model; both write nothing.
+  // For debugging a model; both write no files.
   void dry_run();
-  // One window ("one window of 400 tokens"), until its loss is as near as that to the least there can be.
-  // Throws Error if that takes too long.
+  // Trains on one window ("one window of 400 tokens") until its loss is within `near` of `least`, the least there can
+  // be. Throws Error if that takes too long.
   void overfit_one_window(const std::string& window, double least, double near);
 
  private:

@@ -1,4 +1,4 @@
-// The runs of a session that only look whether a model can learn.
+// Runs of a session that only check whether a model can learn.
 #include <cmath>
 
 #include "training/program/run/session.h"

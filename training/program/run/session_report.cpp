@@ -1,4 +1,4 @@
-// What a session says at its end, and what it leaves to be read: the report of the run, the profile.
+// A session's last lines, and the report and the profile that it leaves.
 #include <algorithm>
 #include <chrono>
 #include <sstream>
@@ -46,7 +46,7 @@ void Session::keep_sample(const fs::path& folder, int epoch, const std::string& 
   add_sample(folder, {epoch, text});
 }
 
-// Between two epochs the profile goes on. Of epochs that are over in a moment, few are followed by a report.
+// The profile continues between epochs. If epochs are short, only few are followed by a report.
 void Session::write_report_in_time(const fs::path& folder) {
   if (std::chrono::steady_clock::now() - last_report_ < std::chrono::seconds(1)) return;
   try {
@@ -73,8 +73,8 @@ void Session::print_profile() {
   console_.print("\n"), console_.print(table), console_.print("\n");
 }
 
-// No part of what the process had: a block counts whole, and the system only what was written to of it; and a
-// GPU's memory is not the process's.
+// Not a part of the process's memory: a block counts whole here, but to the system only as far as it was written. A
+// GPU's memory is not the process's at all.
 static std::string asked_for_tensors() {
   return fmt::format("{} asked for tensors{}", format_bytes(memory_statistics().peak),
                      on_gpu() ? " on the GPU" : "");
@@ -84,7 +84,7 @@ void Session::print_memory() const {
   console_.print("memory  {} at most; {}\n", format_bytes(peak_memory_of_process()), asked_for_tensors());
 }
 
-// Scores the weights that are kept, as they are in the file, and says what came out.
+// Scores the kept weights, as they are in the file, and prints the result.
 void Session::report(const Trainer& trainer, const fs::path& folder) {
   print_profile();
   const bool best = run_.sections.training.keep == Keep::best;

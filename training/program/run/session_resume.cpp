@@ -1,4 +1,4 @@
-// How a session goes on from the checkpoint of an earlier one.
+// Resumes a session from the checkpoint of an earlier one.
 #include <fmt/format.h>
 
 #include "training/program/cli/invocation.h"
@@ -24,7 +24,7 @@ void refuse_fixed_keys(const std::string& path, const std::vector<DifferingKey>&
                   key.path, key.before, key.after);
 }
 
-// What rank 0 does beside this needs no other.
+// The part of a resumption that all ranks take part in. Rank 0 does the rest alone.
 void Session::resume_as_rank_0_does(Trainer& trainer) const {
   if (!trainer.resume(run_.task)) return take_first_weights();
   if (asked_of_first_rank([] { return false; })) trainer.score_anew(run_.task);
@@ -90,7 +90,7 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
   if (trainer.finished()) console_.info("        nothing is left to train\n");
 }
 
-// Which weights are the best is decided by scores of today's data alone.
+// Today's data alone decide which weights are the best.
 void Session::score_anew(Trainer& trainer) const {
   const TrainerState before = trainer.state();
   trainer.score_anew(run_.task);

@@ -16,7 +16,7 @@ namespace unroll {
 
 namespace {
 
-// What a tensor is called after the renames; empty: it is left out.
+// A tensor's name after the renames; empty: it is left out.
 std::string renamed(std::string name, const std::vector<std::string>& renames) {
   for (const std::string& rename : renames) {
     const size_t equals = rename.find('=');
@@ -57,7 +57,7 @@ bool is_recurrent(std::string_view leaf) {
   return false;
 }
 
-// The module that a tensor belongs to, if its name says so. Before the shapes are known every layer is an LSTM's.
+// The module that a tensor's name points to, if any. Before the shapes are known every layer counts as an LSTM's.
 const KnownModule* module_of(const std::vector<KnownModule>& modules, std::string_view path,
                              std::string_view leaf) {
   const std::string_view name = path.substr(path.rfind('.') + 1);
@@ -71,7 +71,7 @@ const KnownModule* module_of(const std::vector<KnownModule>& modules, std::strin
   return nullptr;
 }
 
-// Throws InputError: why a tensor cannot be used.
+// Throws InputError, saying why a tensor cannot be used.
 [[noreturn]] void refuse(const SafetensorsFile& file, const SafetensorsFile::Entry& entry,
                          const std::vector<KnownModule>& modules) {
   const std::string name = one_line(entry.name);

@@ -1,4 +1,4 @@
-// The tensors that PyTorch saved, under our models' names: which is which, and the sizes in their shapes.
+// PyTorch's tensors under our models' names: which is which, and the sizes that their shapes tell.
 //
 //   const TorchTensors tensors(file, {{.ours = "lstm"}, {"head", {"fc", "head"}}}, renames);
 //   tensors.names.at("head.weight");  // "model.fc.weight"
@@ -26,18 +26,18 @@ class TorchTensors {
  public:
   using Entry = SafetensorsFile::Entry;
 
-  // The first of `modules` that a tensor can belong to is taken for its own. `renames` are "THEIRS=OURS", of a
-  // tensor or a module ("rnns.0=lstm"); with nothing after '=' it is left out. Throws InputError: a tensor that
-  // is not known, two for one name, two recurrent modules that are taken for one. The file must outlive this.
+  // Assigns each tensor to the first of `modules` that it can belong to. `renames`: "THEIRS=OURS", for a tensor or a
+  // module ("rnns.0=lstm"); with nothing after '=' it is left out. Throws InputError for an unknown tensor, two tensors
+  // for one name, or two recurrent modules that match one. Requires: the file outlives this.
   TorchTensors(const SafetensorsFile& file, const std::vector<KnownModule>& modules,
                const std::vector<std::string>& renames);
 
   const SafetensorsFile& file() const { return file_; }
   const Entry* find(const std::string& ours) const;  // nullptr: there is none
   std::string text(const std::string& ours) const;   // "'rnn.weight_ih_l0' [800, 200]"; it must be there
-  // Rows and columns of a matrix that must be there, neither of them 0.
+  // Rows and columns of a matrix. Throws if it is missing, or one of them is 0.
   std::array<int, 2> matrix(const std::string& ours) const;
-  // Throws unless a tensor, if it is there, has a shape; `why` says who demands it.
+  // Throws if the tensor exists with another shape; `why` says who demands this one.
   void check(const std::string& ours, const std::vector<int64_t>& shape, const std::string& why) const;
 
   std::map<std::string, std::string> names;  // ours -> theirs
@@ -53,22 +53,21 @@ struct RecurrentSizes {
   int projection = 0;  // of an LSTM: proj_size
 };
 
-// The tensors of the module that is ours as `scope`, every shape checked. `input`: the width that the first layer
-// reads, and `reads` whose it is ("'encoder.weight' [17, 6]"); 0: its own shape says it. Throws InputError.
+// Checks every shape of the module that we call `scope`, and returns its sizes. `input`: the width that the first layer
+// reads, and `reads` its origin ("'encoder.weight' [17, 6]"); 0: take it from the module. Throws InputError.
 RecurrentSizes read_recurrent_sizes(const TorchTensors& tensors, const std::string& scope, int input = 0,
                                     const std::string& reads = {});
 
-// The names, `scope` being called `other`: a GRU's tensors are ours as "gru.…".
+// The names with `scope` replaced by `other`: a GRU's tensors are ours as "gru.…".
 std::map<std::string, std::string> with_scope(const std::map<std::string, std::string>& names,
                                               const std::string& scope, const std::string& other);
 
-// Fills a model; biases that the file lacks become zeros. `names`: ours -> theirs. Throws InputError naming the
-// tensor, and both shapes where they differ: one that is missing, one that the model does not have, numbers that
-// are not finite.
+// Fills a model. Biases that the file lacks become zeros. `names`: ours -> theirs. Throws InputError, naming the
+// tensor, if one is missing, unknown to the model, of another shape (naming both), or has numbers that are not finite.
 void fill_from_torch(ParameterSet& params, const SafetensorsFile& file,
                      const std::map<std::string, std::string>& names);
 
-// A line for each tensor of the model: which tensor of the file it was taken from.
+// One line per tensor of the model: the tensor of the file that it was taken from.
 std::string table_of_names(const ParameterSet& params, const std::map<std::string, std::string>& names);
 
 }  // namespace unroll
