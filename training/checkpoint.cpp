@@ -31,7 +31,7 @@ Json to_json(const OptimizerState& optimizer) {
   return counters;
 }
 
-// Calls f(name, field) for what every trainer's state has.
+// Calls f(name, field) for each field that every trainer's state has.
 template <class State, class F>
 void each_field(State& state, F f) {
   f("epoch", state.epoch);
@@ -75,7 +75,7 @@ Json to_json(const TrainerState& state, int64_t step) {
   return json;
 }
 
-// Reads members of an object; whatever is missing or of another kind is InputError.
+// Reads members of an object. Throws InputError for a member that is missing or of another kind.
 class Reader {
  public:
   Reader(const Json& json, const std::string& path) : json_(json), path_(path) {
@@ -83,7 +83,7 @@ class Reader {
   }
   void whole(const char* key, int64_t& value) const { whole_number(key, value); }
   void whole(const char* key, int& value) const { whole_number(key, value); }
-  // A count, or what never comes to be: then nothing is added to it.
+  // A count, or AsgdConfig::never, to which nothing is added.
   void counter(const char* key, int64_t& value) const {
     if (key == std::string_view("average_after") && at(key) == AsgdConfig::never)
       value = AsgdConfig::never;
@@ -176,7 +176,7 @@ void read_state(const Reader& json, TrainerState& state) {
       object.damaged("scale");
   }
   state.rate_expected.reset();
-  // A schedule that was not there before begins with what it knows of scores: nothing.
+  // A schedule that was not in the file knows no scores yet.
   if (!state.schedule || !json.has("schedule")) return;
   const Reader schedule = json.object("schedule");
   std::optional<double> best;
@@ -186,7 +186,7 @@ void read_state(const Reader& json, TrainerState& state) {
   if (schedule.has("next_rate")) schedule.number("next_rate", state.rate_expected);
 }
 
-// A slab's part that belongs to a parameter.
+// A parameter's part of a slab.
 Tensor segment(const Tensor& slab, const Parameter& p) {
   const int begin = static_cast<int>(p.offset);
   return slab.slice(begin, begin + static_cast<int>(p.size())).reshape(p.shape);
@@ -205,7 +205,7 @@ void load_slab(const SafetensorsFile& file, std::string_view kind, const Paramet
   for (const auto& p : params.all()) load_finite_into(file, tensor_name(kind, p->name), segment(slab, *p));
 }
 
-// A model of fewer layers would leave weights in the file without a word.
+// Refuses a file with more weights than the model: a model of fewer layers would otherwise ignore them.
 void check_no_more_weights(const SafetensorsFile& file, const ParameterSet& params,
                            const std::vector<NamedTensor>& also) {
   const std::vector<NamedTensor> weights = state_dict(params);
@@ -248,7 +248,7 @@ void read_optimizer(const SafetensorsFile& file, const Reader& json, Optimizer& 
   }
 }
 
-// What of an optimizer's and what was carried stands in the file, and has no place here.
+// The optimizer's and carried tensors of the file that this process has no place for.
 Differences what_is_left(const SafetensorsFile& file, Optimizer& optimizer,
                          std::span<const NamedTensor> carried) {
   std::set<std::string> left;
@@ -270,7 +270,8 @@ Differences what_is_left(const SafetensorsFile& file, Optimizer& optimizer,
   return differences;
 }
 
-// What stands in a file. While it lives the averages are the model's weights, and their slab holds the weights themselves.
+// The contents of a file. While it lives, the model's weights are the averages, and the averages' slab holds the
+// weights.
 struct Contents {
   Contents(Optimizer& optimizer, const TrainerState& state, std::span<const NamedTensor> carried,
            const CheckpointOptions& options);

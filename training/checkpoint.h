@@ -1,5 +1,4 @@
-// Checkpoints: all that is needed to go on with a training as if it had never stopped, in one safetensors
-// file.
+// Checkpoints: one safetensors file with all that is needed to continue a training as if it had never stopped.
 //
 //   RecurrentState state = model.lstm.zero_state(20);
 //   Trainer trainer(adam, {.epochs = 10, .folder = "runs/mine", .checkpoints = {.every_minutes = 10}});
@@ -7,19 +6,18 @@
 //                              .carry = [&] { state = next; },
 //                              .carried = {{"h", state.h}, {"c", state.c}}};
 //   const SignalGuard guard;           // Ctrl-C finishes the step, saves, and run() throws Interrupted
-//   trainer.resume(task);              // where the folder has a checkpoint, from there
+//   trainer.resume(task);              // from the folder's checkpoint, if there is one
 //   trainer.run(task);
 //
-// `last.safetensors` is written after each epoch and as often besides as CheckpointOptions say, always
-// between two steps of the optimizer, so there is never a gradient to keep; `best.safetensors` after an epoch
-// that scored best. Either is the old file or the whole new one at any moment.
+// `last.safetensors` is written after each epoch, and more often if CheckpointOptions say so. It is always written
+// between two optimizer steps, so there is no gradient to keep. `best.safetensors` is written after an epoch with the
+// best score. Each is at any moment the old file or the whole new one.
 //
-// The weights stand in it under the names that PyTorch's state_dict has for them (state_dict.h), as
-// validation saw them: where the optimizer keeps averages, those. The rest has names that begin with
-// "training/", which other readers leave alone: the optimizer's slabs by parameter, under averages the
-// weights themselves, and what the task carries. Counters and sums are JSON in the metadata, numbers written
-// so that they read back in the same bits. Time is not kept, so two runs that computed the same have the same
-// file.
+// Weights have the names of PyTorch's state_dict (state_dict.h), and the values that validation scored: the averages,
+// if the optimizer keeps any. All other names begin with "training/", which other readers ignore: the optimizer's slabs
+// by parameter, the weights themselves if the model's are averages, and what the task carries. Counters and sums are
+// JSON in the metadata and read back with the same bits. Time is not kept, so two runs with the same results write the
+// same file.
 #pragma once
 
 #include <filesystem>
@@ -45,17 +43,16 @@ struct CheckpointOptions {
   int keep_every_epochs = 0;  // after so many epochs one more that stays, kept_checkpoint(epoch); 0: none
   Metadata metadata =
       {};  // of the program's own, kept in the file; not "format", "training", "checkpoint_version"
-  // Keys of `metadata` that tell what the weights were trained on. Weights that a trainer has read and saves again untrained
-  // keep what their file says of them, or does not say.
+  // Keys of `metadata` that say what the weights were trained on. If a trainer saves weights untrained that it has
+  // read, these keys stay as in the file read, also if missing there.
   std::vector<std::string> of_weights = {};
-  // What validation found out about the weights: asked for each file that is written.
+  // Validation's findings about the weights. Called for each file that is written.
   std::function<Metadata()> validated = {};
-  // Weights that the file is to have beside the parameters, sharing memory with one (a tied decoder); not
-  // read.
+  // Further weights to write, which share memory with a parameter (a tied decoder). They are not read back.
   std::vector<NamedTensor> also = {};
 };
 
-// The position of a training, beside weights and optimizer.
+// The position of a training, without weights and optimizer.
 struct TrainerState {
   int epoch = 0;        // epochs that are complete
   int64_t window = 0;   // windows of the present epoch that are done …
@@ -70,7 +67,7 @@ struct TrainerState {
   std::optional<double> valid;  // … and validation score
   std::optional<double> best;   // validation score
   int best_epoch = 0;
-  // Of each of several models that are trained side by side (TrainingTask::members).
+  // One of several models trained side by side (TrainingTask::members).
   struct Member {
     std::optional<double> best;  // validation score
     int best_epoch = 0;
@@ -83,30 +80,31 @@ struct TrainerState {
   std::optional<Schedule> schedule;
   NonMonotoneTrigger trigger;
 
-  // Read from a checkpoint: the learning rate of the next step by the schedule that the run had. None: an earlier version.
+  // Read from a checkpoint: the next step's learning rate by the schedule that the run had. Empty in files of earlier
+  // versions.
   std::optional<double> rate_expected;
 
-  // The learning rate of the optimizer step `step`. There must be a schedule.
+  // The learning rate of optimizer step `step`. Requires: a schedule.
   double next_rate(int64_t step) const { return schedule->rate(epoch, step) * rate_factor; }
 };
 
-// Throws Error: disk full, a name that the format has no place for, …; Diverged naming a tensor that is not finite. The old file is then left as it
-// was. `carried` as in TrainingTask.
+// Throws Error if the file cannot be written (disk full, a name that the format does not allow, …), and Diverged,
+// naming a tensor that is not finite. The old file then stays. `carried` as in TrainingTask.
 void write_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, const TrainerState& state,
                       std::span<const NamedTensor> carried, const CheckpointOptions& options = {});
 
-// Throws Error as write_checkpoint would, because of names and metadata, and writes nothing: better known before training.
+// Throws Error for names and metadata that write_checkpoint would refuse. Writes nothing: a check before training.
 void check_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, const TrainerState& state,
                       std::span<const NamedTensor> carried, const CheckpointOptions& options = {});
 
-// Facts of a checkpoint that differ in this process and that bits depend on: "seed 1 then, 2 now",
-// "momentum_buffer then, and not now". They do not depend on the number of threads. How the optimizer is set, and the
-// precision, is the caller's to compare.
+// Facts of a checkpoint that differ in this process and that bits depend on: "seed 1 then, 2 now", "momentum_buffer
+// then, and not now". The number of threads is not among them. The caller compares the optimizer's settings and the
+// precision.
 using Differences = std::vector<std::string>;
 
-// Puts everything back where it was: weights, optimizer, `carried`, and of `state` all but the numbers that
-// describe its schedule and trigger, which are the caller's. Throws InputError: no checkpoint, cut off, of a
-// later version, of another optimizer, of other shapes (naming both). Do not rely on the old values after an error.
+// Restores weights, optimizer, `carried` and `state`, except for the numbers that describe the schedule and the
+// trigger: these are the caller's. Throws InputError if the file is no checkpoint, cut off, of a later version, of
+// another optimizer, or of other shapes (naming both). After an error do not rely on the old values.
 Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, TrainerState& state,
                             std::span<const NamedTensor> carried, const CheckpointOptions& options = {},
                             Links links = Links::refused);

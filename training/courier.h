@@ -1,4 +1,4 @@
-// A thread that does one piece of work after the other while another thread goes on.
+// A thread that works on one piece after the other while another thread goes on.
 #pragma once
 
 #include <condition_variable>
@@ -12,17 +12,18 @@ namespace unroll {
 
 class Courier {
  public:
-  // work(k): the k-th piece since begin().
+  // Calls work(k) for piece k, counted from begin().
   explicit Courier(std::function<void(std::size_t)> work) : work_(std::move(work)) {}
-  ~Courier();  // waits for the piece that it is at
+  ~Courier();  // waits for the piece in progress
   Courier(const Courier&) = delete;
   Courier& operator=(const Courier&) = delete;
 
-  void begin();  // from 0 again. Nothing may be left of before
-  void push();   // the next piece can be done
-  // Returns when all pieces that were pushed are done, or throws what one of them has thrown.
+  void begin();  // counts from 0 again. Requires: no piece is left
+  void push();   // the next piece is ready to be worked on
+  // Waits for all pushed pieces. Throws what a piece has thrown.
   void wait();
-  // The pieces that are not begun are left out. If one has begun, end_it() is to see that it ends; what it throws is forgotten.
+  // Drops the pieces that have not begun. If one is in progress, end_it() must make it end; what that piece throws is
+  // ignored.
   void drop(const std::function<void()>& end_it);
 
  private:

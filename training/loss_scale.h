@@ -1,13 +1,13 @@
-// Dynamic loss scaling, for training in fp16: what keeps small gradients from being rounded to 0.
+// Dynamic loss scaling for training in fp16: keeps small gradients from being rounded to 0.
 //
-// Half precision has nothing below 6e-8, and many gradients are smaller. So the backward pass starts from `scale` in place of
-// 1, which multiplies every gradient, and the optimizer divides it out again; being a power of two, it rounds
-// nothing. If it was too large, a gradient overflows. Such a step is left out: weights and optimizer stay as they
+// Half precision has nothing below 6e-8, and many gradients are smaller. So the backward pass starts from `scale`
+// instead of 1, which multiplies every gradient, and the optimizer divides by it again. It is a power of two, so it
+// rounds nothing. If it is too large, a gradient overflows. That step is skipped: weights and optimizer stay as they
 // were, the state goes on to the next window, since the forward pass was right, and the scale is halved. After many
-// good steps in a row it doubles.
+// good steps in a row the scale doubles.
 //
-// The method: Micikevicius et al. 2018, "Mixed Precision Training", section 3.2, and NVIDIA's guide "Train With Mixed
-// Precision". Its numbers are the defaults of PyTorch's GradScaler, and the largest scale that of NVIDIA's Apex.
+// Method: Micikevicius et al. 2018, "Mixed Precision Training", section 3.2, and NVIDIA's guide "Train With Mixed
+// Precision". Defaults are those of PyTorch's GradScaler; the largest scale is that of NVIDIA's Apex.
 #pragma once
 
 #include <algorithm>
@@ -24,13 +24,14 @@ struct LossScale {
   int64_t skipped = 0;           // steps left out since training began …
   int64_t skipped_in_epoch = 0;  // … and in the present epoch
 
-  // After a step whose gradient was finite.
+  // Call after a step with finite gradients.
   void succeeded() {
     if (++good_steps < steps_to_grow) return;
     scale = std::min(2 * scale, most);
     good_steps = 0;
   }
-  // After one whose gradient was not. False if it is not the scale's fault, which is as small as may be.
+  // Call after a step with a gradient that is not finite. False if the scale is at its least already, so the cause lies
+  // elsewhere.
   bool overflowed() {
     good_steps = 0;
     if (scale <= least) return false;

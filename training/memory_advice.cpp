@@ -10,7 +10,7 @@ namespace unroll {
 
 namespace {
 
-// "3 x linear [700, 2600], 20.8 MiB": results of operations, those alike taken together.
+// "3 x linear [700, 2600], 20.8 MiB": results of operations, with equal ones grouped.
 std::vector<std::string> largest_entries(const Tape& tape, size_t most) {
   struct Alike {
     int times = 0;
@@ -46,7 +46,7 @@ std::string memory_advice(const MemoryRefused& refusal, const Tape& tape, int64_
       needed > static_cast<double>(kept);  // more than the weights and all that is as large
   std::vector<std::string> keys;
   for (const auto& [key, size] : sizes) {
-    // Where the system does not say how much there is, no figure can be given.
+    // If the system does not say how much memory there is, only name the keys.
     if (refusal.room == 0 && of_windows && size > 1) keys.push_back(fmt::format("{} = {}", key, size));
     if (refusal.room == 0 || needed <= 0) continue;
     if (const auto most = static_cast<int>(std::min(1.0, room / needed) * size); most >= 1 && most < size)

@@ -34,7 +34,7 @@ int run_number(const std::string& file, const std::string& prefix) {
   int number = 0;
   const char* end = file.data() + file.size();
   const auto result = std::from_chars(file.data() + prefix.size(), end, number);
-  // One far beyond any count is a name of somebody's.
+  // A number far beyond any count is somebody's own name.
   return result.ec == std::errc() && result.ptr == end && number < 1'000'000'000 ? number : 0;
 }
 
@@ -46,7 +46,7 @@ int last_run(const fs::path& parent, const std::string& prefix) {
   return last;
 }
 
-// A process that was killed as it began leaves these, and no run.
+// True for files left by a process that was killed as it began: there is no run then.
 bool is_left_of_a_beginning(const fs::path& file) {
   std::error_code error;
   if (!fs::is_regular_file(fs::symlink_status(file, error))) return false;
@@ -89,7 +89,7 @@ void check_run_folder(const fs::path& out) {
 
 namespace {
 
-// "process 123 on host (pid:[4026531836])": where numbers of processes mean the same.
+// "process 123 on host (pid:[4026531836])": the namespace in which the process's number is valid.
 std::string this_machine() {
   char name[256] = {};
   if (gethostname(name, sizeof name - 1) != 0) name[0] = '\0';
@@ -98,7 +98,7 @@ std::string this_machine() {
 }
 std::string owner(pid_t process) { return fmt::format("process {} on {}", process, this_machine()); }
 
-// Whether the process that is named there ran here and is gone.
+// True if the named process ran on this machine and is gone.
 bool is_abandoned(const std::string& text) {
   constexpr std::string_view begin = "process ";
   pid_t process = 0;

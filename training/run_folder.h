@@ -1,4 +1,4 @@
-// The folder that a run writes into. Never into a folder that another run has written to.
+// The folder that a run writes into. A folder that another run has written to is refused.
 #pragma once
 
 #include <filesystem>
@@ -8,21 +8,22 @@
 
 namespace unroll {
 
-// Creates and returns the folder of a new run: `out`, or if that is empty the next "<parent>/<name>-<n>", n
-// counting from 1. Throws InputError: `out` is a file, cannot be created, or has something in it, other than what
-// a process left that was killed before its run began: start.json, or what was to become it, recipe.toml or sweep.json.
+// Creates and returns the folder of a new run: `out`, or if that is empty the next "<parent>/<name>-<n>", n counting
+// from 1. Throws InputError if `out` is a file, cannot be created, or is not empty. Files of a process that was killed
+// before its run began do not count: start.json, and unfinished start.json, recipe.toml and sweep.json.
 std::filesystem::path create_run_folder(const std::filesystem::path& out, std::string_view name,
                                         const std::filesystem::path& parent = "runs");
 
-// With the folders above it, where they are missing. Throws InputError: it cannot be created.
+// Also creates missing parent folders. Throws InputError if that fails.
 void create_folder(const std::filesystem::path& folder);
 
-// While it lives, no other process can have one for the same folder. Throws InputError if another has it, or
-// there is no such folder.
+// A lock on a run's folder, for one process at a time. Throws InputError if another process has it, or there is no such
+// folder.
 //
-// Some file systems have no locks. There the file run.lock takes their place, which says which process made it: without any lock
-// two processes could train in one folder, and each would overwrite the other's checkpoints. A process that was killed
-// leaves it. If it ran on this machine, the next one sees that it is gone; else the user is asked to delete the file.
+// Some file systems have no locks. There the file run.lock stands in for one and names the process that made it;
+// otherwise two processes could train in one folder and overwrite each other's checkpoints. A killed process leaves the
+// file behind. If that process ran on this machine, the next one sees that it is gone; otherwise the user is asked to
+// delete the file.
 class RunFolderLock {
  public:
   explicit RunFolderLock(const std::filesystem::path& folder);
@@ -36,12 +37,11 @@ class RunFolderLock {
   std::filesystem::path lock_file_;
 };
 
-// Throws InputError where something else than a file has the name of one of a run's files: a link, a folder, a pipe. A run
-// neither reads nor writes what lies outside of its folder.
+// Throws InputError if a name of a run's files is taken by something other than a file: a link, a folder, a pipe. So a
+// run neither reads nor writes outside of its folder.
 void check_run_files(const std::filesystem::path& folder);
 
-// Throws what create_run_folder would throw for `out`, without creating it: to say so before a long
-// preparation.
+// Throws what create_run_folder would throw for `out`, but creates nothing: a check before a long preparation.
 void check_run_folder(const std::filesystem::path& out);
 
 }  // namespace unroll
