@@ -20,7 +20,7 @@ void Crf::check(const char* what, const Var& emissions) const {
 
 namespace {
 
-// 1 where a row's first step is, its last, or one behind another: [steps, batch, 1].
+// Marks with 1 the real steps of each row, its first, its last, and those that follow another: [steps, batch].
 struct Places {
   Places(const Lengths& lengths, int steps, int batch)
       : real(lengths.steps.defined() ? real_steps(lengths, steps, batch) : Tensor::full({steps, batch}, 1)),
@@ -51,7 +51,7 @@ Var Crf::loss(const Var& emissions, const IdTensor& tags, const Lengths& lengths
   require(tags.defined() && tags.shape() == Shape{steps, batch},
           "crf: tags {} must be [steps, batch] of emissions {}", tags.shape(), emissions.shape());
   const Places at(lengths, steps, batch);
-  const Var x = mask_rows(emissions, at.real);            // what stands in padding is not seen
+  const Var x = mask_rows(emissions, at.real);            // hides the values in padding
   IdTensor chosen = tags.clone(), moves({steps, batch});  // in transitions, taken as a row
   {
     const auto is_real = at.real.on_host(), goes_on = at.follows.on_host();
@@ -85,7 +85,7 @@ Var Crf::loss(const Var& emissions, const IdTensor& tags, const Lengths& lengths
     }
     alpha = next;
   }
-  const Tensor some = sum(Var(at.first), 0).value();  // [batch]: 0 where a row has no step
+  const Tensor some = sum(Var(at.first), 0).value();  // [batch]: 0 for a row without steps
   const Var each = where(some, logsumexp(alpha + end) - right, 0);
   if (reduction == Reduction::none) return each;
   return reduction == Reduction::sum ? sum(each) : mean(each);

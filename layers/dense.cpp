@@ -85,7 +85,7 @@ static void require_classes(const IdTensor& target, int classes) {
 static void put_losses(const Tensor& logits, const KernelIds& targets, std::span<const double> temperatures,
                        int begin, Tensor scaled, Tensor losses) {
   for (size_t k = 0; k < temperatures.size(); ++k) {
-    real* x = const_cast<real*>(logits.data());  // which is read only, where no gradient takes its place
+    real* x = const_cast<real*>(logits.data());  // only read, since no gradient replaces it
     if (temperatures[k] != 1) {
       kernels().affine(x, static_cast<real>(1 / temperatures[k]), 0, scaled.data(), logits.size(), false);
       x = scaled.data();

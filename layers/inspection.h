@@ -40,7 +40,7 @@ struct TokenText {
 // One layer, [steps, units] each. h is narrower with a projection; with last_hidden all of the last layer is narrower.
 struct LayerValues {
   std::vector<Tensor> gates;  // in the order of TextInspection::gate_names
-  Tensor h, c;                // the state after each step; c is undefined where the cell has none
+  Tensor h, c;                // the state after each step; c is undefined if the cell has none
 };
 // Values of cells that read one sequence. Requires: a batch of one row.
 std::vector<LayerValues> layer_values(std::span<const CellTrace> cells);
@@ -58,7 +58,7 @@ TextInspection inspect(const TokenModel& model, const TokenText& text);
 // Euclidean norms of the gradients of L_t = -log p(target[t]), by t and step s: [steps, steps], 0 where s > t.
 struct GradientReach {
   Tensor embedding;          // of what was read in step s
-  std::vector<Tensor> h, c;  // of each layer's state after step s; c is empty where the cell has none
+  std::vector<Tensor> h, c;  // of each layer's state after step s; c is empty if the cell has none
 };
 // One ordinary backward pass handles `at_once` targets: each is a row of the batch, so their gradients stay apart.
 // Parameters collect no gradient. Memory grows with at_once · steps.

@@ -45,9 +45,9 @@ struct TransformerConfig {
 // Attention biases that fall with the distance encode the order (Press, Smith and Lewis 2022), so there is no table of
 // positions. The state is what Transformer-XL (Dai et al. 2019) calls memory: here keys and values of the last steps.
 //
-// Weights under the names of torch.nn.TransformerEncoder: layers.0.self_attn.in_proj_weight [3·dim, dim], in_proj_bias,
-// out_proj.weight, out_proj.bias, layers.0.linear1.weight [units, dim], linear2.weight [dim, units], norm1.weight, norm2.weight
-// and their biases, norm.weight, norm.bias.
+// Weights have the names of torch.nn.TransformerEncoder: layers.0.self_attn.in_proj_weight [3·dim, dim], in_proj_bias,
+// out_proj.weight, out_proj.bias, layers.0.linear1.weight [units, dim], linear2.weight [dim, units], norm1.weight,
+// norm2.weight and their biases, norm.weight, norm.bias.
 class Transformer {
  public:
   // Throws Error if a size or a rate is invalid.

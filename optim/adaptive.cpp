@@ -1,4 +1,4 @@
-// Optimizers whose steps adapt to each weight's gradients so far: Adam and AdamW, RMSprop, Lion.
+// Optimizers that adapt their steps to each weight's past gradients: Adam and AdamW, RMSprop, Lion.
 #include <bit>
 #include <cmath>
 
@@ -51,7 +51,7 @@ void Adam::order(StepOrders& orders) {
   orders.correction1 = first, orders.correction2 = second;
 }
 
-// The betas as the kernel sees them: 0.999 in float is off by 5e-5 of its distance to 1.
+// The betas in the kernel's precision: 0.999 in float is off by 5e-5 of its distance to 1.
 std::array<double, 2> Adam::corrections_after(int64_t steps) const {
   const auto correction = [steps](double beta) {
     return 1 - std::pow(static_cast<double>(static_cast<real>(beta)), static_cast<double>(steps));

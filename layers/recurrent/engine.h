@@ -44,7 +44,7 @@ struct EngineFacts {
   int capability = 0;       // 90: compute capability 9.0
   int driver = 0;           // the newest CUDA that the driver runs: 13000
   int toolkit = 0;          // the CUDA that this build was made with
-  int cudnn = 0;            // 91900: cuDNN 9.19.0; 0: it is not there, and no_cudnn says why
+  int cudnn = 0;            // 91900: cuDNN 9.19.0; 0: not available, and no_cudnn says why
   std::string no_cudnn = {};
   Precision precision = Precision::fp32;
   // For the persistent kernel of `fused` (layers/recurrent/persistent.h). 0: not known.

@@ -24,7 +24,7 @@ EngineFacts engine_facts() {
   result.no_cudnn = gpu::cudnn_library().missing();
   if (!result.no_cudnn.empty()) return result;
   result.cudnn = static_cast<int>(gpu::cudnn().get_version());
-  // Its file has one name whatever CUDA it was made for, whose libraries it then wants.
+  // The file's name is the same for every CUDA, but it needs the libraries of the CUDA it was made for.
   const auto made_for = static_cast<int>(gpu::cudnn().get_cudart_version());
   if (made_for / 1000 != CUDART_VERSION / 1000) {
     result.cudnn = 0;

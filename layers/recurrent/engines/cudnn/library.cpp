@@ -53,10 +53,10 @@ cudnnHandle_t cudnn_handle() {
 
 namespace {
 
-// From cuDNN 9 on errors have classes of a thousand numbers each, before it there are a dozen small ones.
+// Since cuDNN 9 errors have classes of a thousand numbers each; before it there are a dozen small ones.
 #if CUDNN_MAJOR >= 9
 bool is_refusal(cudnnStatus_t status) {
-  // A kernel that cannot be compiled when it is needed: another algorithm needs none.
+  // A kernel that cannot be compiled when it is needed counts as a refusal: other algorithms need no compiler.
   return status / 1000 == CUDNN_STATUS_NOT_SUPPORTED / 1000 ||
          status == CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED;
 }

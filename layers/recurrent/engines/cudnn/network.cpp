@@ -1,4 +1,4 @@
-// One call of cuDNN's: a layer or several, forwards and back.
+// One call of cuDNN: one or several layers, forward and backward.
 #include <map>
 #include <memory>
 #include <optional>
@@ -42,7 +42,7 @@ struct CudnnSizes {
   gpu::DataDescriptor x, y;
   gpu::TensorDescriptor h, c;
   int steps, batch;
-  Memory lengths;  // on the device; none where cuDNN takes them from x
+  Memory lengths;  // on the device; none if cuDNN takes them from x
   struct {
     std::size_t work = 0, reserve = 0;
   } of_mode[2];  // asked for once: the answer may change
@@ -80,7 +80,7 @@ struct CudnnSizes {
 
 namespace {
 
-// A place for a gradient that cuDNN writes, as it cannot add.
+// Memory for a gradient: cuDNN writes gradients and cannot add to them.
 class Written {
  public:
   Written(const CudnnNumbers& numbers, const Var& x) : numbers_(numbers) {
@@ -88,7 +88,7 @@ class Written {
     into_ = x.gradient();
     place_ = numbers.write(into_.add ? Tensor(x.shape()) : into_.tensor);
   }
-  // All of these are undefined, or do nothing, where none is wanted.
+  // If no gradient is wanted, these are undefined, or do nothing.
   void* data() { return place_.data(); }
   Tensor& arrived() {
     numbers_.arrived(place_);
@@ -129,7 +129,8 @@ struct CudnnNetwork::Parts {
     return known.emplace_back(
         std::make_shared<const CudnnSizes>(config, numbers.type, rnn, steps, batch, lengths));
   }
-  // Floating-point operations of the matrix products in a forward pass, padding included. Backwards there are twice as many.
+  // Floating-point operations of the matrix products in a forward pass, padding included. The backward pass has twice
+  // as many.
   int64_t flops(int steps, int batch) const {
     const int64_t gates = config.facts().gates, hidden = config.hidden, width = config.width;
     int64_t each = 0;  // of a row and direction
@@ -162,8 +163,8 @@ struct CudnnNetwork::Parts {
   }
 };
 
-// One bias of an LSTM's two is enough, and the model has one; a GRU has that of its reset gate beside it, and what is
-// persistent demands both.
+// An LSTM needs only one of two biases, and the model has one. A GRU also has that of its reset gate, and persistent
+// algorithms demand both.
 CudnnNetwork::CudnnNetwork(const CudnnConfig& c, ListedWeights weights) : parts_(std::make_shared<Parts>()) {
   parts_->config = c;
   parts_->weights = std::move(weights);
@@ -234,7 +235,7 @@ RecurrentOutput CudnnNetwork::operator()(const Var& x, const RecurrentVars& stat
     });
     products_done.flops += 2 * parts->flops(x.dim(0), x.dim(1));
     Tensor& written = dx.arrived();
-    if (real_steps.defined() && written.defined())  // what cuDNN writes into padding is not said
+    if (real_steps.defined() && written.defined())  // cuDNN does not say what it writes into padding
       kernels().keep_rows(written.data(), real_steps.data(), written.rows(), written.cols(), written.data(),
                           false);
     dh.arrived(), dc.arrived();

@@ -7,7 +7,7 @@
 namespace unroll {
 
 CudnnNumbers CudnnNumbers::of_process() {
-  // Without a word cuDNN would take TF32 for float.
+  // Without this cuDNN would use TF32 for float.
   CudnnNumbers result{.type = sizeof(real) == sizeof(double) ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT,
                       .sums = sizeof(real) == sizeof(double) ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT,
                       .mathematics = precision() == Precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH,
@@ -24,8 +24,7 @@ CudnnNumbers CudnnNumbers::of_process() {
 }
 
 CudnnTensor CudnnNumbers::read(const Tensor& tensor) const {
-  // A slice may begin anywhere, and kernels that read several numbers at once fail on what they find between two of their
-  // own.
+  // A slice may begin anywhere, but kernels that read several numbers at once need aligned memory.
   constexpr std::uintptr_t alignment = 16;
   if (!conversion && tensor.defined() && reinterpret_cast<std::uintptr_t>(tensor.data()) % alignment != 0)
     return {tensor.clone()};

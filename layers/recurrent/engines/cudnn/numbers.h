@@ -22,14 +22,14 @@ struct CudnnTensor {
 struct CudnnNumbers {
   static CudnnNumbers of_process();  // those of precision()
 
-  cudnnDataType_t type, sums;   // of what is in memory, and what products are summed in
+  cudnnDataType_t type, sums;   // of numbers in memory, and of sums in products
   cudnnMathType_t mathematics;  // whether tensor cores may serve
   std::size_t bytes;            // of a number
   const Products* conversion;   // null: cuDNN is given the tensors themselves
 
-  // For cuDNN to read: rounded now; or a copy, where the tensor does not begin at a multiple of 16 bytes.
+  // Numbers for cuDNN to read: rounded now; a copy if the tensor does not begin at a multiple of 16 bytes.
   CudnnTensor read(const Tensor& tensor) const;
-  // For cuDNN to write; the tensor has what it wrote after arrived().
+  // Memory for cuDNN to write. The tensor has the result after arrived().
   CudnnTensor write(const Tensor& tensor) const;
   void arrived(CudnnTensor& written) const;
 

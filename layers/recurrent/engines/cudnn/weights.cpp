@@ -12,7 +12,7 @@ using gpu::cudnn;
 
 namespace {
 
-// Elements in what a descriptor describes as [1, rows, cols].
+// Elements of a matrix, whose descriptor must be [1, rows, cols].
 int elements_of(cudnnTensorDescriptor_t descriptor, const CudnnNumbers& numbers) {
   cudnnDataType_t type;
   int rank = 0, dims[3] = {}, strides[3];
@@ -36,7 +36,7 @@ CudnnWeightSpace::CudnnWeightSpace(const CudnnConfig& config, const CudnnNumbers
           "cudnn: a weight space of {} bytes is more than a tensor can index", bytes_);
   const gpu::TensorDescriptor of_matrix, of_bias;
   const int gates = config.facts().gates;
-  // The space would begin here if all were in place. The library only computes addresses.
+  // The space would begin here if all parameters were in place. The library only computes addresses.
   const char* const start = reinterpret_cast<const char*>(weights.front()->all.front().value().data());
   for (size_t k = 0; k < weights.size(); ++k) {
     const CellWeights& w = *weights[k];
@@ -87,7 +87,7 @@ void CudnnWeightSpace::add(size_t parameter, int first, int count, int offset) {
 
 namespace {
 
-// The begin of a space in which each segment lies where it lies in `tensors`; nullptr if there is no such space.
+// The start of a space in which each segment of `tensors` already lies in its place; nullptr if there is none.
 template <class Segments, class DataOf>
 auto common_start(const Segments& segments, std::size_t bytes, const DataOf& data_of) {
   using Place = decltype(data_of(size_t{}));
@@ -109,7 +109,7 @@ const real* CudnnWeightSpace::place() const {
   return common_start(segments_, bytes_, [&](size_t i) { return parameters_[i].value().data(); });
 }
 
-// Tapes are numbered: of two parts of a step the second has the next number.
+// Tapes are numbered: the second of two parts of a step has the next number.
 bool CudnnWeightSpace::is_of_this_step() const {
   const Tape* const tape = Tape::recording();
   const auto before =
@@ -131,7 +131,7 @@ const void* CudnnWeightSpace::renewed() const {
   return copy_.data();
 }
 
-// In place only if all are to have a gradient: cuDNN adds to the whole space, and what is frozen collects none.
+// In place only if all want a gradient: cuDNN adds to the whole space, and frozen parameters must collect none.
 CudnnWeightSpace::Gathering CudnnWeightSpace::begin() const {
   Gathering result;
   for (const Var& v : parameters_) result.gradients.push_back(v.wants_grad() ? v.gradient() : Into());

@@ -44,7 +44,7 @@ class CudnnWeightSpace {
   struct Gathering {
     void* space = nullptr;
     Memory copy = {};                  // none: the gradients themselves are the space
-    std::vector<Into> gradients = {};  // by parameter; none where it wants none
+    std::vector<Into> gradients = {};  // by parameter; none if it wants none
   };
   const real* place() const;  // of the weight space in the parameters; nullptr if they are not in place
   Gathering begin() const;

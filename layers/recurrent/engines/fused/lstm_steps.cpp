@@ -1,4 +1,4 @@
-// Step by step: forward a product and a pass for each step, back a pass and a product. Beside other layers of a stack the steps
+// Step by step: forward a product and a pass per step, backward a pass and a product. If layers run side by side, steps
 // come in chunks (layers/recurrent/wavefront.h), else in one.
 #include "layers/recurrent/engines/fused/lstm_way.h"
 #include "layers/recurrent/engines/fused/projection.h"

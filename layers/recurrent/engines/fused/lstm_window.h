@@ -48,7 +48,7 @@ struct LstmLayerWindow {
 // Lives during the forward pass. Makes x's product at once, unless it is made chunk by chunk.
 struct LstmForward {
   LstmForward(LstmLayerWindow& window, Multiplied multiplied);
-  LstmStep step(int t);  // without what is done to h
+  LstmStep step(int t);  // without the options that act on h
 
   LstmLayerWindow& w;
   const InputProduct product_of_x;
@@ -58,7 +58,7 @@ struct LstmForward {
 // Lives during the backward pass.
 struct LstmBackward {
   LstmBackward(LstmLayerWindow& window, const Var& y, const Var& h_last, const Var& c_last);
-  LstmStep step(int t);  // without what is done to h
+  LstmStep step(int t);  // without the options that act on h
   // After all steps: the gradients of weights, of x, and of the state before the window.
   void contribute();
 

@@ -43,7 +43,7 @@ class Mogrified {
   Mogrifier mogrifier_;
   Var x_, weight_ih_;
   Tensor scaled_[2] = {}, gates_[2] = {};  // [rounds, steps, batch, size]
-  Tensor low_ = {};                        // [rounds, steps, batch, rank]: what is seen, times right
+  Tensor low_ = {};                        // [rounds, steps, batch, rank]: the other side, times right
 };
 
 // The matrices in the form that steps multiply with: left and, with a rank, right of each round.
