@@ -163,7 +163,7 @@ void read_state(const Reader& json, TrainerState& state) {
       of_member.whole("best_epoch", member.best_epoch);
     }
   state.loss_scale.reset();
-  if (json.has("loss_scale")) {  // of a training in fp16; another one has no use for it
+  if (json.has("loss_scale")) {  // training in fp16; other precisions do not use it
     const Reader object = json.object("loss_scale");
     LossScale& loss = state.loss_scale.emplace();
     object.number("scale", loss.scale);

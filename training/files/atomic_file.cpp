@@ -71,7 +71,7 @@ Taken take_temporary(const std::string& name, const std::string& path, Descripto
     if (!file) throw_system_error(errno, path + ": cannot be written", "; " + name + " is in the way");
   }
   const LockResult lock = lock_file(file.number());
-  if (lock == LockResult::unsupported) return is_new ? Taken::yes : Taken::no;  // nobody knows whose it is
+  if (lock == LockResult::unsupported) return is_new ? Taken::yes : Taken::no;  // its owner is unknown
   if (lock == LockResult::held) return Taken::no;
   return same_file(file.number(), name.c_str()) ? Taken::yes : Taken::gone;
 }

@@ -50,12 +50,12 @@ struct LogRecord {
   int64_t count = 0;         // predictions in training since its beginning
   double loss = 0;           // mean per prediction, of the interval or the epoch; not anew
   double learning_rate = 0;  // of the last step
-  std::optional<double> momentum = {};  // of the last step (of adam: beta1), where the schedule moves it
+  std::optional<double> momentum = {};  // of the last step (Adam: beta1), if the schedule changes it
   std::optional<double> gradient_norm = {};  // of an interval's last step, before clipping
   std::optional<double> valid = {};          // of an epoch, and anew: the validation score …
   bool best = false;                         // … and whether it is the best so far
   std::vector<Scalar> metrics = {};          // of an epoch: a program's own, each under its name
-  std::optional<double> loss_scale = {};     // in fp16 (loss_scale.h): by what the loss is multiplied …
+  std::optional<double> loss_scale = {};     // in fp16 (loss_scale.h): the factor of the loss …
   int64_t skipped = 0;                       // … and steps left out since training began
   double seconds = 0;                        // of training since its beginning
   double rate = 0;                           // predictions per second, of the interval or the epoch

@@ -215,7 +215,7 @@ void Progress::update(int64_t done, std::initializer_list<ProgressValue> values)
   }
   line.add("{}", tail.text());
   line.cut(1 + room);
-  line.add("\x1b[K");  // whatever a longer line left behind
+  line.add("\x1b[K");  // erases the rest of a longer line
   std::fwrite(line.text().data(), 1, line.size(), options_.stream);
   std::fflush(options_.stream);
   visible_ = true;

@@ -246,7 +246,7 @@ std::vector<Figure> figures_of(const RunDescription& run, const Course& course) 
 
 std::vector<std::string> write_report(const std::filesystem::path& folder) {
   if (!has_own_file(folder / "report.json"))
-    (void)read_run_description(folder);  // which says what is missing
+    (void)read_run_description(folder);  // throws, saying what is missing
   // Open the report before reading anything: the last to write is then the last to have read.
   AtomicFile file(folder / "report.html");
   const RunDescription run = read_run_description(folder);

@@ -36,13 +36,13 @@ struct RunDescription {
 
   // A column is set as numbers if all of its cells are numbers. "61.0 %" is also drawn as a bar.
   struct Table {
-    std::string title, note;           // the note stands below, alone where there are no rows
+    std::string title, note;           // the note stands below the rows, or alone
     std::vector<std::string> columns;  // their names
     std::vector<std::vector<std::string>> rows = {};
     std::vector<bool> numeric() const;  // by column
   };
   std::vector<Table> tables = {};
-  std::vector<Chart> charts = {};  // beside the curves of training: what was forecast, how well
+  std::vector<Chart> charts = {};  // further charts: forecasts and their quality
 };
 
 // Atomic. Throws Error.
@@ -52,7 +52,7 @@ RunDescription read_run_description(const std::filesystem::path& folder);
 
 // The table for a terminal: columns aligned, the note below. A table wider than `columns` continues in a further block
 // below, which repeats the first column. So a terminal breaks no line.
-constexpr int table_columns = 100;  // where there is no terminal
+constexpr int table_columns = 100;  // without a terminal
 std::string table_text(const RunDescription::Table& table, int columns = table_columns);
 
 // Tables for every program. The profile's shows each row's share of the time.

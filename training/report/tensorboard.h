@@ -16,7 +16,7 @@
 namespace unroll {
 
 struct Scalar {
-  std::string name;  // "train/loss": what stands before the slash groups the charts
+  std::string name;  // "train/loss": the part before the slash groups the charts
   double value = 0;
 };
 

@@ -28,16 +28,16 @@ struct Option {
   using Field =
       std::variant<bool*, int*, int64_t*, uint64_t*, double*, std::string*, std::vector<std::string>*>;
 
-  Option& one_of(std::vector<std::string> words);  // accepted values; they stand in the place of its name
-  Option& otherwise(std::string text);             // the default in words, where the first value is no answer
+  Option& one_of(std::vector<std::string> words);  // accepted values; shown in place of its name
+  Option& otherwise(std::string text);             // the default in words, if the value does not tell it
   // The value may be left out, and then is `implied`. The next word counts as the value if it looks like one: "key=…",
   // "word,…", or one of `bare`.
   Option& may_stand_alone(std::string implied, std::vector<std::string> bare);
 
   std::string name;         // without its dashes
-  std::string value;        // what is given, "N"; of an option that is there or not: empty
+  std::string value;        // the value's name, "N"; empty for an option without a value
   std::string description;  // without a full stop, as are all descriptions here
-  std::string group;        // heading that it stands under
+  std::string group;        // its heading
   Field field;
   std::vector<std::string> words = {};  // accepted; empty: any
   bool alone = false;                   // may_stand_alone

@@ -22,7 +22,7 @@ struct Program {
   std::string purpose;      // "trains language models"
   std::string description;  // a paragraph or two; paragraphs are separated by an empty line
   std::vector<Listed> commands;
-  std::vector<std::string> without_arguments;  // what it does then: {"train", "demo"}
+  std::vector<std::string> without_arguments;  // the command to run then: {"train", "demo"}
   // Declares the keys of the program's recipes, for the completion.
   std::function<std::vector<Entry>()> recipe_keys;
 };

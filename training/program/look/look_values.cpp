@@ -68,7 +68,7 @@ std::vector<int> order_by_likeness(const Tensor& values) {
   return order;
 }
 
-constexpr double least_share = 0.75, least_correlation = 0.5;  // of what is offered
+constexpr double least_share = 0.75, least_correlation = 0.5;  // below this a unit is not offered
 
 }  // namespace
 

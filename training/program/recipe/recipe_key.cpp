@@ -78,7 +78,7 @@ T convert(const RecipeKey& key, const TomlValue& value) {
   const auto mismatch = [&] {
     const std::string wanted = key.takes_string() ? key.type() : std::string(type_name<T>());
     const auto* text =
-        value.as<std::string>();  // shown, as --set makes one of whatever is no other value (.5, 1e999)
+        value.as<std::string>();  // shown: --set makes a string of text that is no other value (.5, 1e999)
     return RecipeComplaint{
         fmt::format("expects {}, got {}", wanted,
                     text ? fmt::format("'{}'", one_line(*text)) : std::string(value.kind()))};

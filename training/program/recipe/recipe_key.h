@@ -43,12 +43,12 @@ struct RecipeKey {
   RecipeKey& below(double bound);                       // value < high
   RecipeKey& one_of(std::vector<std::string> choices);  // strings, and elements of lists
   RecipeKey& unit(std::string text);                    // "words", "steps": for the documentation
-  RecipeKey& source(std::string text);                  // where the default, or the method, comes from
+  RecipeKey& source(std::string text);                  // the source of the default, or of the method
 
   // The meaning of a changed value for a resumed run: see OnResume. A condition is asked when recipes are compared.
   // Requires: its references live as long as the reader.
   using Condition = std::function<bool()>;
-  RecipeKey& harmless(Condition where = {});  // where it does not hold, the key may change
+  RecipeKey& harmless(Condition where = {});  // if it does not hold, the key may change
   RecipeKey& may_change();
   RecipeKey& rescores();
   RecipeKey& fixed();

@@ -104,7 +104,7 @@ class RecipeReader {
 // A new value for a key.
 struct Override {
   std::string assignment;  // "section.key=value"
-  std::string said = {};   // what the user wrote, if that was not --set and the assignment: "--seed 3"
+  std::string said = {};   // the user's words, if not --set and the assignment: "--seed 3"
 };
 
 // The keys whose values differ between two recipes of one program, with values as TOML, and what that means for a run

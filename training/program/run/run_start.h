@@ -9,7 +9,7 @@ namespace unroll {
 struct RunStart {
   std::string program;  // "ptb"
   std::string recipe_name;
-  std::filesystem::path data;  // what it was trained on, absolute; empty: the default
+  std::filesystem::path data;  // the training data, absolute; empty: the default
   int threads = 1;
   std::string device = "cpu";            // "cuda:0"
   std::filesystem::path init_from = {};  // weights that it began with, absolute; empty: they were drawn

@@ -112,7 +112,7 @@ void Session::run() {
   console_.info("\n");
   describe_run(folder);
   if (options_.resume && trainer.finished())
-    keep_what_was_measured(folder);  // its results stand there until they are found again
+    keep_what_was_measured(folder);  // the report keeps its results until they are measured again
   else
     write_run_description(folder, description_);
   TrainingTask task = run_.task;
@@ -125,7 +125,7 @@ void Session::run() {
     train(trainer, task);
     report(trainer, folder);
   } catch (const Diverged&) {
-    throw;  // what is resumed would end there again
+    throw;  // a resumed run would end there again
   } catch (const Error& error) {
     const bool of_input = dynamic_cast<const InputError*>(&error) != nullptr;
     // Once a step is made, all of the user's input has been read, so an error comes from the run's own files.

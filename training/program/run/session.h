@@ -56,7 +56,7 @@ struct TrainingRun {
   // Replaces the initial weights by those of RunOptions::init_from. Called before the first step if there is such a
   // file; a run that continues from a checkpoint does not need it. Throws InputError if the file does not fit.
   std::function<void()> take_first_weights = {};
-  RunDescription description;  // but for its title; names, facts and tables are used here too
+  RunDescription description;  // without its title; names, facts and tables are also printed
 
   // The keys that differ from another resolved recipe's. Throws InputError if that one cannot be read.
   std::function<std::vector<DifferingKey>(const RecipeFile& before)> differing_keys;
@@ -107,7 +107,7 @@ class Session {
  private:
   void introduce() const;
   void take_first_weights() const;
-  void compare_ranks() const;  // throws InputError where they would not train the same
+  void compare_ranks() const;  // throws InputError if they would not train the same
   void introduce_processes();
   void follow(const std::filesystem::path& folder);  // rank 0, which owns that folder, as another rank
   TrainerOptions trainer_options(const std::filesystem::path& folder = {}) const;

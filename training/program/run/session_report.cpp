@@ -120,7 +120,7 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
          .note = fmt::format("This command makes a page that shows what the model does while it reads: {}", look),
          .columns = {}});
   }
-  std::string no_report;  // which takes nothing of what is said below
+  std::string no_report;  // the lines below are printed all the same
   try {
     write_report_now(folder);
   } catch (const Error& error) { no_report = error.what(); }

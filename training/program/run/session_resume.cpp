@@ -54,7 +54,7 @@ void Session::resume(Trainer& trainer, const fs::path& folder) const {
     return;
   }
   const SafetensorsFile file(path, Links::refused);
-  Metadata then = file.metadata();  // what is missing is empty
+  Metadata then = file.metadata();  // missing keys are empty
   const DataDifferences of_data = run_.data_differences(then, path.string());
   const std::vector<DifferingKey> keys =
       run_.differing_keys({run_.recipe_name, path.string() + ": recipe", then["recipe"]});

@@ -18,7 +18,7 @@ namespace unroll {
 // A module that a model may have.
 struct KnownModule {
   std::string ours;                 // "decoder"
-  std::vector<std::string> theirs;  // what it may be called, wherever it stands; none named: anything
+  std::vector<std::string> theirs;  // names it may have, at any depth; none: any name
   std::vector<std::string> leaves;  // "weight", "bias"; none named: those of one nn.LSTM, nn.GRU or nn.RNN
 };
 
