@@ -32,14 +32,12 @@ struct Dense {
   Var weight, bias;
 };
 
-// Cross-entropy of a layer's outputs as logits, without ever holding all of them. Requires: the layer has no
-// activation.
+// Cross-entropy of a layer's outputs as logits, never holding all of them. Requires: the layer has no activation.
 Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& target,
                           const CrossEntropyOptions& options = {});
 // The losses behind that mean: one per target, 0 where the target is -1. Nothing is recorded.
 Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target);
-// Losses with logits / temperature, for each of these temperatures: [temperatures, targets]. Requires: positive
-// temperatures.
+// Losses with logits / temperature, for each temperature: [temperatures, targets]. Requires: temperatures > 0.
 Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target,
                                std::span<const double> temperatures);
 // As above, for given logits [targets, classes].

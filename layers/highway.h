@@ -1,6 +1,5 @@
-// A linear path beside the recurrent layers of a series: it forecasts weighted sums of a channel's own last values (the
-// autoregressive component of LSTNet: Lai, Chang, Yang and Liu 2018). It can follow a level that saturating units were
-// never trained on.
+// A linear path beside the recurrent layers of a series: forecasts weighted sums of a channel's own last values (the
+// autoregressive component of LSTNet: Lai, Chang, Yang and Liu 2018). Follows levels that training never showed.
 #pragma once
 
 #include <span>

@@ -51,8 +51,7 @@ struct TextInspection {
       gate_names;  // "i", "f", "g", "o" of an LSTM; "r", "z", "n" of a GRU; none of a plain cell
   std::vector<LayerValues> layers;
 };
-// Throws Error if input and target are empty or differ in length, and for bidirectional layers, which would see the
-// targets.
+// Throws Error if input and target are empty or differ in length, and for bidirectional layers, which see the targets.
 TextInspection inspect(const TokenModel& model, const TokenText& text);
 
 // Euclidean norms of the gradients of L_t = -log p(target[t]), by t and step s: [steps, steps], 0 where s > t.
@@ -64,8 +63,8 @@ struct GradientReach {
 // Parameters collect no gradient. Memory grows with at_once · steps.
 GradientReach gradient_reach(const TokenModel& model, const TokenText& text, int at_once = 16);
 
-// One tape per step: from the state before it, a constant, to L_t, with the norms of values and gradients. Clears the
-// parameters' gradients.
+// One tape per step, from the constant state before it to L_t, with norms of values and gradients. Clears all
+// gradients.
 std::vector<TapeGraph> step_graphs(const TokenModel& model, const TokenText& text);
 
 // --- numbers from numbers ---------------------------------------------------------------------------------------

@@ -28,8 +28,7 @@ class NeuralCache {
   explicit NeuralCache(const NeuralCacheConfig& config);
 
   // Takes the next steps of one text, any number at a time: h [steps, width], and the word after each. nats holds -log
-  // p_model of these words and is replaced by -log p. Memory: `window` steps and these, whatever the length of the
-  // text.
+  // p_model of these words and is replaced by -log p. Memory: `window` steps and these, for a text of any length.
   void mix(const Tensor& h, std::span<const int32_t> words, std::span<double> nats);
   // Starts another text.
   void forget() { words_.clear(); }

@@ -1,5 +1,4 @@
-// Root mean square normalisation (Zhang and Sennrich 2019): layer normalisation without subtracting the mean, and
-// without a bias.
+// Root mean square normalisation (Zhang and Sennrich 2019): layer normalisation that subtracts no mean, without a bias.
 #pragma once
 
 #include "framework/ops.h"

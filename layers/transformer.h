@@ -1,5 +1,4 @@
-// A causal Transformer that reads a sequence window by window, as recurrent layers do, and carries a state from one to
-// the next.
+// A causal Transformer that reads a sequence window by window and carries a state between them, as recurrent layers do.
 //
 //   const Transformer net(params / "transformer", {.dim = 384, .heads = 6, .layers = 4, .memory = 64});
 //   RecurrentState state = net.zero_state(20);
@@ -56,8 +55,8 @@ class Transformer {
   // x [steps, batch, dim] -> y of its shape, and the state after the last step. A row starts anew where resets [steps,
   // batch] are not 0: later steps do not see earlier ones. Throws Error, naming both shapes, if they do not fit.
   RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const IdTensor& resets = {}) const;
-  // The state of rows that have read nothing. h [2·layers·memory, batch, dim]: keys, then values of each layer. c [1,
-  // batch, 1]: how many of them are real.
+  // The state of rows that have read nothing. h [2·layers·memory, batch, dim]: keys, then values of each layer.
+  // c [1, batch, 1]: how many of them are real.
   RecurrentState zero_state(int batch) const;
   const TransformerConfig& config() const& { return config_; }
   TransformerConfig config() const&& { return config_; }

@@ -140,8 +140,7 @@ void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, co
                 fmt::format("steps {} are more than cuDNN's {}", window.steps, most_cudnn_steps));
 }
 
-// Tensor cores take numbers in groups of 16 bytes. Since cuBLAS 11 they also serve other sizes, but less well
-// (docs/design/gpu.md).
+// Tensor cores take groups of 16 bytes. Since cuBLAS 11 other sizes work too, but less well (docs/design/gpu.md).
 void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
   if (f.gpu.empty() || f.precision == Precision::fp32) return;  // which have no use for them
   const int group = f.precision == Precision::tf32 ? 4 : 8;
@@ -218,9 +217,8 @@ void judge_wavefront(Table& table, const LayerFacts& layer, const EngineFacts& f
                            window.steps));
 }
 
-// Returns why `fused` is faster than cuDNN although cuDNN would serve; "" if it is not, or if that is not known. From
-// measurements on an H100 at a batch of 20 (bench/results/gpu.md). Ignores the windows: a layer chooses before it has
-// seen one.
+// Returns why `fused` is faster than cuDNN although cuDNN would serve; "" if it is not, or that is not known. Measured
+// on an H100 at a batch of 20 (bench/results/gpu.md). Ignores windows: a layer chooses before it has seen one.
 std::string why_fused_is_faster(const LayerFacts& layer, const EngineFacts& f) {
   const RecurrentConfig& c = layer.config;
   const bool asks_for_cudnn = c.algorithm != CudnnAlgorithm::automatic;

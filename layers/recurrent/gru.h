@@ -1,8 +1,7 @@
 // Gated recurrent units (Cho et al. 2014). The reset gate acts after the product, as in cuDNN and PyTorch.
 //
 // Gate order r z n. Per layer: weight_ih [3*hidden, input], weight_hh [3*hidden, hidden], bias [3*hidden], and bias_hn
-// [hidden], which the reset gate acts on. In PyTorch's names, bias is bias_ih + bias_hh; bias_hn is n's part of
-// bias_hh.
+// [hidden], on which the reset gate acts. bias is PyTorch's bias_ih + bias_hh; bias_hn is n's part of bias_hh.
 #pragma once
 
 #include "layers/recurrent/recurrent.h"

@@ -247,8 +247,8 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .does = "every layer but the first adds its input to its output; needs layers above 1",
      .source = "Wu et al. 2016",
      .how = "the input added to the output, but in the first"},
-    // A decoder can then be tied to a narrow embedding. The layer's states fill the first elements of their rows; the
-    // others are 0.
+    // A decoder can then be tied to a narrow embedding. The layer's states fill the first elements of their rows, else
+    // 0.
     {.name = "last_hidden",
      .member = &RecurrentConfig::last_hidden,
      .range = RecurrentOption::Range::width,
@@ -286,15 +286,15 @@ void unset(const RecurrentOption& option, RecurrentConfig& config);
 // The functions that it may be set to; empty if the option is not a function.
 std::vector<Unary> functions_of(const RecurrentOption& option);
 
-// Why a configuration is invalid: an option, and "(3) must be less than hidden (3); 0 is for none". The names of other
-// options get `prefix`.
+// Why a configuration is invalid: an option, and "(3) must be less than hidden (3); 0 is for none". `prefix` precedes
+// the names of other options.
 struct OptionFault {
   std::string option, text;
 };
 std::optional<OptionFault> fault_in(const CellFacts& cell, const RecurrentConfig& config,
                                     const std::string& prefix = "");
 
-// The options that are set, in the table's order. Leaves out `dropout`, refinements of others, and options of initial
+// The options that are set, in the table's order, but not `dropout`, refinements of others, or options of initial
 // values.
 std::vector<const RecurrentOption*> options_set(const RecurrentConfig& config);
 // "2 LSTM layers of 200", "1 GRU layer of 30 (weight_drop, residual)"

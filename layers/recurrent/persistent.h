@@ -19,8 +19,7 @@ struct PersistentSizes {
   int64_t hidden, gates = 4, batch = 0, steps = 0;
   Precision precision = Precision::fp32;
 };
-// How the kernel is split on this GPU. None if it does not serve; `why` (if given) then says why: "batch 80 is above
-// 64".
+// How the kernel is split on this GPU. None if it does not serve; `why`, if given, says why: "batch 80 is above 64".
 std::optional<PersistentPlan> persistent_plan(const PersistentSizes& sizes, const EngineFacts& gpu,
                                               std::string* why = nullptr);
 // As above, for a layer with its options. None for a projection, a mogrifier or layer norm, whose steps are more than a

@@ -129,8 +129,7 @@ struct CudnnNetwork::Parts {
     return known.emplace_back(
         std::make_shared<const CudnnSizes>(config, numbers.type, rnn, steps, batch, lengths));
   }
-  // Floating-point operations of the matrix products in a forward pass, padding included. The backward pass has twice
-  // as many.
+  // Floating-point operations of a forward pass's products, padding included. The backward pass has twice as many.
   int64_t flops(int steps, int batch) const {
     const int64_t gates = config.facts().gates, hidden = config.hidden, width = config.width;
     int64_t each = 0;  // of a row and direction

@@ -18,8 +18,7 @@ struct StateOptions {
   Tensor mask = {};   // [batch, width]
   Resets resets = {};
 };
-// How a state enters the steps' products: not at all; as floats, because something else reads them first; or rounded if
-// that helps.
+// How a state enters products: not at all; as floats, since something else reads them first; or rounded if that helps.
 enum class Multiplied : uint8_t { no, as_floats, yes };
 // True if a separate pass would have anything to do.
 inline bool acts(const HandOn& on) { return on.share || on.met || on.entering || on.rounded.data; }

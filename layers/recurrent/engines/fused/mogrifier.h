@@ -1,6 +1,5 @@
 // The mogrifier in a fused loop. x is final only within its step, so each step makes its product with weight_ih. The
-// rounds' values are kept for all steps of a window, so each weight's gradient is one product. Without rounds a step
-// does nothing here.
+// rounds' values are kept for a whole window, so each weight's gradient is one product. Does nothing without rounds.
 #pragma once
 
 #include "layers/recurrent/engines/fused/options.h"
