@@ -41,7 +41,7 @@ struct AttentionPast {
 
 // Multi-head attention (Vaswani et al. 2017), with the weights of torch.nn.MultiheadAttention: in_proj_weight [3·dim,
 // dim] and in_proj_bias [3·dim] (queries, keys, values), out_proj.weight [dim, dim], out_proj.bias [dim]. If key_dim is
-// set, q_proj_weight [dim, dim], k_proj_weight and v_proj_weight [dim, key_dim] replace in_proj_weight.
+// not dim, q_proj_weight [dim, dim], k_proj_weight and v_proj_weight [dim, key_dim] replace in_proj_weight.
 struct MultiHeadAttention {
   MultiHeadAttention(Scope scope, const MultiHeadAttentionConfig& config);
   struct Call {

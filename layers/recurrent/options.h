@@ -109,9 +109,9 @@ struct RecurrentOption {
   Acts acts = Acts::always;
   Cells cells = Cells::every;
   Cudnn cudnn = Cudnn::no;
-  bool needs_layers = false;    // acts only if layers > 1
+  bool needs_layers = false;    // an error unless layers > 1
   bool is_key = true;           // recipes have this key as it is here; else the program defines its own
-  const char* of = nullptr;     // the option that this one refines: without that one it has no effect
+  const char* of = nullptr;     // the option that this one refines; means nothing without it
   const char* torch = nullptr;  // its name in PyTorch's module; nullptr: PyTorch lacks it
   const char* does;
   const char* source = nullptr;
