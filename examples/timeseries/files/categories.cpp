@@ -22,7 +22,7 @@ std::string place_of_word(const Series& series, const SeriesCategory& category, 
                      one_line(category.name));
 }
 
-// By code, in order.
+// Sorts the words, and adapts the codes.
 void sort_words(SeriesCategory& category) {
   std::vector<double> numbers;
   for (const std::string& word : category.words)
@@ -44,7 +44,7 @@ void sort_words(SeriesCategory& category) {
   for (int32_t& code : category.codes) code = to[static_cast<std::size_t>(code)];
 }
 
-// The channels repeat the codes.
+// Copies the codes to their channels.
 void put_codes(Series& series) {
   if (series.coded == 0) return;
   const auto width = static_cast<std::size_t>(series.width()),

@@ -1,4 +1,4 @@
-// Columns of words: read out of a file, and told by the codes that a model knows.
+// Columns of words: reads them from a file, and encodes them by the words that a model knows.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace unroll {
 
-// The words of one column while the rows are read.
+// Collects the words of one column while rows are read.
 class CategoryColumn {
  public:
   static constexpr std::size_t most_words = 1 << 16;
   static constexpr int32_t missing = -1;
-  explicit CategoryColumn(char decimal) : decimal_(decimal) {}  // the mark before the decimals of a number
-  // The code of the row's word, until settle(); an empty cell has none. `where` says where the cell stands: file, line, column.
-  // InputError: there are too many words.
+  explicit CategoryColumn(char decimal) : decimal_(decimal) {}  // decimal separator
+  // The code of the row's word, valid until settle(); `missing` for an empty cell. `where` gives the cell's file,
+  // line and column. Throws InputError if there are too many words.
   template <class Where>
   int32_t code(std::string_view cell, const Where& where) {
     if (cell.empty()) return missing;
@@ -30,8 +30,8 @@ class CategoryColumn {
     const auto known = codes_.find(word);
     return last_ = known != codes_.end() ? known->second : new_word(word, where());
   }
-  // Puts the words in order, and fills in missing codes by the one before in the same series. InputError with the line: there is
-  // none before; all words are numbers, and some have decimals.
+  // Sorts the words, and fills in missing codes with the previous one of the same series. Throws InputError, with
+  // the line: there is no previous one; or all words are numbers, and some have decimals.
   void settle(Series& series, SeriesCategory& category) const;
 
  private:
@@ -41,22 +41,22 @@ class CategoryColumn {
   std::unordered_map<std::string, int32_t> codes_;
   int32_t last_ = missing;
   bool all_numbers_ = true;
-  std::optional<std::string> decimals_;  // the first number with decimals, and where it stands
+  std::optional<std::string> decimals_;  // the first number with decimals, and its place
 };
 
-// What a model knows of a category: its words by code, and whether each series has one alone.
+// A category as a model knows it: words by code, and whether each series has only one.
 struct CategoryWords {
   std::string name;
   std::vector<std::string> words;
   bool is_static = false;
 };
 
-// Those of the rows of the part. Static: of several series in one file, each has one word in all of its rows.
+// The words in the part's rows. Static: there are several series, and each has one word in all of its rows.
 std::vector<CategoryWords> words_of_categories(const Series& series, const Part& part);
 
-// Gives each row the code that its word has there, and each category its words and whether it is static. InputError with file,
-// line, column and the nearest word: one that is not among them (`which`: "the model of m.safetensors was not trained on it"); a
-// static category that changes within a series.
+// Replaces codes and words by the known ones, and says whether each category is static. Throws InputError, with
+// file, line, column and nearest word: an unknown word (`which`: "the model of m.safetensors was not trained on
+// it"), or a static category that changes within a series.
 void encode_categories(Series& series, const std::vector<CategoryWords>& known, std::string_view which);
 
 }  // namespace unroll

@@ -54,12 +54,12 @@ std::string_view suffix_of(std::string_view text, const std::array<std::string_v
   return {};
 }
 
-// A blank, and those of Unicode that keep a line together: U+00A0, U+202F, U+2009.
+// A blank, and Unicode's non-breaking and thin blanks: U+00A0, U+202F, U+2009.
 constexpr std::array<std::string_view, 4> blanks = {" ", "\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89"};
 constexpr std::array<std::string_view, 6> units = {"$", "€", "£", "¥", "₹", "%"};
 constexpr std::array<std::string_view, 3> minuses = {"-", "−", "+"};
 
-// What stands around the digits, each once at most.
+// A number's digits and the unit, sign and brackets around them, each at most once.
 struct Core {
   std::string_view digits, unit = {}, sign = {};
   bool enclosed = false;
@@ -89,7 +89,8 @@ Core core_of(std::string_view cell) {
   return core;
 }
 
-// Digits in groups of three with one of the marks between them, without the marks; "": they are none. One group is none.
+// Digits in groups of three, without the mark between them. "": they are not grouped by one mark; a single group is
+// not either.
 std::string without_groups(std::string_view digits, char thousands) {
   std::string all, mark;
   while (!digits.empty()) {
@@ -155,7 +156,7 @@ void NumberOrder::add(std::optional<double> number) {
   const double step = *number - last_;
   if (++count_ > 1) ascends_ = ascends_ && step > 0, descends_ = descends_ && step < 0;
   if (count_ == 2) step_ = step;
-  constexpr double rounding = 0.05;  // thirds are written 0.33, 0.67
+  constexpr double rounding = 0.05;  // allows for thirds written as 0.33, 0.67
   if (count_ > 2) even_ = even_ && std::abs(step - step_) <= rounding * std::abs(step_);
   whole_ = whole_ && *number == std::floor(*number);
   last_ = *number;

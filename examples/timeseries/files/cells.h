@@ -1,4 +1,4 @@
-// A cell of a series: a number, or that there is none.
+// Cells of a series: numbers and words for a missing value.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace unroll {
 
-// That its value is missing: empty, NA, N/A, NaN, null or ?, in letters of either case.
+// Whether the cell says that its value is missing: empty, NA, N/A, NaN, null or ?, in letters of either case.
 bool says_missing(std::string_view cell);
 
-// The number that a cell consists of, written with that mark before its decimals; infinite or NaN where a double cannot hold it,
-// none if it is not one.
+// The number in a cell, with this decimal separator. Infinite or NaN if a double cannot hold it; none if the cell
+// is no number.
 std::optional<double> parse_number(std::string_view cell, char decimal = '.');
 
 // How the numbers of a file are written.
 struct NumberMarks {
   char decimal = '.';     // before the decimals
-  char thousands = '\0';  // between groups of three digits: a point or a comma; 0: neither
+  char thousands = '\0';  // separator of three digits: point, comma, or 0 for neither
 };
-// The other one of point and comma.
+// The other of point and comma.
 inline char other_mark(char mark) { return mark == '.' ? ',' : '.'; }
 
 // A number as people write it: $1,234.50, 12.5 %, (12) for -12, 1 234, 1'234.
@@ -28,33 +28,33 @@ struct WrittenNumber {
   double value = 0;
   std::string_view unit = {};  // a sign of currency or %; "": none
 };
-// None: it is not one. Blanks and apostrophes stand between groups of three digits whatever the marks are.
+// None: the cell is no number. Blanks and apostrophes may separate groups of three digits whatever the marks are.
 std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks marks);
 
 // Finds the marks of a file's numbers from its cells.
 class MarkFinder {
  public:
   void add(std::string_view cell);
-  // The mark before the decimals, as most cells have it that can be read with one mark alone. If no cell decides, a comma
-  // between the cells stands for the point. None: ambiguous, as 1,495 between semicolons is.
+  // The decimal separator of most cells that can be read with only one. If no cell decides, a comma between cells
+  // means a point in numbers. None: ambiguous, such as 1,495 between semicolons.
   std::optional<char> decimal(char separator) const;
-  // Beside that decimal mark: the other one, if cells may have it between groups of three digits, else 0.
+  // The separator of digit groups with this decimal separator: the other mark if cells may use it so, else 0.
   char thousands(char decimal) const { return decimal == '.' ? grouped_by_comma_ : grouped_by_point_; }
-  // The first cell that may be read with either mark.
+  // The first cell that can be read with either separator.
   const std::string& either() const { return either_; }
 
  private:
-  int64_t points_ = 0, commas_ = 0;  // cells that are numbers with this decimal mark alone
+  int64_t points_ = 0, commas_ = 0;  // cells that are numbers only with this decimal separator
   char grouped_by_point_ = '\0', grouped_by_comma_ = '\0';
   std::string either_;
 };
 
-// Whether numbers in their order may be times or may number the rows: whole ones that ascend or descend throughout, others that
-// do so by equal steps.
+// Whether a column of numbers may be times or row numbers: whole numbers that ascend or descend throughout, or
+// others that do so by equal steps.
 class NumberOrder {
  public:
   void add(std::optional<double> number);  // none: the cell is no number
-  // "whole numbers that ascend"; "": they are in no order, or fewer than 8, which may be in order by chance
+  // "whole numbers that ascend". "": they have no order, or are fewer than 8, which may be ordered by chance.
   std::string described() const;
   bool is_ordered() const { return ascends_ || descends_; }
   bool ascends() const { return ascends_; }
@@ -67,8 +67,9 @@ class NumberOrder {
   double last_ = 0, step_ = 0;
 };
 
-// The same of the form that most numbers have, in a tenth of the time: a minus or none, at most 15 digits, a mark among them or none.
-// They and the power of ten that they are divided by are exact, so that the quotient is the nearest double. None: any other cell.
+// parse_number for the form that most numbers have, in a tenth of the time: an optional minus, at most 15 digits,
+// at most one decimal separator. Digits and their power of ten are exact in double, so the quotient is the nearest
+// double. None: any other cell.
 inline std::optional<double> plain_decimal(std::string_view cell, char decimal) {
   constexpr double powers[] = {1,   1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};

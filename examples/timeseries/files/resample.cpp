@@ -17,7 +17,7 @@
 namespace unroll {
 namespace {
 
-// The number of the step that a time lies in, and the time at which a step begins.
+// The number of a time's step, and the time at which a step begins.
 int64_t step_of(const ResampleStep& step, const Time& time) {
   const int64_t count = in_form(time, step.form).count;
   return step.weeks ? floor_div(count + 3, 7 * step.count) : floor_div(count, step.count);
@@ -76,13 +76,13 @@ std::string why_no_step(const std::string& text) {
 
 namespace {
 
-// The rows of a file by the steps that they lie in, numbered from 0.
+// The rows of a file, grouped by steps that are numbered from 0.
 struct Rows {
   ResampleStep step;
-  TimeForm form;                   // of the file's times
+  TimeForm form;                   // form of the file's times
   int64_t first = 0;               // the number of step 0
-  std::vector<std::size_t> order;  // rows by time, and by file where that is one
-  std::vector<std::size_t> begin;  // by step, and one more: where in `order` its rows begin
+  std::vector<std::size_t> order;  // rows by time; equal times in the file's order
+  std::vector<std::size_t> begin;  // by step and one more: its first index in `order`
 
   std::size_t count() const { return begin.size() - 1; }
   Time time_of(std::size_t k) const {
@@ -91,7 +91,7 @@ struct Rows {
   std::string text(std::size_t k) const { return to_text(time_of(k)); }
   int64_t at(std::size_t k) const {
     return in_form(time_of(k), form).count;
-  }  // its beginning, as the file counts
+  }  // the step's beginning, in the file's form
 };
 
 Rows rows_by_step(const Series& series, const SeriesOptions& options, const ResampleStep& step) {
@@ -119,8 +119,8 @@ Rows rows_by_step(const Series& series, const SeriesOptions& options, const Resa
   return found;
 }
 
-// Of the first, or the last, step where times are uneven: it is cut off if none of them is in it for longer than in 19 of 20
-// other steps. Those of each step follow each other.
+// Whether the first, or the last, step is cut off, for uneven times: the stretch without a time at its outer end is
+// longer than in 19 of 20 other steps. `step_of_time` ascends.
 bool is_cut_off(const Rows& rows, const std::vector<int64_t>& at,
                 const std::vector<std::size_t>& step_of_time, bool is_last) {
   std::vector<double> others;
@@ -137,8 +137,8 @@ bool is_cut_off(const Rows& rows, const std::vector<int64_t>& at,
   return bare(is_last ? at.size() - 1 : 0) > *most + 1e-9;
 }
 
-// The times at which a channel has values: how many of them each step has, and how many it lacks. None is known to lack where the
-// times are uneven, or are business days or several days of a month, of which some steps have no row by right.
+// Counts the values that each step has, and lacks, of one channel. Nothing counts as lacking if times are uneven,
+// or are business days or several days of a month: some of their steps rightly have no row.
 class Observed {
  public:
   Observed(const Rows& rows, const std::vector<int64_t>& at, const std::vector<std::size_t>& step_of_time)
@@ -168,7 +168,7 @@ class Observed {
     std::size_t uneven = 0;
     for (std::size_t i = 1; i < at.size(); ++i) uneven += !near(between(at[i - 1], at[i]));
     if (20 * uneven > at.size()) return false;
-    // Times that a step has before its first value, and after its last one.
+    // Times in a step before its first value, and after its last one.
     const double off = step.jitter == 0 ? 1e-6 : 0.5;
     const auto lack = [&](std::size_t k, double times) {
       lacks[k] += std::max<int64_t>(0, static_cast<int64_t>(times));
@@ -193,18 +193,18 @@ class Observed {
   }
 };
 
-// A value of a step that lacks some.
+// A step's value of a channel that lacks rows.
 struct Incomplete {
   std::size_t step = 0, channel = 0;
   int64_t has = 0, of = 0;
-  bool too_few() const { return 4 * has < 3 * of; }  // to stand for the step
+  bool too_few() const { return 4 * has < 3 * of; }  // too few for a value of the step
 };
 
 struct Steps {
-  std::vector<double> values = {};  // [steps, channels]; NaN: there is none, or of too few
+  std::vector<double> values = {};  // [steps, channels]; NaN: no value, or from too few rows
   std::vector<Incomplete> incomplete = {};
-  bool even = true;                              // of every channel
-  bool lacks_first = false, lacks_last = false;  // the first, or the last, step lacks rows
+  bool even = true;                              // all channels have even times
+  bool lacks_first = false, lacks_last = false;  // in any channel
 };
 
 Steps put_together(const Rows& rows, const Series& series, Together rule) {
@@ -234,7 +234,7 @@ Steps put_together(const Rows& rows, const Series& series, Together rule) {
       for (std::size_t i = rows.begin[k]; i < rows.begin[k + 1]; ++i)
         if (!std::isnan(value(i))) values.push_back(value(i));
       steps.values[k * width + channel] = together(rule, values);
-      if (rule == Together::sum && of_step.has < of_step.of)  // in proportion
+      if (rule == Together::sum && of_step.has < of_step.of)  // scaled up in proportion
         steps.values[k * width + channel] *=
             static_cast<double>(of_step.of) / static_cast<double>(of_step.has);
     }
@@ -242,12 +242,12 @@ Steps put_together(const Rows& rows, const Series& series, Together rule) {
   return steps;
 }
 
-// Steps [begin, end) are kept.
+// The steps [begin, end) that are kept.
 struct Kept {
   std::size_t begin, end;
 };
 
-// InputError where a value is missing, and none may be.
+// Throws InputError if a value is missing and the options fill none in.
 void require_values(const Steps& steps, const Kept& kept, const Rows& rows, const Series& series,
                     const SeriesOptions& options) {
   if (options.missing != Missing::error) return;
@@ -326,7 +326,7 @@ void resample(Series& series, const SeriesOptions& options) {
                 series.origin, options.resample);
   require_input(step->form <= times.form, "{}:{}: the times are coarser than data.resample = \"{}\"",
                 series.origin, series.lines.front(), options.resample);
-  // Days and months are those of the clock that the file shows.
+  // Days and months follow the clock that the file shows.
   for (std::size_t i = 0; i < times.offsets.size() && step->form != TimeForm::date_time; ++i)
     times.at[i] += times.offsets[i];
   const Rows rows = rows_by_step(series, options, *step);

@@ -1,4 +1,4 @@
-// Rows of irregular, repeated or unordered times, put together by steps of one length.
+// Puts rows of irregular, repeated or unordered times together by steps of one length.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,29 @@
 
 namespace unroll {
 
-// "15min", "1h", "2d", "1w", "1month", "1quarter", "1year": minutes and hours count from midnight UTC of 1970, weeks begin on
-// Monday. None: it says no step.
+// "15min", "1h", "2d", "1w", "1month", "1quarter", "1year". Minutes and hours count from midnight UTC of 1970,
+// weeks begin on Monday. None: the text is no step.
 struct ResampleStep {
-  TimeForm form = TimeForm::date_time;  // of the steps' times
-  int64_t count = 1;                    // so many of the form's units from one step to the next
-  bool weeks = false;                   // days from Monday on
+  TimeForm form = TimeForm::date_time;  // form of the steps' times
+  int64_t count = 1;                    // length in the form's units
+  bool weeks = false;                   // days, counted from a Monday
 };
 std::optional<ResampleStep> parse_resample(std::string_view text);
-// Of a text that says none: what would, and the nearest one.
+// For a text that is no step: which texts are, and the nearest one.
 std::string why_no_step(const std::string& text);
 
-// "1d": the step that rows of these times would be put together by, none of which is longer than theirs.
+// The step to suggest for rows of these times: "1d". It is at most as long as theirs.
 std::string resample_text(const Times& times);
 
-// Puts the observed values of each step of options.resample into one row, which has the step's first time; a step without one is
-// a row of NaN. A step may lack rows: of a channel whose times are evenly apart it is known how many. The first and the last step
-// are left out if they lack any. Elsewhere a value of fewer than three in four of its rows is NaN, and a sum is scaled up to all
-// of them. Notes say so. InputError, with file and line: times are numbers, or coarser than the step; the steps are more than a
-// thousand times the rows, or a step has no value and the options fill none in.
+// Puts the observed values of each step of options.resample into one row at the step's first time. A step without
+// values becomes a row of NaN.
+//
+// The first and the last step are dropped if they lack rows. The number of lacking rows is known only for channels
+// with evenly spaced times. Elsewhere a value from fewer than three in four of its rows is NaN, and a sum of
+// incomplete rows is scaled up to all of them. Notes say so.
+//
+// Throws InputError, with file and line: times are numbers, or coarser than the step; there would be more than a
+// thousand times as many rows; or a step has no value and the options fill none in.
 void resample(Series& series, const SeriesOptions& options);
 
 }  // namespace unroll

@@ -27,8 +27,8 @@ struct Row {
 };
 Row row_of(const CsvReader& csv) { return {{csv.cells().begin(), csv.cells().end()}, csv.quoted()}; }
 
-// What the whole numbers of the column at that cell stand for, judged by all rows from the reader's on: the file is read ahead,
-// if the first of them may be a year or more.
+// The form of the whole numbers in column `cell`, judged by all rows from the reader's on. Reads ahead only if the
+// first number may be a year or more.
 TimeForm form_of_column(const CsvReader& at_first_row, std::size_t cell, std::string_view name) {
   const auto number_in = [cell](const CsvReader& csv) {
     const auto time = cell < csv.cells().size() ? parse_time(csv.cells()[cell]) : std::nullopt;
@@ -44,7 +44,7 @@ TimeForm form_of_column(const CsvReader& at_first_row, std::size_t cell, std::st
       if (const auto number = number_in(csv)) numbers.push_back(*number);
       ++rows;
     } while (csv.next());
-  } catch (const InputError&) {}  // said where the rows are read
+  } catch (const InputError&) {}  // reported when the rows are read
   return form_of_numbers(numbers, name, rows);
 }
 
@@ -54,7 +54,7 @@ bool reads_as_value(const std::string& name, char decimal) {
          (with_digit && (reads_as_date(name) || looks_like_a_date(name)));
 }
 
-// 0, 1, 2, ... or 1, 2, 3, ...: what programs call columns without names.
+// Whether names are 0, 1, 2, ... or 1, 2, 3, ..., as programs name columns without names.
 bool count_up(const std::vector<std::string>& names) {
   const int first = names.front() == "0" ? 0 : 1;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -63,8 +63,9 @@ bool count_up(const std::vector<std::string>& names) {
   return true;
 }
 
-// A file without a header would lose its first row. Names are what the user has named, and numbers in quotes
-// above one without. `below` are the cells of the next row, of which the first `unnamed` have no name.
+// Throws InputError if the header may be a row of values, which would be lost. Names are those that the options
+// name, and numbers in quotes above a number without. `below`: the cells of the next row, of which the first
+// `unnamed` have no name.
 void require_names(const CsvReader& csv, const Row& names, const Row& below, std::size_t unnamed,
                    const SeriesOptions& options) {
   std::unordered_set<std::string> named(options.channels.begin(), options.channels.end());
@@ -87,8 +88,8 @@ void require_names(const CsvReader& csv, const Row& names, const Row& below, std
                   options.model.empty() ? "; if they are names, naming one in data.channels says so" : ""));
 }
 
-// The line that names the columns, if a title or a remark stands above it: it has more cells, all of them words, and the row below
-// it has a value.
+// The line that names the columns, if a title or a remark stands above it. It has more cells, all words, and the
+// row below it has a value.
 std::optional<int64_t> line_of_names(const CsvReader& at_first_row, const Row& header,
                                      const SeriesOptions& options) {
   constexpr int most_lines = 20;
@@ -109,11 +110,11 @@ std::optional<int64_t> line_of_names(const CsvReader& at_first_row, const Row& h
           !std::all_of(below.cells.begin(), below.cells.end(), is_word))
         return line;
     }
-  } catch (const InputError&) {}  // said where the rows are read
+  } catch (const InputError&) {}  // reported when the rows are read
   return {};
 }
 
-// A first column without a name holds dates, and is called "time", or numbers the rows.
+// Names a first column without a name "time" if it holds dates; else it numbers the rows.
 void name_first_column(SeriesColumns& columns, const CsvReader& csv, const Row& first) {
   if (!first.cells.empty()) columns.form = form_of_column(csv, 0, "");
   const bool is_time =
@@ -134,7 +135,7 @@ void name_first_column(SeriesColumns& columns, const CsvReader& csv, const Row& 
       fmt::format("the first column has no name: it holds {}, and is called 'time'", called));
 }
 
-// The header is the reader's first row; `first` the row after it, without cells if there is none.
+// Reads the header, the reader's first row. `first`: the row after it, without cells if there is none.
 SeriesColumns read_header(const CsvReader& csv, Row header, const Row& first, const SeriesOptions& options) {
   const bool one_short = csv.count() == static_cast<int64_t>(header.cells.size()) + 1 && !first.cells.empty();
   require_input(!one_short || !first.cells.back().empty() || first.quoted.back(),
@@ -179,9 +180,9 @@ int find_column(const CsvReader& csv, const SeriesColumns& columns, const std::s
                                which_was_meant(name, columns.names)));
 }
 
-// The column of times, where no option names it: the first one, or else the only one, that holds dates and is read for
-// nothing else; or whole numbers that are dates, months and years in the first one alone. `first` are the cells of the first
-// row.
+// Finds the column of times if no option names it: the first column, else the only one, that holds dates and is
+// read for nothing else. Whole numbers that are months or years count only in the first column. `first`: the cells
+// of the first row.
 void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<std::string>& first,
                 const SeriesOptions& options) {
   const auto skipped = static_cast<std::size_t>(columns.skipped);
@@ -196,7 +197,7 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
   };
   const auto name = [&](int column) { return one_line(columns.names[static_cast<std::size_t>(column)]); };
   const auto take = [&](const std::vector<int>& dated, TimeForm form, bool is_sure) {
-    // A model without times may be given a file that has some.
+    // A model without times may read a file that has some.
     if (dated[0] != 0 && !options.model.empty()) return;
     if (dated[0] != 0 && dated.size() > 1)
       throw InputError(fmt::format(
@@ -214,7 +215,7 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
       dated.push_back(static_cast<int>(i));
   if (!dated.empty()) return take(dated, TimeForm::number, dated[0] == 0);
 
-  if (columns.form != TimeForm::number) return take({0}, columns.form, true);  // it had no name
+  if (columns.form != TimeForm::number) return take({0}, columns.form, true);  // a column without a name
   for (std::size_t i = 0; i < count; ++i) {
     if (is_asked_for(i) || (i == 0 && skipped > 0)) continue;
     const auto is_day = [&] {
@@ -238,10 +239,10 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
   }
 }
 
-// The column and the word of options.only.
+// Finds the column and the word of options.only.
 void find_rows(SeriesColumns& columns, const CsvReader& csv, const SeriesOptions& options) {
   if (options.only.empty()) return;
-  // A name may have a '=' in it: the first one behind a column's name counts, or the first one.
+  // A name may contain '='. The first one behind a column's name counts, else the first one.
   std::size_t equals = options.only.find('=');
   while (equals != std::string::npos && !columns.places.contains(options.only.substr(0, equals)))
     equals = options.only.find('=', equals + 1);
@@ -255,7 +256,7 @@ void find_rows(SeriesColumns& columns, const CsvReader& csv, const SeriesOptions
   columns.only_word = options.only.substr(equals + 1);
 }
 
-// One column whose cells all hold another separator: that is meant.
+// A single column whose name and first cell contain another separator was meant to be several.
 void require_separated(const SeriesColumns& columns, const CsvReader& csv,
                        const std::vector<std::string>& first, const SeriesOptions& options) {
   if (columns.names.size() != 1 || first.empty()) return;
@@ -273,7 +274,7 @@ void require_separated(const SeriesColumns& columns, const CsvReader& csv,
   }
 }
 
-// Says which columns are read. `first` are the cells of the first row.
+// Chooses the columns to read. `first`: the cells of the first row.
 void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std::string>& first,
             const SeriesOptions& options) {
   require_separated(columns, csv, first, options);
@@ -329,7 +330,7 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
                 csv.origin());
   std::vector<int> read = columns.chosen;
   read.insert(read.end(), columns.categories.begin(), columns.categories.end());
-  for (const int column : read) {  // a name goes into tables, files and pictures
+  for (const int column : read) {  // names appear in tables, files and pictures
     const std::string& name = columns.names[static_cast<std::size_t>(column)];
     const bool prints =
         std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < 32 || c == 127; });
@@ -371,7 +372,7 @@ SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
   const auto named = below.next() ? line_of_names(below, header, options) : std::nullopt;
   require_input(!named, "{}:1: '{}' names no columns, but line {} does: delete what is above it",
                 csv.origin(), one_line(header.cells.front()), named.value_or(0));
-  csv.keep(header.cells.size() + 1);  // one more than the header has may be one without a name
+  csv.keep(header.cells.size() + 1);  // one cell more than the header: a column without a name
   const bool has_rows = csv.next();
   const Row first = has_rows ? row_of(csv) : Row{};
   SeriesColumns columns = read_header(csv, header, first, options);

@@ -1,4 +1,4 @@
-// A series out of a CSV file. See series.h.
+// Reads a series from a CSV file. See series.h.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -34,7 +34,7 @@ std::string or_no_row(const CsvReader& csv, const SeriesColumns& columns) {
   return fmt::format("; if line {} is no row of the series, such as a total, delete it", csv.line());
 }
 
-// What the program can do about a column of which this cell is no number. Of a model's file it can do nothing.
+// The advice for a column in which this cell is no number. For a model's file there is mostly none.
 std::string advice(const CsvReader& csv, const SeriesColumns& columns, int column, std::string_view cell,
                    const SeriesOptions& options, bool has_numbers) {
   const char other = other_mark(options.decimal);
@@ -77,7 +77,7 @@ std::string advice(const CsvReader& csv, const SeriesColumns& columns, int colum
                      is_date ? "dates" : "text", as_words, toml_list(others));
 }
 
-// The numbers of a channel so far: their unit, and the first that is not written as programs write it.
+// The numbers of a channel so far: their unit, and a note about the first that is not plain.
 struct WrittenChannel {
   std::optional<std::string_view> unit;
   std::string note;
@@ -124,7 +124,7 @@ double read_value(std::string_view text, const CsvReader& csv, const SeriesColum
 
 // --- times -------------------------------------------------------------------------------------------------
 
-// Whole numbers were taken for dates by most of them: how to read them as values.
+// Most of the whole numbers look like dates: how to read them as values instead.
 std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& options) {
   if (!columns.time_found || columns.form == TimeForm::number || !options.model.empty()) return "";
   std::vector<std::string> names = {columns.names[static_cast<std::size_t>(columns.time)]};
@@ -134,10 +134,11 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
                      toml_list(names));
 }
 
-// Whether the rows of a file go forward or, the newest first, back.
+// Whether rows ascend in time, or descend with the newest first.
 enum class Direction : int8_t { back = -1, unknown = 0, forward = 1 };
 
-// A row whose time is not beyond that of the row before, `last`, as the rows above it have it.
+// Throws InputError for a row whose time does not follow `last`, the time of the row before, in the rows'
+// direction.
 [[noreturn]] void refuse_order(std::string_view text, const Times& times, const CsvReader& csv,
                                const SeriesColumns& columns, const Time& time, int64_t last,
                                Direction direction, const SeriesOptions& options) {
@@ -168,7 +169,7 @@ enum class Direction : int8_t { back = -1, unknown = 0, forward = 1 };
                   direction == Direction::back ? ", and those above it have the newest first" : "", hint));
 }
 
-// `last`: the time of the row before in the same series; nullptr: there is none.
+// Reads a row's time. `last`: the time of the previous row of its series; nullptr: there is none.
 void read_time(std::string_view text, Series& series, const CsvReader& csv, const SeriesColumns& columns,
                std::string_view cell, const SeriesOptions& options, const int64_t* last,
                Direction& direction) {
@@ -201,7 +202,7 @@ void read_time(std::string_view text, Series& series, const CsvReader& csv, cons
       throw InputError(fmt::format("{}: '{}' is another form of time than '{}' above it", where(),
                                    one_line(cell), to_text(before)));
     }
-    if (time->utc != times.utc)  // what a message says is made for none of the other rows
+    if (time->utc != times.utc)  // not require_input(): formats only on failure
       throw InputError(fmt::format(
           "{}: '{}' has {} offset from UTC, and the times above it have {}: which comes first cannot be told",
           where(), one_line(cell), time->utc ? "an" : "no", time->utc ? "none" : "one"));
@@ -219,7 +220,8 @@ void read_time(std::string_view text, Series& series, const CsvReader& csv, cons
   if (time->offset != 0 || !times.offsets.empty()) times.offsets.push_back(time->offset);
 }
 
-// Of a first column without a name: they ascend, like times. A column of values is none: it would be lost.
+// Checks a row number in a first column without a name: it must ascend. A column of values must not be taken for
+// one: it would be lost.
 void check_row_number(const CsvReader& csv, std::optional<int64_t>& before) {
   const std::string_view cell = csv.cells().front();
   const auto number = parse_time(cell);
@@ -237,7 +239,7 @@ void check_row_number(const CsvReader& csv, std::optional<int64_t>& before) {
 
 constexpr const char* stamps = "dates with a time of day, which are read as 2017-03-31 14:05:59 alone";
 
-// What times the whole numbers of a channel may be: "years", "seconds since 1970". None: "".
+// The kind of times that a channel's whole numbers may be: "years", "seconds since 1970". "": none.
 std::string times_in_channel(const Series& series, int channel) {
   std::vector<int64_t> numbers;
   bool ascends = true;
@@ -258,7 +260,7 @@ std::string times_in_channel(const Series& series, int channel) {
   return form != TimeForm::number ? times_called(form) : moments_of_numbers(numbers, name, rows);
 }
 
-// Where no column is the time, and nobody has said which columns are values: InputError if one may be the time.
+// Throws InputError if a column may be the time, and the options name neither the time nor the channels.
 void require_no_times(const Series& series, const SeriesColumns& columns, const NumberOrder& first,
                       const SeriesOptions& options) {
   if ((!options.channels.empty() && !options.channels_guessed) || options.times_alone) return;
@@ -310,7 +312,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
                                  .codes = {}});
   require_input(series.categories.empty() || options.resample.empty(),
                 "{}: words (data.categories) cannot be put together by steps (data.resample)", origin);
-  // Room for all rows at once: a vector that grows would need that twice.
+  // Reserves room for all rows: a growing vector would need twice as much.
   const auto most_rows = static_cast<std::size_t>(csv.lines());
   series.values.reserve(most_rows * columns.chosen.size());
   series.times.at.reserve(most_rows), series.lines.reserve(most_rows);
@@ -318,7 +320,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
   Direction direction = Direction::unknown;
   std::optional<int64_t> row_number;
   NumberOrder first;
-  std::vector<std::string> words;  // in place of options.only's
+  std::vector<std::string> words;  // found instead of options.only's word
   const int width_read = series.width();
   bool is_missing = false;
   std::vector<WrittenChannel> written(columns.chosen.size());

@@ -1,4 +1,4 @@
-// Day and month in dates whose year comes last. See series_columns.h.
+// Finds the order of day and month in dates whose year comes last. See series_columns.h.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -18,8 +18,8 @@ struct Reading {
   TimeForm form = TimeForm::date;
   std::vector<int64_t> at = {};
   bool ascends = true, descends = true;
-  int64_t alone = 0;      // cells that are dates in this order only
-  std::string cell = {};  // the first of them
+  int64_t alone = 0;      // cells that are dates only in this order
+  std::string cell = {};  // the first such cell
   int64_t line = 0;       // its line
 
   void add(const Time& time) {
@@ -28,7 +28,7 @@ struct Reading {
     form = time.form;
     at.push_back(time.count);
   }
-  // Whether each row follows the one before it by the step that is found.
+  // Whether each row follows the previous one by the step found.
   bool is_even() const {
     std::vector<int64_t> rows = at;
     if (descends) std::ranges::reverse(rows);
@@ -40,15 +40,15 @@ struct Reading {
   bool is_ordered() const { return ascends || descends; }
 };
 
-// By what both readings differ; nullptr: by nothing.
+// The reading to choose, and why; nullptr: nothing tells them apart.
 const Reading* chosen(const Reading& a, const Reading& b, std::string& why) {
   if (a.alone > 0 || b.alone > 0) {
     const Reading& found =
-        a.alone >= b.alone ? a : b;  // cells of the other order are errors where they are read
+        a.alone >= b.alone ? a : b;  // cells of the other order are errors when rows are read
     why = fmt::format("as '{}' in line {} shows", one_line(found.cell), found.line);
     return &found;
   }
-  // Most files ascend; the newest row comes first only if neither order makes them ascend.
+  // Most files ascend. Descending counts only if neither order makes the rows ascend.
   for (const auto& [ordered, word] :
        {std::pair(&Reading::ascends, "ascend"), {&Reading::descends, "descend"}}) {
     if (a.*ordered != b.*ordered) {
@@ -77,7 +77,7 @@ DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns,
   if (options.date_order != DateOrder::unknown) return options.date_order;
   const auto at = static_cast<std::size_t>(columns.time + columns.skipped);
   std::array readings = {Reading{DateOrder::day_first}, Reading{DateOrder::month_first}};
-  std::string cell;  // one that may be either
+  std::string cell;  // a cell that both orders fit
   CsvReader csv = at_first_row;
   try {
     do {
@@ -100,7 +100,7 @@ DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns,
       }
       if (times[0] && times[1] && cell.empty() && times[0]->count != times[1]->count) cell = cells[at];
     } while (csv.next());
-  } catch (const InputError&) {}  // said where the rows are read
+  } catch (const InputError&) {}  // reported when the rows are read
   std::string why;
   const auto note = [&](DateOrder order) {
     if (!why.empty())

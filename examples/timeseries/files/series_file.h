@@ -1,4 +1,4 @@
-// Files of series as text: packed, or standard input.
+// Reads files of series as text: packed files or standard input too.
 #pragma once
 
 #include <filesystem>
@@ -6,13 +6,13 @@
 
 namespace unroll {
 
-// In place of a path: what a program is given on its standard input, which has it once.
+// The path that stands for standard input, which can be read only once.
 constexpr const char* standard_input = "-";
 
-// The bytes of the file, unpacked where they are packed (data/gzip.h), whatever it is called. InputError as read_file() and
-// unpacked().
+// The file's bytes, unpacked if they are packed (data/gzip.h), whatever its name. Throws InputError like
+// read_file() and unpacked().
 std::string read_series_file(const std::filesystem::path& path);
-// How messages name it.
+// The file's name in messages.
 std::string name_of_series_file(const std::filesystem::path& path);
 
 }  // namespace unroll

@@ -1,4 +1,4 @@
-// Several series in one file, one below the other or row by row in turn. See series_columns.h.
+// Detects several series in one file, one below the other or interleaved by row. See series_columns.h.
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
@@ -12,12 +12,12 @@
 namespace unroll {
 namespace {
 
-// A column whose words may name the series: the last time of each.
+// A column whose words may name the series, with the last time of each.
 struct Candidate {
   std::size_t column;
   std::unordered_map<std::string, int64_t> last = {};
-  std::vector<std::string> words = {};  // in their order
-  bool holds = true;                    // the times of each ascend
+  std::vector<std::string> words = {};  // in order of appearance
+  bool holds = true;                    // each series' times ascend
 };
 
 }  // namespace
@@ -53,7 +53,7 @@ std::optional<std::string> several_series(std::string_view text, const SeriesCol
         last->second = time->count;
       }
     }
-  } catch (const InputError&) { return std::nullopt; }  // said where the rows are read
+  } catch (const InputError&) { return std::nullopt; }  // reported when the rows are read
   if (ascends) return std::nullopt;
   for (const Candidate& candidate : candidates) {
     const std::size_t count = candidate.words.size();

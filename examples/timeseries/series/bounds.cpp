@@ -18,7 +18,7 @@ SeriesBounds::SeriesBounds(const Series& series, std::vector<int> targets, Optio
     for (const int channel : targets_) {
       constexpr int64_t never = std::numeric_limits<int64_t>::max();
       const auto at = static_cast<std::size_t>(channel);
-      // A range of several series says nothing of one of them.
+      // A range over several series says nothing about a single one.
       const bool is_known =
           series.members.empty() && at < options_.least.size() && options_.least[at] <= options_.most[at];
       Sides sides{.below = is_known && options_.least[at] < 0 ? -1 : never,

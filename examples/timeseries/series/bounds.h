@@ -1,7 +1,7 @@
-// The bounds of forecasts and of their intervals: those asked for, or 0.
+// Bounds of forecasts and of their intervals: the ones asked for, else 0.
 //
-// 0 bounds a series if no value of it that was observed before the forecast lies beyond it. Several series in one file have each
-// their own.
+// 0 is a bound of a series if no value observed before the forecast lies beyond it. Several series in one file each
+// have their own bounds.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +23,21 @@ class SeriesBounds {
  public:
   struct Options {
     std::vector<double> asked = {};  // least and most; empty: none
-    // Least and most by channel of earlier rows of the only series, as of those that trained; empty: not known.
+    // Least and most by channel of earlier rows, such as the training rows. Only for a single series; empty: not
+    // known.
     std::vector<double> least = {}, most = {};
     int64_t period = 1;
   };
   // The series must outlive it.
   SeriesBounds(const Series& series, std::vector<int> targets, Options options);
 
-  // Bounds a forecast of rows from the origin on.
+  // The bound of a forecast whose first row is `origin`.
   Bound at(int64_t origin, std::size_t target) const;
-  // Bounds the values [steps, targets] of such a forecast.
+  // Clamps the values [steps, targets] of such a forecast.
   void clamp(int64_t origin, std::vector<double>& values) const;
-  // The share of a value among the last 20 rows before the origin that are whole periods before a row. Fewer than 3 such rows: of
-  // all rows of the series among the last 20. An interval that leaves out a value of this share holds less than the rest.
+  // The share of rows with this value among the last 20 rows before the origin that lie whole periods before `row`.
+  // If there are fewer than 3 such rows: among the last 20 rows of the series. An interval that leaves out a value
+  // covers less by its share.
   double share_of(double value, int64_t row, int64_t origin, std::size_t target) const;
   // "not below 0"; empty: no bound.
   std::string text(int64_t origin) const;
@@ -43,7 +45,7 @@ class SeriesBounds {
  private:
   struct Sides {
     int64_t below, above;   // the first row of a value below 0, and of one above it
-    bool has_zero = false;  // which few series have
+    bool has_zero = false;  // most series have none
   };
   const Series* series_;
   std::vector<int> targets_;

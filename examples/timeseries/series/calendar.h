@@ -1,4 +1,4 @@
-// Days, months and weekdays as counts: what the times of a series and the steps between them are computed with.
+// Days, months and weekdays as counts, for the times of a series and the steps between them.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ constexpr int64_t one_second = 1'000'000, one_hour = 3600 * one_second, one_day 
 
 inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
-// Since midnight, of microseconds since 1970-01-01.
+// Microseconds since midnight. `moment`: microseconds since 1970-01-01.
 inline int64_t time_of_day(int64_t moment) { return moment - floor_div(moment, one_day) * one_day; }
 
 // Days since 1970-01-01.

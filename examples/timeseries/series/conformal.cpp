@@ -24,8 +24,9 @@ ConformalInterval::ConformalInterval(const SeriesWindows& windows, Options optio
   errors_.resize(static_cast<std::size_t>(options_.steps) * targets_.size());
 }
 
-// A window's standard deviation is a rough guess of how wrong its forecasts will be: its cube root suits series that grow and
-// those that do not. One that hardly moves says little: a tenth of the training rows' spread is the least.
+// A window's standard deviation roughly predicts how wrong its forecasts will be. Its cube root suits series that
+// grow and series that do not. A window that hardly moves says little, so a tenth of the training rows' spread is
+// the least.
 double ConformalInterval::unit_of(int64_t origin, std::size_t target) const {
   const int channel = targets_[target];
   const int64_t end = origin - lead_ + 1;
@@ -99,7 +100,7 @@ ConformalInterval::Ends ConformalInterval::ends(const Place& place, double value
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   if (std::isnan(by)) return {none, none};
   from.low -= by, from.high += by;
-  // Quantiles that were narrowed by more than their distance meet at the forecast.
+  // Quantiles narrowed past each other meet at the forecast.
   if (from.low > from.high) from = {value, value};
   Ends ends{std::min(place.bound.clamp(from.low), value), std::max(place.bound.clamp(from.high), value)};
   for (const double often : {0.0, place.bound.least, place.bound.most})
@@ -135,7 +136,7 @@ std::vector<double> ConformalInterval::deciles(int64_t origin, std::span<const d
       const double decile = 0.1 * static_cast<double>(i % decile_count + 1);
       const double half = decile <= 0.5 ? options_.lower : upper,
                    end = decile <= 0.5 ? from[value] : to[value];
-      const double share = (decile - 0.5) / (half - 0.5);  // of the way from the middle to that end
+      const double share = (decile - 0.5) / (half - 0.5);  // of the way from the middle to this end
       result[i] = share <= 1 + 1e-9 ? half_way[value] + share * (end - half_way[value])
                                     : std::numeric_limits<double>::quiet_NaN();
     }
@@ -145,7 +146,7 @@ std::vector<double> ConformalInterval::deciles(int64_t origin, std::span<const d
   for_each_value(origin, low, high, [&](std::size_t i, const Place& place, double unit) {
     double* const to = &result[i * decile_count];
     constexpr int middle_one = decile_count / 2;
-    constexpr double shares[] = {0, 0.2, 0.4, 0.6, 0.8};  // of the values around the middle
+    constexpr double shares[] = {0, 0.2, 0.4, 0.6, 0.8};  // the intervals' levels
     const double value = place.bound.clamp(middle[i]);
     const bool is_known = !std::isnan(errors_[i].quantile(shares[middle_one]));
     for (int k = 0; k <= middle_one; ++k) {
@@ -178,7 +179,7 @@ void ConformalInterval::learn(int64_t origin, std::span<const double> low, std::
   for (std::size_t i = 0; i < errors.size(); ++i) {
     if (!std::isfinite(errors[i])) continue;
     const int64_t row = origin + static_cast<int64_t>(i / targets_.size());
-    // Rows that were drawn by lot to validate stand among those of the test.
+    // Validation rows drawn at random stand among the test rows.
     auto& to_come = errors_[i].to_come;
     const auto later = [](int64_t before, const Error& e) { return before < e.row; };
     to_come.insert(std::upper_bound(to_come.begin(), to_come.end(), row, later), {row, errors[i], chose});

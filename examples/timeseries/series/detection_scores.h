@@ -1,4 +1,4 @@
-// How good probabilities of a binary label are. A score that is not defined is NaN: precision if nothing was called
+// Scores of the probabilities of a binary label. An undefined score is NaN: precision if nothing was called
 // positive, recall and ROC-AUC if a class is absent, and so on.
 #pragma once
 
@@ -17,14 +17,14 @@ struct DetectionScores {
   double log_loss = 0;  // in nats; probabilities kept 1e-7 away from 0 and 1
 };
 
-// `probability` in [0, 1] and `label` (0, 1) of the same rows; positive where probability > threshold. Error
-// for other values, for sizes that differ, and for none.
+// Scores `probability` in [0, 1] against `label` (0, 1) of the same rows. A row is called positive if its
+// probability > threshold. Throws Error for other values, sizes that differ, or no rows.
 DetectionScores score_detection(std::span<const double> probability, std::span<const int> label,
                                 double threshold = 0.5);
 
-// Events are runs of ones in `label`; one called row finds an event. Recall is the share of events that are found, precision that
-// of called rows that are labelled (composite F1: Garg, Zhang, Samaran, Savitha and Foo 2021). So whoever calls every row finds
-// all events, and has a precision of few.
+// An event is a run of ones in `label`; it is found if one of its rows is called. Recall is the share of events
+// found, precision the share of called rows that are labelled (composite F1: Garg, Zhang, Samaran, Savitha and Foo
+// 2021). Calling every row finds all events at a low precision.
 struct EventScores {
   int64_t events = 0, found = 0;  // runs of rows
   int64_t called = 0, right = 0;  // rows
@@ -35,15 +35,15 @@ EventScores score_events(std::span<const int> called, std::span<const int> label
 struct RocPoint {
   double threshold, false_positive_rate, true_positive_rate;
 };
-// The curve from (0, 0), at an infinite threshold, to (1, 1): a point for each probability at which it turns;
-// positive are those not below it. Empty where a class is absent.
+// The curve from (0, 0), at an infinite threshold, to (1, 1), with a point for each probability at which it turns.
+// Rows not below the threshold are positive. Empty if a class is absent.
 std::vector<RocPoint> roc_curve(std::span<const double> probability, std::span<const int> label);
 
 struct ReliabilityBin {
   int64_t count;
   double mean_probability, positive_share;
 };
-// Rows by predicted probability, in `bins` equal intervals of [0, 1]; intervals without a row are left out.
+// Rows by predicted probability in `bins` equal intervals of [0, 1]. Leaves out intervals without a row.
 std::vector<ReliabilityBin> reliability(std::span<const double> probability, std::span<const int> label,
                                         int bins = 10);
 

@@ -36,7 +36,7 @@ void ForecastScores::Sums::add(const Sums& other) {
   crps += other.crps;
 }
 
-// Of prediction i.
+// Adds the interval of prediction i.
 void ForecastScores::Sums::add_interval(double truth, double forecast, const ForecastEnds& ends,
                                         std::size_t i, double scale) {
   const double low = ends.low[i], high = ends.high[i];
@@ -170,7 +170,7 @@ std::vector<double> mase_scale(const Series& series, const Part& train, int64_t 
     const Part part =
         series.members.empty() ? train : within(train, series.begin_of(member), series.end_of(member));
     std::ranges::fill(sums, 0), std::ranges::fill(counts, 0);
-    for (const Span& span : part)  // row by row: in a long file one is far from the next
+    for (const Span& span : part)  // row by row: a row of a long file is far from the next
       for (int64_t row = span.begin + period; row < span.end; ++row)
         for (std::size_t t = 0; t < targets.size(); ++t) {
           const int channel = targets[t];

@@ -1,9 +1,9 @@
-// How good forecasts are: errors of all windows, by step of the horizon, by channel, and overall.
+// Errors of forecasts over all windows: overall, by step of the horizon, and by channel.
 //
-// A window counts as often as it is added, each of its predictions once, but none of a value that was filled in. "Scaled"
-// errors are in units of the scaling, the others in those of the file. A score that is not defined is NaN. Of several series
-// in one file each counts in units of its own, and all forecasts alike; MASE leaves out series whose seasonal naive forecast
-// made no error in training, or that have none there.
+// A window counts as often as it is added, and each of its predictions once. Filled-in values do not count.
+// "Scaled" errors are in units of the scaling, the others in units of the file. An undefined score is NaN. Several
+// series in one file: each is scaled by its own scale, and all forecasts count alike. MASE then leaves out series
+// whose seasonal naive forecast made no error in training, or had no rows there.
 #pragma once
 
 #include <cstdint>
@@ -19,36 +19,36 @@ struct ForecastErrors {
   double scaled_mse = 0, scaled_mae = 0;
   double mse = 0, mae = 0, rmse = 0;
   double smape = 0;  // mean of 200 |f - y| / (|f| + |y|), in percent; 0 where both are 0
-  double mase = 0;   // mean absolute error over that of the seasonal naive forecast in training (Hyndman and
-                     // Koehler 2006), channel by channel; NaN where that one makes no error
-  // Predictions that have an interval, of which the next three are; they are NaN if there is none.
+  double mase = 0;   // mean absolute error over the seasonal naive forecast's in training (Hyndman and Koehler
+                     // 2006), by channel; NaN if that one makes no error
+  // Predictions that have an interval. The next three cover only these; NaN if there are none.
   int64_t intervals = 0;
-  double coverage = 0;  // share of the values that lie within
-  // Mean of the width, and 2 / (1 - level) times the distance of what lies outside (Winkler 1972).
+  double coverage = 0;  // share of values within the interval
+  // Mean of the width plus 2 / (1 - level) times the distance of values outside (Winkler 1972).
   double scaled_winkler = 0;
   // Mean quantile loss of the lower end, the forecast as the median, and the upper end.
   double scaled_pinball = 0;
-  // Twice the mean quantile loss of the deciles 0.1, …, 0.9: the continuous ranked probability score, but for what lies between
-  // and beyond them (Gneiting and Ranjan 2011). NaN unless each of those predictions has all of them.
+  // Twice the mean quantile loss of the deciles 0.1, …, 0.9. Approximates the continuous ranked probability score
+  // (Gneiting and Ranjan 2011). NaN unless every prediction that has an interval has all deciles.
   double scaled_crps = 0;
 };
 
-// The intervals of predictions, of their shape and in original units. NaN: this one has none.
+// Intervals in the predictions' shape, in original units. NaN: the prediction has none.
 struct ForecastEnds {
   std::span<const double> low = {}, high = {};
-  double level = 0.8;                    // share of the values that they are meant to hold
-  std::span<const double> deciles = {};  // [their shape, 9]; empty: not known
+  double level = 0.8;                    // share of values that they should cover
+  std::span<const double> deciles = {};  // [predictions' shape, 9]; empty: not known
 };
 
 class ForecastScores {
  public:
-  // `mase_scale`: [series, targets], from mase_scale() below; empty: mase is NaN. The windows must outlive the
+  // `mase_scale`: [series, targets], from mase_scale() below; empty: MASE is NaN. Requires: the windows outlive the
   // scores.
   ForecastScores(const SeriesWindows& windows, std::vector<double> mase_scale = {});
 
-  // Predictions of the windows with these origins, [horizon, origins, targets]: scaled as in the windows'
-  // batches, or in original units. Error for a size that does not fit; a prediction that is not finite makes
-  // its errors so.
+  // Adds predictions [horizon, origins, targets] of the windows with these origins: scaled as in the windows'
+  // batches, or in original units. A prediction that is not finite makes its errors so. Throws Error if the size
+  // does not fit.
   void add_scaled(std::span<const int64_t> origins, std::span<const real> predictions);
   void add(std::span<const int64_t> origins, std::span<const double> predictions,
            const ForecastEnds& ends = {});
@@ -57,7 +57,7 @@ class ForecastScores {
   ForecastErrors at_step(int step) const;  // 0 is the first row predicted
   ForecastErrors of_target(int target) const;
   ForecastErrors at(int step, int target) const;
-  // Of one of several series, all steps and targets.
+  // One of several series, over all steps and targets.
   ForecastErrors of_member(int member) const;
   int64_t windows() const { return windows_; }
   int horizon() const { return source_->options().horizon; }
@@ -80,12 +80,12 @@ class ForecastScores {
   const SeriesWindows* source_;
   std::vector<double> mase_scale_;
   std::vector<Sums> sums_;       // [horizon, targets]
-  std::vector<Sums> of_member_;  // of several series
+  std::vector<Sums> of_member_;
   int64_t windows_ = 0;
 };
 
-// Mean |y[t] - y[t - period]| over the rows of a part where both are observed, [series, targets], in original units; 0 where it
-// is constant, NaN where it has no two such rows.
+// Mean |y[t] - y[t - period]| over the rows of a part where both are observed, [series, targets], in original
+// units. 0: the channel repeats its season. NaN: no two such rows.
 std::vector<double> mase_scale(const Series& series, const Part& train, int64_t period,
                                std::span<const int> targets);
 

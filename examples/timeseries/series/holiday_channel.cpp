@@ -10,7 +10,7 @@
 namespace unroll {
 namespace {
 
-// Days [begin, end) since 1970 that a row stands for.
+// The days [begin, end) since 1970 that a row covers.
 struct DaysOfRow {
   int64_t begin, end;
 };
@@ -23,7 +23,7 @@ class RowDays {
                       (step_.day == TimeStep::Day::last || step_.day == TimeStep::Day::last_business);
     is_end_ = ends || (weeks && weekday_of(day_of(times.time(0))) >= 4);
   }
-  // Rows at the end of their month or week stand for what lies before them, as exports label them.
+  // Rows at the end of their month or week cover the days before them, as exports label them.
   bool is_end() const { return is_end_; }
   DaysOfRow of(int64_t row) const {
     Time time = times_.time(row);
@@ -37,7 +37,7 @@ class RowDays {
   static bool is_single(const TimeStep& step) {
     return step.unit == TimeStep::Unit::business_day || step.unit == TimeStep::Unit::slots;
   }
-  // By the clock that the file shows; of a zone's midnight in UTC the day that begins there.
+  // The day on the clock that the file shows. A zone's midnight written in UTC counts as the day that begins there.
   int64_t day_of(Time time) const {
     if (times_.offsets.empty()) time.count += to_midnight(time.form, time.count, step_);
     return in_form(time, TimeForm::date).count;
@@ -49,7 +49,7 @@ class RowDays {
 
 std::string text_of(int64_t day) { return to_text({.form = TimeForm::date, .count = day}); }
 
-// A column that says nothing, or stops to say something.
+// Reports years without a listed date, and a column that is always 0.
 void note_missing(Series& series, const Holidays& holidays, const std::string& file, DaysOfRow all,
                   bool has_any) {
   const auto year_of = [](int64_t day) { return floor_div(month_day(day).month, 12); };

@@ -22,20 +22,20 @@ namespace {
 constexpr int monday = 0, thursday = 3, friday = 4, saturday = 5, sunday = 6;
 constexpr int ever = std::numeric_limits<int>::max();
 
-// What happens to a holiday on a weekend.
+// The rule for a holiday on a weekend.
 enum class Weekend : uint8_t {
   stays,
-  nearest,     // of a Saturday the Friday before, of a Sunday the Monday after is free too
+  nearest,     // on Saturday: the Friday before is free too; on Sunday: the Monday after
   next_free,   // the next day from Monday to Friday that is no holiday is free too
-  day_before,  // of a Sunday the day before is the holiday
+  day_before,  // on Sunday: the holiday is the day before
 };
 
 struct Rule {
   enum class Kind : uint8_t {
-    date,     // the `day` of the month
+    date,     // day `day` of the month
     easter,   // so many days after Easter
-    nth,      // the `day`-th such weekday of the month, -1 the last
-    from_day  // the first such weekday on that day of the month or after it
+    nth,      // the `day`-th `weekday` of the month, -1 the last
+    from_day  // the first `weekday` on or after that day of the month
   } kind = Kind::date;
   int month = 1, day = 1, weekday = 0;
   int from = 0, to = ever;  // years
@@ -98,7 +98,7 @@ const std::vector<Country>& countries() {
       {"CZ",
        {date(1, 1), easter(good_friday, 2016), easter(easter_monday), date(5, 1), date(5, 8), date(7, 5),
         date(7, 6), date(9, 28), date(10, 28), date(11, 17), date(12, 24), date(12, 25), date(12, 26)}},
-      // Einigungsvertrag, article 2, and what all the states' laws share; 500 years of Reformation
+      // Einigungsvertrag, article 2, and the laws that all states share; 500 years of Reformation
       {"DE",
        {date(1, 1), easter(good_friday), easter(easter_monday), date(5, 1), easter(ascension),
         easter(whit_monday), date(10, 3), once(2017, 10, 31), date(12, 25), date(12, 26)}},
@@ -206,7 +206,7 @@ const Country& country_of(std::string_view code) {
   return *found;
 }
 
-// Adds the days that the rules of a year make, which may lie in its neighbours.
+// Adds the days from one year's rules; they may lie in neighbouring years.
 void add_days(const Country& country, int year, std::set<int64_t>& days) {
   std::vector<int64_t> to_move;
   for (const Rule& rule : country.rules) {
@@ -229,13 +229,13 @@ void add_days(const Country& country, int year, std::set<int64_t>& days) {
 
 std::set<int64_t> holidays_in(std::string_view text, const std::string& origin) {
   const std::size_t end =
-      std::min(text.find_first_of(",;\t"), text.size());  // a name may stand behind a date
+      std::min(text.find_first_of(",;\t"), text.size());  // a name may follow the date
   CsvReader csv(text, origin, end < text.size() ? text[end] : ',');
   std::set<int64_t> days;
   while (csv.next()) {
     const std::string_view cell = csv.cells().front();
     if (cell.empty()) continue;
-    // A header has no digit: a date that no calendar has is none.
+    // A header has no digit. A first line with one must be a date.
     if (csv.line() == 1 && cell.find_first_of("0123456789") == cell.npos) continue;
     const auto time = parse_time(cell);
     const bool is_day =
@@ -300,7 +300,7 @@ int64_t Holidays::working_days_in(int64_t begin, int64_t end) const {
   return std::ranges::lower_bound(working_, end) - std::ranges::lower_bound(working_, begin);
 }
 
-// A step may be a thousand years: its days are not looked at one by one.
+// A step may be a thousand years, so days are not visited one by one.
 void Holidays::count_years(int first, int last) const {
   const auto add = [&](int year, std::vector<int64_t>& to) {
     std::ranges::copy_if(holidays_of(country_, year), std::back_inserter(to),

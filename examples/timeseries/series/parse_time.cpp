@@ -19,7 +19,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
 
-// The place of a name that is written out, or as its first three letters; -1: it is none of these.
+// The index of a name, written out or as its first three letters; -1: not among `names`.
 template <std::size_t count>
 int place_in(const std::array<std::string_view, count>& names, std::string_view word) {
   std::string small(word);
@@ -30,7 +30,7 @@ int place_in(const std::array<std::string_view, count>& names, std::string_view 
   return -1;
 }
 
-// What is left of a text that is read from the left. A failed step makes all later ones fail.
+// The rest of a text that is read from the left. After a failed step all later ones fail.
 struct Scanner {
   std::string_view left;
   bool good = true;
@@ -40,7 +40,7 @@ struct Scanner {
         static_cast<std::size_t>(std::find_if_not(left.begin(), left.end(), is_digit) - left.begin()),
         left.size());
   }
-  // `least` to `most` digits, no more of them behind, whose value is from `low` to `high`.
+  // Reads `least` to `most` digits, with no digit after them, of a value from `low` to `high`.
   int64_t digits(std::size_t least, std::size_t most, int64_t low, int64_t high) {
     const std::size_t count = digits_ahead();
     int64_t value = 0;
@@ -50,7 +50,7 @@ struct Scanner {
     good = good && low <= value && value <= high;
     return value;
   }
-  // Exactly so many digits, whatever is behind.
+  // Reads exactly `count` digits, whatever follows.
   int64_t fixed(std::size_t count, int64_t low, int64_t high) {
     if (digits_ahead() < count) return good = false;
     Scanner part{left.substr(0, count)};
@@ -65,14 +65,14 @@ struct Scanner {
     return true;
   }
   void expect(char c) { good = accept(c) && good; }
-  // The letters ahead.
+  // Reads the letters ahead.
   std::string_view word() {
     const auto end = std::find_if_not(left.begin(), left.end(), is_letter) - left.begin();
     const std::string_view found = left.substr(0, static_cast<std::size_t>(end));
     left.remove_prefix(found.size());
     return found;
   }
-  // What may stand between a month's name and the numbers beside it: "-", "/", ".", ",", ". ", " " or nothing.
+  // Skips a separator between a month's name and the numbers next to it: "-", "/", ".", ",", ". ", " " or nothing.
   void gap() {
     if (!left.empty() && std::string_view("-/.,").find(left[0]) != std::string_view::npos)
       left.remove_prefix(1);
@@ -84,7 +84,7 @@ struct Scanner {
 std::optional<Time> number(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // Steps of times, and sums of a time and one of these, do not overflow.
+  // Differences of times, and sums of a time and a difference, must not overflow.
   if (error != std::errc() || end != text.data() + text.size() || value < -largest_number ||
       value > largest_number)
     return std::nullopt;
@@ -103,14 +103,14 @@ std::optional<Time> month_of(const Scanner& scan, int64_t year, int64_t month) {
 
 int64_t read_year(Scanner& scan) { return scan.digits(4, 4, 1, 9999); }
 int64_t read_day(Scanner& scan) { return scan.digits(1, 2, 1, 31); }
-// From 1; the scan fails if no month has this name.
+// The month's number from 1. The scan fails if no month has this name.
 int64_t read_month_name(Scanner& scan) {
   const int place = place_in(month_names, scan.word());
   scan.good = scan.good && place >= 0;
   return place + 1;
 }
 
-// Q1 1970, or the rest of 1970 Q1: the quarter's number.
+// The quarter's number of Q1 1970, or of the rest of 1970 Q1.
 std::optional<int64_t> read_quarter(Scanner& scan) {
   if (scan.left.size() < 2 || lower(scan.left[0]) != 'q' || !is_digit(scan.left[1])) return std::nullopt;
   scan.left.remove_prefix(1);
@@ -199,7 +199,7 @@ std::optional<Time> read_name_first(Scanner& scan) {
   return scan.good ? date_of(scan, year, month, of_month) : std::nullopt;
 }
 
-// A quarter, a month or a date, with its weekday before it or not: what is left is a time of day.
+// Reads a quarter, a month or a date, with or without a weekday in front. The rest is a time of day.
 std::optional<Time> read_date(Scanner& scan, DateOrder order) {
   Scanner named = scan;
   const int weekday = place_in(weekday_names, named.word());
@@ -222,7 +222,7 @@ std::optional<Time> read_date(Scanner& scan, DateOrder order) {
   return date;
 }
 
-// Microseconds east of UTC, of what is left: Z, UTC, +02:00, +0200 or +02.
+// The offset in the rest, in microseconds east of UTC: Z, UTC, +02:00, +0200 or +02.
 std::optional<int64_t> read_offset(Scanner& scan) {
   Scanner named = scan;
   named.accept(' ');
@@ -245,7 +245,7 @@ std::optional<int64_t> read_offset(Scanner& scan) {
   return west ? -offset : offset;
 }
 
-// Since midnight: 9:05, 14:05:59.25, 2:05:59 PM, or 140559 behind a T.
+// Microseconds since midnight: 9:05, 14:05:59.25, 2:05:59 PM, or 140559 after a T.
 int64_t read_time_of_day(Scanner& scan, bool basic) {
   const bool alone = basic && (scan.digits_ahead() == 4 || scan.digits_ahead() == 6);
   int64_t hour = alone ? scan.fixed(2, 0, 23) : scan.digits(1, 2, 0, 23);
@@ -258,7 +258,7 @@ int64_t read_time_of_day(Scanner& scan, bool basic) {
       scan.good = scan.good && scan.digits_ahead() > 0;
       for (int64_t unit = one_second / 10; scan.good && scan.digits_ahead() > 0; unit /= 10) {
         const int64_t digit = scan.fixed(1, 0, 9);
-        scan.good = scan.good && (unit > 0 || digit == 0);  // microseconds are counted
+        scan.good = scan.good && (unit > 0 || digit == 0);  // finer than microseconds only zeros
         moment += unit * digit;
       }
     }
@@ -274,8 +274,8 @@ int64_t read_time_of_day(Scanner& scan, bool basic) {
   return hour * one_hour + moment;
 }
 
-// 2017-03-31, 2017-03-31 14:05, 2017-03-31 14:05:59, also with a T: what most files have, read at once. None: it is something
-// else, or no time.
+// Fast path for most files: 2017-03-31, 2017-03-31 14:05 or 2017-03-31 14:05:59, also with a T. None: another form,
+// or no time.
 std::optional<Time> iso_time(std::string_view text) {
   constexpr std::string_view form = "0000-00-00 00:00:00";
   if (text.size() != 10 && text.size() != 16 && text.size() != 19) return std::nullopt;

@@ -74,7 +74,7 @@ void require_positive(const Series& series, const Scaling& scaling) {
       const int place = scaling.place(channel, member);
       if (!scaling.is_transformed(place)) continue;
       for (int64_t row = series.begin_of(member); row < series.end_of(member); ++row) {
-        // Rows beyond the file's have no line, and no value.
+        // Rows beyond the file's have no line and no value.
         const auto at = static_cast<std::size_t>(row);
         if (at >= series.lines.size() || series.lines[at] == 0) break;
         require_input(series.at(row, channel) > 0,
@@ -88,7 +88,7 @@ void require_positive(const Series& series, const Scaling& scaling) {
 
 namespace {
 
-// 'load', and of several series 'load' of 'north'.
+// 'load'; with several series 'load' of 'north'.
 std::string name_of(const Series& series, int channel, const Part& part) {
   const std::string name = "'" + one_line(series.channels[static_cast<std::size_t>(channel)]) + "'";
   if (series.members.empty()) return name;
@@ -96,7 +96,7 @@ std::string name_of(const Series& series, int channel, const Part& part) {
   return fmt::format("{} of '{}'", name, one_line(series.members[static_cast<std::size_t>(member)].name));
 }
 
-// The observed values of the part's longest span are those of one season after another.
+// The observed values of the part's longest span, in which seasons follow each other without a break.
 std::vector<double> longest_span_of(const Series& series, const Part& part, int channel) {
   const auto longest = std::max_element(part.begin(), part.end(), [](const Span& a, const Span& b) {
     return a.end - a.begin < b.end - b.begin;
@@ -106,7 +106,7 @@ std::vector<double> longest_span_of(const Series& series, const Part& part, int 
   return values;
 }
 
-// What notes say, of all series.
+// Findings for the notes, over all series.
 struct Found {
   std::vector<std::string> constant, powers;  // channels
 };
@@ -139,20 +139,21 @@ void fit_transform(Scaling& scaling, const Series& series, const Part& part, Sca
   }
 }
 
-// The first few of them.
+// The first few, as a list.
 std::string list_of(const std::vector<std::string>& all, std::size_t shown) {
   shown = std::min(all.size(), shown);
   return fmt::format("{}{}", fmt::join(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                      all.size() > shown ? fmt::format(" and {} more", all.size() - shown) : "");
 }
 
-// What the observed values of each channel amount to, all channels in one go: a row of a long file is far from the next one.
+// Statistics of each channel's observed values. Takes all channels in one pass over rows: a row of a long file is
+// far from the next.
 struct Measured {
   struct Channel {
     double rows = 0, least = std::numeric_limits<double>::infinity(), most = -least;
     double mean = 0, squares = 0;  // squares: mean square distance from the mean
   };
-  std::vector<Channel> channels;  // but for the calendar's
+  std::vector<Channel> channels;  // without calendar features
 
   Measured(const Series& series, const Part& part)
       : channels(static_cast<std::size_t>(series.width() - series.calendar)) {
@@ -178,7 +179,7 @@ struct Measured {
   }
 };
 
-// Of one series, whose rows the part has.
+// Fits the scaling of one series on the rows in `part`.
 Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, Transform transform, int64_t period,
                 const std::vector<int>& transformed, Found& found) {
   Scaling scaling;
@@ -212,7 +213,7 @@ Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, st
   std::vector<int> named = transformed;
   for (int channel = 0; transformed.empty() && channel < series.width() - series.calendar; ++channel)
     if (channel != series.label) named.push_back(channel);
-  if (transform != Transform::none) {  // all values, also of rows that are not measured
+  if (transform != Transform::none) {  // checks all values, also those of rows that are not measured
     Scaling any;
     any.members = series.count();
     const auto size = static_cast<std::size_t>(series.width()) * static_cast<std::size_t>(any.members);

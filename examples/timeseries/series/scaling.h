@@ -1,4 +1,4 @@
-// Scaling of channels: y = (x - shift) / scale. Each of several series has its own.
+// Scaling of channels: y = (x - shift) / scale. Several series are each scaled by themselves.
 #pragma once
 
 #include <cmath>
@@ -13,12 +13,13 @@
 
 namespace unroll {
 
-// (x^λ - 1) / λ, and log x where λ is 0; and back, where what no x above 0 gives is 0.
+// (x^λ - 1) / λ, or log x if λ is 0; and its inverse, which is 0 where no x above 0 gives y.
 double box_cox(double x, double lambda);
 double inverse_box_cox(double y, double lambda);
-// The λ of 0, 0.01, …, 1 by which the spread of a season's rows depends least on their mean (Guerrero 1993): the one of the least
-// coefficient of variation of s / m^(1 - λ), s and m the deviation and mean of each `period` rows (two at least), counted from the
-// end. None: fewer than three of them, or all are constant. Values are above 0.
+// Guerrero's λ (1993), of 0, 0.01, …, 1: the one with the least coefficient of variation of s / m^(1 - λ), where s
+// and m are deviation and mean of each `period` rows (at least 2), counted from the end. It makes the spread of a
+// season least dependent on its mean. None: fewer than three seasons, or all are constant. Requires: values above
+// 0.
 std::optional<double> guerrero_lambda(std::span<const double> y, int64_t period);
 
 enum class ScalingKind : uint8_t {
@@ -27,21 +28,22 @@ enum class ScalingKind : uint8_t {
   minmax     // from 0 to 1
 };
 
-// Before that, of values above 0: their logarithm, or (x^λ - 1) / λ (Box and Cox 1964).
+// A transform of values above 0, before scaling: the logarithm, or (x^λ - 1) / λ (Box and Cox 1964).
 enum class Transform : uint8_t { none, log, box_cox };
 
 struct Scaling {
   std::vector<double> shift, scale;  // [series, channels]; 0 and 1 for a label and calendar features
-  // Of channels that are transformed first: λ, where 0 is the logarithm and NaN not at all; shift and scale of what it gives. All
-  // empty: none is. Errors count in units of `scale` in any case, which is of the values as they are.
+  // For transformed channels: λ (0: logarithm, NaN: not transformed), and shift and scale of the transformed
+  // values. All empty: no channel is. Errors always count in units of `scale`, which is measured on original
+  // values.
   std::vector<double> power = {}, inner_shift = {}, inner_scale = {};
   int members = 1;  // series that share a file
 
-  // Where a channel of a series stands in them: what the functions below are given.
+  // The index of a series' channel in these vectors; the functions below take it.
   int place(int channel, int member) const {
     return member * (static_cast<int>(scale.size()) / members) + channel;
   }
-  // Of one of the series alone.
+  // The scaling of one series alone.
   Scaling of(int member) const;
   bool is_transformed(int place) const { return !power.empty() && !std::isnan(power[at(place)]); }
   double apply(double value, int place) const {
@@ -57,16 +59,18 @@ struct Scaling {
   static std::size_t at(int place) { return static_cast<std::size_t>(place); }
 };
 
-// Measured on the observed values of `part` (the training part; whole_series() is a leak): those that were filled in do
-// not count. A channel that is constant there keeps its scale (1), and a line in `notes` says so. InputError: a channel
-// without an observed value there. A transform is of the channels that are named, or if none is of all but a label and calendar
-// features, its λ measured on the part's longest span by guerrero_lambda(), 0 where that finds none; a note says λ. InputError: a value there is not above 0. Of several
-// series each is measured by itself, on its rows of the part; one that has none there, on all of its rows.
+// Measures the scaling on observed values of `part`, the training part (whole_series() would leak). Each of several
+// series is measured on its own rows of the part, or on all its rows if it has none there. A channel that is
+// constant there keeps scale 1, and a line in `notes` says so.
+//
+// `transformed` names the channels to transform; empty: all but the label and calendar features. Box-Cox: λ comes
+// from guerrero_lambda() on the part's longest span, or is 0 if that finds none; a note says λ. Throws InputError:
+// a channel has no observed value in the part, or a value to transform is not above 0.
 Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, std::vector<std::string>& notes,
                     Transform transform = Transform::none, int64_t period = 1,
                     const std::vector<int>& transformed = {});
-// InputError, with the line: a value of the file is not above 0, and its channel is transformed.
+// Throws InputError, with the line, if a value of a transformed channel is not above 0.
 void require_positive(const Series& series, const Scaling& scaling);
-Part whole_series(const Series& series);  // of several, each
+Part whole_series(const Series& series);  // of each series, if there are several
 
 }  // namespace unroll

@@ -23,14 +23,14 @@ double variance(std::span<const double> values) {
   return squares;
 }
 
-// So few rows leave a moving average around hardly any of them: the trend is a line.
+// Whether the rows are too few for a moving average, so that the trend is a line.
 bool is_few(std::span<const double> y, int64_t period) {
   return 2 * static_cast<int64_t>(y.size()) < 5 * period;
 }
 
 struct Decomposed {
-  std::vector<double> seasonal = {}, rest = {};  // of the rows that have a trend
-  int64_t first = 0;                             // the row of the first of them
+  std::vector<double> seasonal = {}, rest = {};  // only rows that have a trend
+  int64_t first = 0;                             // the first of these rows
 };
 
 // Classical decomposition. None: fewer rows than two periods.
@@ -66,7 +66,7 @@ std::optional<Decomposed> decompose(std::span<const double> y, int64_t period) {
   return found;
 }
 
-// The series without its season, of all rows.
+// All rows of the series, with the season taken off.
 std::vector<double> without_season(std::span<const double> y, int64_t period) {
   std::vector<double> rest(y.begin(), y.end());
   const auto found = decompose(y, period);
@@ -142,7 +142,7 @@ Season by_autocorrelation(std::span<const double> y) {
   if (largest < least_correlation)
     return {.why = fmt::format("no autocorrelation of the differences of {} or more: the largest is {:.2f}",
                                least_correlation, largest)};
-  // A multiple of the season correlates as well; so may, by noise, a neighbour.
+  // Multiples of the season correlate as well, and a neighbour may by noise.
   std::size_t first = 2;
   while (!is_peak(first) || correlation[first] < std::max(least_correlation, near_largest * largest)) ++first;
   std::size_t best = first;
@@ -195,7 +195,7 @@ double strength_of_season(std::span<const double> y, int64_t period) {
   for (std::size_t i = 0; i < found->rest.size(); ++i) both.push_back(found->seasonal[i] + found->rest[i]);
   const double all = variance(both);
   if (!(all > 1e-20 * variance(y)))
-    return std::numeric_limits<double>::quiet_NaN();  // but for rounding, nothing
+    return std::numeric_limits<double>::quiet_NaN();  // nothing is left but rounding
   // The mean of k values of noise has 1 / k of its variance.
   const double by_chance = static_cast<double>(period) / static_cast<double>(both.size());
   return (1 - variance(found->rest) / all - by_chance) / (1 - by_chance);

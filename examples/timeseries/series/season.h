@@ -1,4 +1,4 @@
-// The season of a series: found from the time between its rows and from its values.
+// Finds the season of a series from the time between its rows and from its values.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,27 @@
 namespace unroll {
 
 struct Season {
-  int64_t period = 1, second_period = 0;  // in rows; 1: none; the second is longer, 0: none
+  int64_t period = 1, second_period = 0;  // in rows. 1: no season; second 0: no second, else it is longer
   std::string why = {};  // "a day of hours: strength 0.52", "no strength above 0.2: a day has 0.02"
 };
 
-// Rows of an hour, a day, a week, a year, as far as the step makes whole numbers of them that are 2 or more, ascending.
+// The number of rows in an hour, a day, a week, a year: those that are whole and at least 2, ascending.
 std::vector<int64_t> calendar_periods(const TimeStep& step);
 
-// The strength of a season (Wang, Smith and Hyndman 2006): 1 - var(rest) / var(season + rest), with the trend taken off by a
-// moving average over the period, and the season as the mean of each of its rows. Less what the means of as few periods would
-// find in noise, so about 0 there; 1: nothing else is there. Fewer rows than two and a half periods: the trend is a line, by the
-// change from one period to the next. NaN: fewer than two periods, or rows on a line.
+// The strength of a season (Wang, Smith and Hyndman 2006): 1 - var(rest) / var(season + rest). The trend is a
+// moving average over the period, the season the mean at each of its places. It is corrected for what so few
+// periods would find in noise: about 0 in noise, 1 for a pure season. With fewer than two and a half periods the
+// trend is a line, from the change between periods. NaN: fewer than two periods, or rows on a line.
 double strength_of_season(std::span<const double> y, int64_t period);
 
-// The shortest calendar period of strength 0.2 or more, where there are fewer than two and a half of them 0.5; a longer one is
-// the second, if it has that once the first season is taken off. Where the step has no calendar periods, the first local maximum of the differences' autocorrelation that is 0.3
-// or more, and 0.8 times the largest; or a higher value before one and a half times its lag.
+// The first calendar period with strength 0.2 or more is the season; with fewer than two and a half periods it
+// needs 0.5. The next one that reaches this after the first season is taken off is the second.
+//
+// A step without calendar periods: the season is the first local maximum of the differences' autocorrelation that
+// is at least 0.3 and at least 0.8 times the largest one. A higher value before 1.5 times its lag replaces it.
 Season find_season(std::span<const double> y, const TimeStep& step);
-// Of several series or columns, by the same step: the season that most of them have. None if fewer have it than a quarter of those
-// that do not stay constant.
+// Several series or columns with the same step: the season that most have. None if fewer than a quarter of those
+// that change have it.
 Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step);
 
 }  // namespace unroll

@@ -92,7 +92,7 @@ Series make_series(std::vector<std::string> names, std::vector<double> values) {
 
 namespace {
 
-// A place on a circle that is passed once in `period`.
+// A position on a circle that takes `period` to pass.
 struct Cycle {
   std::string name;
   double (*place)(const CalendarTime&);

@@ -32,7 +32,7 @@ void SeriesMembers::settle(Series& series) const {
     next.push_back(begin);
   }
   if (std::is_sorted(of_row_.begin(), of_row_.end())) return;
-  std::vector<int64_t> to;  // by row: where it goes
+  std::vector<int64_t> to;  // new place by row
   to.reserve(of_row_.size());
   for (const uint32_t member : of_row_) to.push_back(next[member]++);
   const auto width = static_cast<std::ptrdiff_t>(series.width());

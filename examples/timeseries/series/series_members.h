@@ -1,4 +1,4 @@
-// The series of a file that has several, told apart while its rows are read.
+// Sorts the rows of a file with several series by series while they are read.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,15 @@ namespace unroll {
 
 class SeriesMembers {
  public:
-  // The series that the next row belongs to. Rows of one series mostly stand together: then nothing is looked up.
+  // Starts a row of the series `name`. Rows of one series mostly stand together, which needs no look-up.
   void next_row(std::string_view name);
-  // How many rows it had before this one.
+  // The number of earlier rows of this row's series.
   int64_t rows_before() const { return counts_[now_] - 1; }
-  // The time of the row before in the series of this row, and that of this one; nullptr: it is the first.
+  // The time of the previous row in this row's series; nullptr: this row is the first. set_time() sets this row's
+  // time.
   const int64_t* last_time() const { return has_time_[now_] ? &times_[now_] : nullptr; }
   void set_time(int64_t time) { times_[now_] = time, has_time_[now_] = 1; }
-  // Names the series' members, and puts the rows of each together, in place: they keep their order.
+  // Names the series' members and groups each one's rows, in place and in their order.
   void settle(Series& series) const;
 
  private:
@@ -29,7 +30,7 @@ class SeriesMembers {
   std::vector<int64_t> counts_, times_;
   std::vector<uint8_t> has_time_;
   std::unordered_map<std::string, std::size_t> places_;
-  std::vector<uint32_t> of_row_;  // by row: its series
+  std::vector<uint32_t> of_row_;  // series by row
   std::size_t now_ = 0;
 };
 

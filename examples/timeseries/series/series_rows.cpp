@@ -15,7 +15,7 @@
 namespace unroll {
 namespace {
 
-// The times and offsets of the longest series, which are those of the file if it has one.
+// The times and offsets of the longest series; of all rows if the file has one series.
 struct LongestSeries {
   std::span<const int64_t> at, offsets;
   explicit LongestSeries(const Series& series) {
@@ -30,7 +30,7 @@ struct LongestSeries {
   }
 };
 
-// A model's rows and those of a file are a step apart, the same one.
+// Takes the model's step if the file's rows fit it.
 void take_step_of_model(Series& series, std::span<const int64_t> at, const SeriesOptions& options) {
   Times& times = series.times;
   const TimeStep& model = *options.step;
@@ -41,8 +41,8 @@ void take_step_of_model(Series& series, std::span<const int64_t> at, const Serie
   times.step = *step;
 }
 
-// Puts other rows in place of a series' rows: by row the one that it was, and its time. A row may stand there again for a new one,
-// which has no values, and the offset and words of that row.
+// Replaces a series' rows: `from` has the old row of each new one, `at` its time. An old row may repeat for a new
+// row, which has no values but takes over the offset and words.
 struct NewRows {
   std::vector<int64_t> from, at;
   std::vector<bool> is_new;
@@ -74,7 +74,7 @@ void put_rows(Series& series, const NewRows& rows) {
       std::fill_n(series.values.begin() + static_cast<int64_t>(row * width), width, std::nan(""));
 }
 
-// One row for each step that has none, if they are few: where rows lack regularly, a rule says when there are some.
+// Adds a row for each step without one, if these are few. Many gaps are a pattern of the rows, and stay.
 void fill_gaps(Series& series) {
   constexpr int64_t rows_by_gap = 20, rows_by_new = 4;
   constexpr double most_off = 1.0 / 3;
@@ -125,7 +125,7 @@ void cut_open_end(Series& series, const SeriesOptions& options) {
       });
     };
     while (end > begin && is_open(end - 1)) --end;
-    if (end == begin) end = series.end_of(member);  // none is known: said where values are filled in
+    if (end == begin) end = series.end_of(member);  // no value is known; fill_in() reports this
     if (const int64_t open = series.end_of(member) - end; open > series.open_rows)
       series.open_rows = open, first = end;
     for (int64_t row = begin; row < end; ++row)
@@ -163,7 +163,7 @@ void settle_step(Series& series, const SeriesOptions& options) {
       "{}: the dates keep to no rule: rows are {}, so no row beyond the last has a date; data.resample = "
       "\"1w\", say, puts rows together by steps of one length, data.gaps = \"allow\" takes them as they come",
       series.origin, apart_text(times.step));
-  // Places of a day are those of the clock that the file shows.
+  // Slots of a day follow the clock that the file shows.
   const auto shown = [&](std::size_t row) {
     return times.step.unit == TimeStep::Unit::slots && row < times.offsets.size()
                ? times.at[row] + times.offsets[row] - times.step.zone

@@ -72,7 +72,7 @@ void require_shares(double train, double valid) {
                 train, valid);
 }
 
-// The time as a count of the series' form; a coarser one stands for its first moment.
+// The time as a count in the series' form. A coarser time stands for its first moment.
 int64_t count_in(const Series& series, std::string_view text) {
   const TimeForm form = series.times.form;
   const auto time = parse_time(text, form, series.date_order);
@@ -151,7 +151,8 @@ std::vector<SeriesSplit> rolling_origin(int64_t rows, int folds, int64_t test_ro
   require_input(folds >= 1 && test_rows >= 1 && valid_rows >= 0,
                 "rolling origin: {} folds of {} test rows and {} validation rows are none", folds, test_rows,
                 valid_rows);
-  const double least = double(folds) * double(test_rows) + double(valid_rows) + 1;  // which does not overflow
+  const double least = double(folds) * double(test_rows) + double(valid_rows) + 1;  // as a double, which does not
+                                                                                    // overflow
   require_input(double(rows) >= least,
                 "rolling origin: {} folds of {} test rows and {} validation rows need {} rows, not {}", folds,
                 test_rows, valid_rows, least, rows);

@@ -20,9 +20,9 @@ constexpr int64_t one_week = 7 * one_day;
 constexpr std::array<const char*, 7> weekdays = {"Monday", "Tuesday",  "Wednesday", "Thursday",
                                                  "Friday", "Saturday", "Sunday"};
 
-int64_t day_unit(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // of a day
+int64_t day_unit(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // one day in the form's unit
 
-// A day, week or month, numbered, and the place in it: microseconds, or the day of the month.
+// The number of a day, week or month, and the place in it: microseconds, or the day of the month.
 struct SlotPlace {
   int64_t cycle, within;
 };
@@ -36,7 +36,7 @@ SlotPlace place_of(TimeForm form, int64_t at, const TimeStep& step) {
   return {cycle, since_monday - cycle * step.count};
 }
 
-// The slot's place in a cycle: a shorter month has its last day.
+// The slot's place in a cycle. In a shorter month it is at most the last day.
 int64_t within(const TimeStep& step, int64_t cycle, int64_t slot) {
   return step.unit == Unit::month ? std::min<int64_t>(slot, days_in_month(cycle)) : slot;
 }
@@ -50,10 +50,10 @@ bool are_even(const TimeStep& step) {
   return true;
 }
 
-// The places of a day, a week or a month at which there are rows. None: there are too many, or one is taken once alone.
+// The places of a day, a week or a month that have rows. None if there are too many, or one is taken only once.
 std::vector<int64_t> places_in(TimeForm form, std::span<const int64_t> times, const TimeStep& step) {
   std::vector<int64_t> all, slots;
-  int64_t longest = 0;  // of days of the month
+  int64_t longest = 0;  // the latest place; for months the largest day
   for (const int64_t t : times) longest = std::max(longest, place_of(form, t, step).within);
   for (const int64_t t : times) {
     const SlotPlace place = place_of(form, t, step);
@@ -108,7 +108,7 @@ std::optional<TimeStep> find_slots(TimeForm form, std::span<const int64_t> times
   if (is_even) return best;
   const bool whole_days = std::ranges::all_of(
       times, [&](int64_t t) { return (t - times[0]) * (one_day / day_unit(form)) % one_day == 0; });
-  int64_t most = (9 * (rows - 1) + 9) / 10 - 1;  // rows that follow the place before theirs
+  int64_t most = (9 * (rows - 1) + 9) / 10 - 1;  // rows at the place after the previous row's
   std::vector<TimeStep> cycles = {{.unit = Unit::slots, .count = one_week}};
   if (whole_days)
     cycles.push_back({.unit = Unit::month, .count = 1, .day = TimeStep::Day::several});

@@ -23,16 +23,16 @@ using Day = TimeStep::Day;
 // --- arithmetic --------------------------------------------------------------------------------------------
 
 bool has_days(TimeForm form) { return form == TimeForm::date || form == TimeForm::date_time; }
-int64_t unit_of(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // of a day
+int64_t unit_of(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // one day in the form's unit
 int64_t days_in(TimeForm form, int64_t at) { return floor_div(at, unit_of(form)); }
 
-// Days from Monday to Friday, counted; a Saturday and a Sunday count as the Friday before.
+// Counts days from Monday to Friday. Saturday and Sunday count as the Friday before.
 int64_t business_day_of(int64_t days) { return 5 * floor_div(days + 3, 7) + std::min(weekday_of(days), 4); }
 int64_t days_of_business_day(int64_t count) {
   return 7 * floor_div(count, 5) + (count - 5 * floor_div(count, 5)) - 3;
 }
 
-// The row's day in a month.
+// The day in a month of a row of this step.
 int day_in(int64_t month, Day where, int of_month) {
   const int last = days_in_month(month);
   const int64_t days = days_of({month, 1});
@@ -59,7 +59,7 @@ int64_t month_of(TimeForm form, int64_t at) {
   return has_days(form) ? month_day(days_in(form, at)).month : at;
 }
 
-// By the clock whose calendar the step keeps to, as it would be in winter.
+// The time on the clock whose calendar the step follows, as in winter.
 int64_t by_clock(TimeForm form, int64_t at, const TimeStep& step) {
   if (form != TimeForm::date_time) return at;
   return at + step.zone + (step.summer >= 0 && time_of_day(at) == step.summer ? one_hour : 0);
@@ -75,7 +75,7 @@ int64_t to_midnight(TimeForm form, int64_t at, const TimeStep& step) {
 
 int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t steps) {
   require_input(step.unit != Unit::unknown, "the step from row to row is not known");
-  constexpr int64_t furthest = std::numeric_limits<int64_t>::max() - largest_number;  // of a sum
+  constexpr int64_t furthest = std::numeric_limits<int64_t>::max() - largest_number;  // of sums of times
   require_input(step.count == 0 || steps <= furthest / step.count, "{} rows are too far ahead", steps);
   const int64_t ahead = steps * step.count, shift = by_clock(form, at, step) - at, from = at + shift;
   if (!step.slots.empty()) return after_slots(form, from, step, steps) - shift;
@@ -97,7 +97,7 @@ int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t step
       const int64_t month = month_of(form, from);
       require_input(ahead <= 12 * 30'000 - month, "{} rows ahead are beyond the year 30000", steps);
       if (!has_days(form)) return at + ahead;
-      const bool own = step.day == Day::of_month && step.of_month == 0;  // of months without days
+      const bool own = step.day == Day::of_month && step.of_month == 0;  // months without days
       const int of_month = own ? month_day(days_in(form, from)).day : step.of_month;
       const int64_t later = days_of({month + ahead, day_in(month + ahead, step.day, of_month)});
       return from + (later - days_in(form, from)) * unit_of(form) - shift;
@@ -141,7 +141,7 @@ std::string months_text(int64_t months) {
   return months == 3 ? "a quarter" : counted(months, "month");
 }
 
-// In the largest unit that it is a whole number of.
+// In the largest unit of which it is a whole number.
 std::string duration_text(int64_t microseconds) {
   if (microseconds == 7 * one_day) return "a week";
   if (microseconds % one_day == 0) return counted(microseconds / one_day, "day");
@@ -150,7 +150,7 @@ std::string duration_text(int64_t microseconds) {
   return fmt::format("{} s", static_cast<double>(microseconds) / static_cast<double>(one_second));
 }
 
-// Microseconds in a unit that both are read in easily, and its name.
+// A unit in which step and jitter read easily: its microseconds and name.
 struct ReadableUnit {
   int64_t size;
   const char* name;
@@ -181,7 +181,7 @@ std::string to_text(const TimeStep& step) {
   }
   if (step.jitter == 0)
     return step.unit == Unit::number ? fmt::format("{}", step.count) : duration_text(step.count);
-  // To the digit that the jitter has.
+  // Rounded to the jitter's first digit.
   const auto [size, name] = unit_for(step);
   const double one = static_cast<double>(size), by = static_cast<double>(step.jitter) / one;
   const double digit = std::pow(10, std::floor(std::log10(by)));

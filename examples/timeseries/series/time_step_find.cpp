@@ -24,24 +24,24 @@ Counts differences_of(std::span<const int64_t> at) {
   return differences;
 }
 
-// What lies between 2/3 and 3/2 of a step is one; the others are gaps, or rows of another step.
+// A difference between 2/3 and 3/2 of a step counts as one step. Others are gaps, or rows of another step.
 bool is_near(int64_t difference, int64_t step) {
   const auto d = static_cast<double>(difference), s = static_cast<double>(step);
   return 3 * d >= 2 * s && 2 * d <= 3 * s;
 }
 
-// Mostly all are the same.
+// Mostly all counts are equal, so sorted already.
 void sort_if_needed(Counts& counts) {
   if (!std::is_sorted(counts.begin(), counts.end())) std::sort(counts.begin(), counts.end());
 }
 
 struct Spacing {
   int64_t step = 0, jitter = 0;
-  int64_t largest = 0;  // of what those near it are off by
+  int64_t largest = 0;  // largest deviation of a difference near the step
 };
 
-// The mean of the differences near their median; or the one that at least half of them have, if so many of it last as
-// long, give or take one. A multiple of `grain`.
+// The mean of the differences near their median, as a multiple of `grain`. If at least half have the same
+// difference, and as many of it are as long as these, give or take one: that difference.
 Spacing spacing_of(Counts differences, int64_t grain) {
   sort_if_needed(differences);
   const int64_t median = differences[(differences.size() - 1) / 2];
@@ -68,8 +68,8 @@ Spacing spacing_of(Counts differences, int64_t grain) {
   return found;
 }
 
-// Times of day that are two, an hour apart, and change a few times only: those of a zone's midnight, say, in UTC. The
-// earlier one; -1 if that is not so.
+// The earlier of two times of day an hour apart, if rows stand at no others and change between them only a few
+// times, like a zone's midnight in UTC. Else -1.
 int64_t summer_time(std::span<const int64_t> at) {
   if (at.size() < 3) return -1;
   const int64_t first = time_of_day(at[0]);
@@ -86,12 +86,12 @@ int64_t summer_time(std::span<const int64_t> at) {
   return (first + one_hour) % one_day == other ? first : -1;
 }
 
-// Whether each lies on that day of its month.
+// Whether each time lies on the step's day of its month.
 bool keep_to(TimeForm form, std::span<const int64_t> at, const TimeStep& step) {
   return std::all_of(at.begin(), at.end(), [&](int64_t t) { return time_after(form, t, step, 0) == t; });
 }
 
-// Times that keep to a day of the month, all at one time of day.
+// Finds months of times on one day of the month, all at one time of day.
 std::optional<FoundStep> find_months(TimeForm form, std::span<const int64_t> at) {
   const int64_t unit = form == TimeForm::date ? 1 : one_day;
   Counts months;
@@ -137,7 +137,7 @@ std::optional<FoundStep> find_months(TimeForm form, std::span<const int64_t> at)
   return std::nullopt;
 }
 
-// From Monday to Friday alone, one after the other but for gaps, and over a weekend at least once.
+// Whether times are all from Monday to Friday, in succession but for gaps, and span a weekend at least once.
 bool are_business_days(TimeForm form, std::span<const int64_t> at) {
   const int64_t unit = form == TimeForm::date ? 1 : one_day;
   const TimeStep business{.unit = Unit::business_day, .count = 1};
@@ -152,7 +152,7 @@ bool are_business_days(TimeForm form, std::span<const int64_t> at) {
   return over && 2 * one >= at.size() - 1;
 }
 
-// Days or months of a calendar that all times keep to.
+// Finds a step of months or business days that all times follow.
 std::optional<FoundStep> find_calendar_step(TimeForm form, std::span<const int64_t> times) {
   if (const auto months = find_months(form, times)) return months;
   if (are_business_days(form, times)) return FoundStep{{.unit = Unit::business_day, .count = 1}};
@@ -160,7 +160,7 @@ std::optional<FoundStep> find_calendar_step(TimeForm form, std::span<const int64
   return std::nullopt;
 }
 
-// Times as the clock shows them whose calendar they keep to.
+// Times on the clock whose calendar they follow.
 struct ByClock {
   Counts times;
   int64_t summer = -1, zone = 0;  // as in TimeStep
@@ -174,8 +174,8 @@ bool all_ascend(std::span<const int64_t> times) {
   return std::adjacent_find(times.begin(), times.end(), std::greater_equal<>()) == times.end();
 }
 
-// Of date-times in UTC that were written with their offsets: they keep to the clock that was written, if that shows one time of
-// day, with one offset or two that are an hour apart.
+// UTC times with written offsets follow the written clock if it shows one time of day, under one offset or two that
+// are an hour apart.
 std::optional<ByClock> by_written_clock(std::span<const int64_t> at, std::span<const int64_t> offsets) {
   if (offsets.empty()) return std::nullopt;
   const auto [least, most] = std::minmax_element(offsets.begin(), offsets.end());
@@ -187,7 +187,7 @@ std::optional<ByClock> by_written_clock(std::span<const int64_t> at, std::span<c
   return found;
 }
 
-// Of date-times without an offset, or in UTC.
+// The clock of date-times without an offset, or in UTC.
 ByClock by_seasons(std::span<const int64_t> at) {
   ByClock found{.times = {at.begin(), at.end()}, .summer = summer_time(at)};
   for (int64_t& t : found.times)
@@ -206,7 +206,7 @@ FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const 
     const Spacing spacing = spacing_of(differences_of(times), grain);
     const int64_t factor = form == TimeForm::date ? one_day : 1;
     FoundStep found{{.unit = unit, .count = spacing.step * factor, .jitter = spacing.jitter * factor}};
-    // Stamps that are off by a little, and seldom, are not worth a word; days that differ are.
+    // Rare and small deviations of stamps deserve no note; days that differ do.
     if (spacing.jitter == 0 && grain == 1 && unit == Unit::microsecond && form == TimeForm::date_time &&
         20 * spacing.largest <= spacing.step)
       return found;
@@ -226,7 +226,7 @@ FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const 
   ByClock clock = written ? *written : by_seasons(at);
   std::optional<FoundStep> found;
   if (clock.whole_days) found = find_calendar_step(form, clock.times);
-  // A zone's midnight, in UTC on the evening before.
+  // A zone's midnight, written in UTC, is on the evening before.
   const int64_t to_midnight = one_day - time_of_day(clock.times[0]);
   if (!found && clock.whole_days && !written && 2 * to_midnight <= one_day) {
     Counts midnights = clock.times;
@@ -244,7 +244,7 @@ FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const 
   const Counts apart = differences_of(clock.times);
   const int64_t usual = spacing_of(apart, 1).step;
   const bool has_holes = std::ranges::any_of(apart, [&](int64_t d) { return !is_near(d, usual); });
-  if (!found && !clock.whole_days && has_holes) {  // stamps that jitter take no places
+  if (!found && !clock.whole_days && has_holes) {  // jittering stamps have no slots
     Counts shown(at.begin(), at.end());
     for (std::size_t i = 0; i < offsets.size(); ++i) shown[i] += offsets[i];
     const auto slots = all_ascend(shown) ? find_slots(form, shown) : std::nullopt;

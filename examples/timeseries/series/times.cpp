@@ -13,7 +13,7 @@
 namespace unroll {
 namespace {
 
-// The digits 20170331 or 201703.
+// The date or month with the digits 20170331 or 201703.
 std::optional<Time> from_digits(int64_t number, TimeForm form) {
   const int64_t of_month = form == TimeForm::date ? number % 100 : 1;
   const int64_t months = form == TimeForm::date ? number / 100 : number;
@@ -40,7 +40,7 @@ std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder
 
 namespace {
 
-// NameWords that the name of a column has in it, in letters of either case.
+// The words in a column's name, in letters of either case.
 class NameWords {
  public:
   explicit NameWords(std::string_view name) : word_(name) {
@@ -59,11 +59,11 @@ class NameWords {
   std::string word_;
 };
 
-// The differences of neighbours: the one that most of them have, if more than half have the same.
+// The difference that more than half of the neighbours have, if there is one.
 struct NumberSteps {
   bool ascend = true;
   std::optional<int64_t> most = {};
-  bool all = false;  // have that one
+  bool all = false;  // all differences are that one
 
   explicit NumberSteps(const std::vector<int64_t>& numbers) {
     std::vector<int64_t> apart;
@@ -207,7 +207,7 @@ std::string offset_text(int64_t microseconds) {
   return fmt::format("{}{:02}:{:02}", microseconds < 0 ? '-' : '+', minutes / 60, minutes % 60);
 }
 
-// Of the times of a form that can be read.
+// The last count of a form that can be read.
 static int64_t last_count(TimeForm form) {
   const int64_t days = days_of(10'000, 1, 1);
   if (form == TimeForm::number) return largest_number;
@@ -233,7 +233,7 @@ Time Times::time(int64_t row) const {
 
 int64_t Times::count_of(const Time& time) const {
   if (offsets.empty() || time.utc) return time.count;
-  std::size_t row = 0;  // the last one that its clock shows no later than this
+  std::size_t row = 0;  // the last row whose clock shows no later time
   for (std::size_t i = 0; i < offsets.size(); ++i)
     if (at[i] + offsets[i] <= time.count) row = i;
   return time.count - offsets[row];

@@ -1,10 +1,10 @@
-// The times of a series' rows: read from text, checked for order, continued beyond the last row.
+// Times of a series' rows: read from text, checked for order, continued beyond the last row.
 //
-// A column of times has one form throughout: whole numbers, years (1749), quarters (1970 Q1), months (2017-03, Mar 2017), dates
-// (2017-03-31, 03/31/2017, 31 Mar 2017), or date-times (a date, then 14:05, 14:05:59.25 or 2:05 PM, with Z or +02:00 or
-// without). A time is a count of its form's unit. Times are written as 1970-Q1, 2017-03, 2017-03-31 and 2017-03-31 14:05:59,
-// however they were read. Those with an offset from UTC are counted in UTC, and keep it: calendars, days and texts are those of
-// the clock that the file shows. Names are English. No calendar but the Gregorian is read.
+// All times of a column have one form: whole numbers, years (1749), quarters (1970 Q1), months (2017-03, Mar 2017),
+// dates (2017-03-31, 03/31/2017, 31 Mar 2017), or date-times (a date, then 14:05, 14:05:59.25 or 2:05 PM, with Z or
+// +02:00 or without). A time is a count of its form's unit. However they were read, times are written as 1970-Q1,
+// 2017-03, 2017-03-31 and 2017-03-31 14:05:59. Times with a UTC offset count in UTC and keep the offset: calendars,
+// days and texts follow the clock that the file shows. Names are English, the calendar Gregorian.
 #pragma once
 
 #include <cstdint>
@@ -19,71 +19,74 @@ namespace unroll {
 
 struct Time {
   TimeForm form = TimeForm::number;
-  // As it is written; months since year 0 (of a year and a quarter the first); days, microseconds since 1970.
+  // The number as written; months since year 0 (of a year or quarter: its first month); days or microseconds since
+  // 1970.
   int64_t count = 0;
   bool compact = false;  // months and dates are written 201703 and 20170331
   bool utc = false;      // a date-time had an offset from UTC, or Z
   int64_t offset = 0;    // that offset, in microseconds east of UTC
 };
 
-// The order of day and month in dates of three numbers whose year comes last: 31/03/2017, 03/31/2017. Unknown: such dates are
-// not read.
+// The order of day and month in dates of three numbers with the year last: 31/03/2017, 03/31/2017. Unknown: such
+// dates are not read.
 enum class DateOrder : uint8_t { unknown, day_first, month_first };
 
-// The time that the text says in one of the forms; none if it says none, or a day that no calendar has. Whole numbers
-// are numbers, also 1749 and 20170331.
+// The time in a text of one of the forms. None: it has no time, or a day that no calendar has. Whole numbers are
+// numbers, even 1749 and 20170331.
 std::optional<Time> parse_time(std::string_view text, DateOrder order = DateOrder::unknown);
-// As above, beside times of that form: unless they are numbers, 1749 is a year, 201703 a month and 20170331 a date.
+// As above, in a column of times of form `beside`. Unless that is `number`, 1749 is a year, 201703 a month and
+// 20170331 a date.
 std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder order = DateOrder::unknown);
-// Whether it says a time other than a number, in either order.
+// Whether the text is a time other than a number, in either order.
 bool reads_as_date(std::string_view text);
 std::string to_text(const Time& time);
 // "+02:00", "Z"
 std::string offset_text(int64_t microseconds);
-// The time in another form: its first moment in a finer one, what it lies in of a coarser one, by its own clock. Error for
-// numbers.
+// The time in another form: its first moment in a finer form, or what contains it in a coarser one, by its own
+// clock. Throws Error for numbers.
 Time in_form(const Time& time, TimeForm form);
 
-// The meaning of a column's whole numbers. They are all of its `rows` cells, or the others are no whole numbers.
-// Their order does not matter, so that a fault in it can be told:
-// * dates, if more than half of the cells are one (20170331);
-// * months, if more than half are one (201703), and a December and a January follow each other, or the name says month, date or
-//   period;
-// * years, if all are from 1500 to 2200 and the name says year, and they ascend or most are equally far apart; or the name says
-//   date, time or period, and they are evenly spaced.
-// Else numbers.
+// The form of a column's whole numbers. Its other `rows` cells, if any, are no whole numbers. The order of
+// `numbers` does not matter, so that a fault in it can be reported later.
+// * Dates, if more than half of the cells are one (20170331).
+// * Months, if more than half are one (201703), and a December and a January follow each other, or the name says month,
+//   date or period.
+// * Years, if all are from 1500 to 2200 and the name says year, and they ascend or most are equally far apart; or if the
+//   name says date, time or period, and they are evenly spaced.
+// * Else numbers.
 TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows);
 inline TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name) {
   return form_of_numbers(numbers, name, numbers.size());
 }
 
-// Whole numbers that are moments, which are read as numbers alone: "microseconds since 1970", if more than half of the cells
-// lie between 1980 and 2100 in this unit, and the name says time or date, or most are equally far apart. Else "".
+// Whole numbers that are moments, which are only read as numbers. "microseconds since 1970", if more than half of
+// the cells lie between 1980 and 2100 in this unit, and the name says time or date or most are equally far apart.
+// Else "".
 std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows);
-// A column that begins with a smaller number is none of these.
+// Columns that begin with a smaller number are none of these.
 constexpr int64_t least_dated = 1500;
-// Whether more than half of the cells are dates with an hour, minutes or seconds: 2017033114, 201703311405, 20170331140559.
-// Such are not read.
+// Whether more than half of the cells are dates with an hour, minutes or seconds: 2017033114, 201703311405,
+// 20170331140559. These are not read.
 bool are_stamps(const std::vector<int64_t>& numbers, std::size_t rows);
 
-// Numbers that are read as times lie between this and its negative: beyond nanoseconds since 1970 in this century's first half.
+// The largest magnitude of numbers read as times: beyond nanoseconds since 1970 in the first half of this century.
 constexpr int64_t largest_number = 3'000'000'000'000'000'000;
 
 // The forms except whole numbers, for messages.
 constexpr const char* forms_of_time =
     "2017-03-31, 03/31/2017, 31.3.2017, 31 Mar 2017, 2017-03, Mar 2017, 2017 Q1; after a day a time, 14:05:59 or 2:05 PM, "
     "and after that +02:00 or Z";
-// A date or a time of day in whatever form, also one that is not read: 1/31/20, 14:05, Jan-20.
+// Whether a text looks like a date or a time of day, even in a form that is not read: 1/31/20, 14:05, Jan-20.
 bool looks_like_a_date(std::string_view text);
 
-// A moment as a calendar has it.
+// A moment in calendar terms.
 struct CalendarTime {
   int year = 0, month = 1, day = 1;  // from 1
   int weekday = 0;                   // Monday 0
   int day_of_year = 1;               // from 1
   int hour = 0, minute = 0, second = 0;
 };
-// Error for numbers, which no calendar knows.
+// Throws Error for numbers.
 CalendarTime calendar_of(const Time& time);
 
 struct Times {
@@ -92,17 +95,17 @@ struct Times {
   std::vector<int64_t> at;  // by row, ascending; a series without a column of times counts its rows from 0
   TimeStep step = {.unit = TimeStep::Unit::number, .count = 1};
 
-  // By row, of date-times: microseconds east of UTC, as they were written. Empty: none is, or all are 0. Rows beyond the last
-  // keep the last one's.
+  // Offsets of date-times by row, in microseconds east of UTC, as they were written. Empty: none are written, or
+  // all are 0. Rows beyond the last keep its offset.
   std::vector<int64_t> offsets = {};
 
-  // The row's time; beyond the last row, a step further for each. InputError: a time that could not be read again, as in the
-  // year 10000, or no step is known.
+  // The row's time; rows beyond the last go on by the step. Throws InputError: the time could not be read back, as
+  // in the year 10000, or the step is unknown.
   Time time(int64_t row) const;
   std::string text(int64_t row) const { return to_text(time(row)); }
-  // A time of this form as a count: of one without an offset, among rows with offsets, by the rows' own clock.
+  // The count of a time of this form. A time without an offset follows the rows' own clock if these have offsets.
   int64_t count_of(const Time& time) const;
-  // Error for numbers, which no calendar knows.
+  // Throws Error for numbers.
   CalendarTime calendar(int64_t row) const;
 };
 
