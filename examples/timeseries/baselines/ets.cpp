@@ -38,8 +38,8 @@ Step step_of(const EtsModel& m, double level, double slope, double season, doubl
 
 // --- likelihood and its slopes -----------------------------------------------------------------------------
 
-// n log Σ ε² + 2 Σ log|μ| if the error multiplies: minus twice the log likelihood, but for a constant. So small a share of the
-// rows' spread is added to the sum that a perfect fit has a finite value.
+// Minus twice the log likelihood, up to a constant: n log Σ ε², plus 2 Σ log|μ| if errors multiply. Adds `least`
+// for each row to the sum, so that a perfect fit has a finite value.
 double badness(const EtsModel& m, const EtsRows& rows, double least, EtsSlopes* slopes) {
   const std::size_t n = rows.y.size(), period = std::max<std::size_t>(m.season.size(), 1);
   const bool multiplies = m.form.season == Season::multiplicative, relative = m.form.multiplicative_error;
@@ -68,7 +68,7 @@ double badness(const EtsModel& m, const EtsRows& rows, double least, EtsSlopes* 
   if (!std::isfinite(squares)) return infinity;
   if (slopes) {
     slopes->season.assign(period, 0);
-    double of_level = 0, of_slope = 0;  // of those after the row
+    double of_level = 0, of_slope = 0;  // gradients by the states after the row
     for (std::size_t t = n; t-- > 0;) {
       const Kept& k = kept[t];
       double& of_season = slopes->season[t % period];
@@ -113,7 +113,7 @@ double count_of(const EtsRows& rows) {
                                                                     [](uint8_t f) { return f; })));
 }
 
-// Of the summed squares that are added to: far below what matters, above what rounding leaves of a perfect fit.
+// The square to add for each row: far below what matters, above the rounding errors of a perfect fit.
 double least_square(const EtsForm& form, const EtsRows& rows) {
   const auto [low, high] = std::minmax_element(rows.y.begin(), rows.y.end());
   const double spread = form.multiplicative_error ? 1 : *high - *low;
@@ -126,13 +126,14 @@ double likelihood_of(double badness, double n) {
 
 // --- what is fitted: free numbers to a model ---------------------------------------------------------------
 
-constexpr double least_rows = 5;  // for the AICc of a level, its smoothing and a variance
+constexpr double least_rows = 5;  // for the AICc with a level, its smoothing and a variance
 constexpr double lowest = 1e-4, highest = 0.9999, least_phi = 0.8, most_phi = 0.98;
 
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double inverse_logistic(double share) { return std::log(share / (1 - share)); }
 
-// The free numbers: α; β and γ as shares of what α leaves them; φ; level, slope, and the season but for its last.
+// Maps a model to free numbers: α; β and γ as shares of what α leaves them; φ; level, slope, and the season without
+// its last state.
 class Free {
  public:
   Free(const EtsForm& form, int64_t period, double unit)
@@ -168,7 +169,7 @@ class Free {
     return m;
   }
 
-  // The slopes by the free numbers, from those by the model.
+  // The gradient by the free numbers, from the gradient `of` by the model.
   void chain(std::span<const double> x, const EtsModel& m, const EtsSlopes& of, std::span<double> to) const {
     std::size_t i = 0;
     const auto sigma = [&](std::size_t k) { return logistic(x[k]) * (1 - logistic(x[k])); };
@@ -192,7 +193,7 @@ class Free {
       to[i++] = (of.season[k] - of.season[period_ - 1]) * season_unit();
   }
 
-  // Beginning with that α, that share for γ, and with states that a look at the first rows gives.
+  // The starting point with this α, this share for γ, and these states.
   std::vector<double> first(double alpha, double share, const EtsModel& states) const {
     std::vector<double> x = {inverse_logistic((alpha - lowest) / (highest - lowest))};
     if (has_trend()) x.push_back(inverse_logistic(0.1));
@@ -211,7 +212,7 @@ class Free {
   double unit_;
 };
 
-// A line through the first rows, and the mean distances from it of each row of the season.
+// Initial states: a line through the first rows, and each season place's mean distance from it.
 EtsModel first_states(const EtsForm& form, const EtsRows& rows, int64_t period) {
   const bool has_season = form.season != Season::none, multiplies = form.season == Season::multiplicative;
   const auto m = static_cast<std::size_t>(has_season ? period : 1);
@@ -237,7 +238,7 @@ EtsModel first_states(const EtsForm& form, const EtsRows& rows, int64_t period) 
   }
   const double mean = total / static_cast<double>(m);
   for (double& s : states.season) s = multiplies ? std::max(s / mean, 0.05) : s - mean;
-  if (multiplies) {  // what was raised to 0.05 is taken from all
+  if (multiplies) {  // keeps the mean at 1 after raising some to 0.05
     const double now =
         std::accumulate(states.season.begin(), states.season.end(), 0.0) / static_cast<double>(m);
     for (double& s : states.season) s /= now;
@@ -281,7 +282,7 @@ std::optional<EtsModel> fit_ets(const EtsForm& form, const EtsRows& rows, int64_
   if ((form.multiplicative_error || form.season == Season::multiplicative) && !positive) return std::nullopt;
   if (has_season && (period < 2 || static_cast<int64_t>(rows.y.size()) < 2 * period)) return std::nullopt;
   const Free free(form, period, unit);
-  const double parameters = static_cast<double>(free.count()) + 1;  // and the variance
+  const double parameters = static_cast<double>(free.count()) + 1;  // plus the variance
   if (n - parameters - 1 <= 0 || !(unit > 0) || !std::isfinite(unit)) return std::nullopt;
   const double least = least_square(form, rows);
   EtsSlopes slopes;
@@ -293,9 +294,9 @@ std::optional<EtsModel> fit_ets(const EtsForm& form, const EtsRows& rows, int64_
     return value;
   };
   const EtsModel states = first_states(form, rows, period);
-  constexpr double least_gain = 1e-5;  // of minus twice the log likelihood
+  constexpr double least_gain = 1e-5;  // in minus twice the log likelihood
   constexpr int most_steps = 300;
-  // There may be a best of hardly any smoothing, of a season that moves with a level that does not, and of the opposite.
+  // There may be local optima: hardly any smoothing; a moving season with a fixed level; and the opposite.
   constexpr std::pair<double, double> starts[] = {{0.1, 0.1}, {0.3, 0.7}, {0.7, 0.1}};
   std::optional<Minimum> best;
   for (const auto& [alpha, share] : starts) {
@@ -314,7 +315,7 @@ std::optional<EtsModel> fit_ets(const EtsForm& form, const EtsRows& rows, int64_
 std::optional<EtsModel> choose_ets(const EtsRows& rows, int64_t period) {
   if (count_of(rows) < least_rows) return std::nullopt;
   if (const auto [low, high] = std::minmax_element(rows.y.begin(), rows.y.end()); *low == *high)
-    return EtsModel{.form = {}, .level = *low};  // of what never changes
+    return EtsModel{.form = {}, .level = *low};  // a constant series
   std::optional<EtsModel> best;
   for (const bool relative : {false, true})
     for (const Trend trend : {Trend::none, Trend::additive, Trend::damped})

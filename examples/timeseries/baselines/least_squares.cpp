@@ -33,7 +33,7 @@ std::vector<double> least_squares(std::span<double> x, std::span<double> y, int 
     for (std::size_t i = rank; i < n; ++i) v[i] = at(i, j);
     v[rank] -= d;
     const double divisor = v[rank] * d;
-    // Row by row, as the matrix lies in memory.
+    // Goes row by row, as the matrix is stored.
     projection.assign(k, 0);
     double of_y = 0;
     for (std::size_t i = rank; i < n; ++i) {

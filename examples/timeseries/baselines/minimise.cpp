@@ -20,13 +20,13 @@ void add(Numbers& to, double factor, const Numbers& of) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += factor * of[i];
 }
 
-// A step that was taken, and what it changed of the gradient.
+// A past step, and its change of the gradient.
 struct Pair {
   Numbers step, change;
-  double product;  // of both
+  double product;  // of step and change
 };
 
-// Minus the gradient, times what the pairs say of the inverse Hessian.
+// The direction of descent: minus the gradient times the inverse Hessian that the pairs approximate.
 Numbers direction_of(const Numbers& gradient, const std::deque<Pair>& pairs) {
   Numbers d = gradient;
   Numbers shares(pairs.size());
@@ -51,7 +51,7 @@ Minimum minimise(const SmoothFunction& function, Numbers x, double least_gain, i
   Minimum best{std::move(x), 0};
   best.value = function(best.x, gradient);
   std::deque<Pair> pairs;
-  int small = 0;  // gains in a row
+  int small = 0;  // small gains in a row
   for (int step = 0; step < most_steps && std::isfinite(best.value); ++step) {
     stop_if_signalled();
     Numbers direction = direction_of(gradient, pairs);

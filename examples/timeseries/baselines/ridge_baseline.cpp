@@ -1,4 +1,4 @@
-// The ridge regression of baselines.h.
+// The ridge regression. See baselines.h.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ namespace {
 
 struct RidgeForm {
   int window, horizon;
-  std::vector<int64_t> periods;  // of the waves
+  std::vector<int64_t> periods;  // of the seasons
 
   static constexpr int64_t most_waves = 3;
   int waves() const {
@@ -29,7 +29,7 @@ struct RidgeForm {
   int columns() const { return window - 1 + waves(); }
 };
 
-// Distances of the window's rows from its last one; then the waves of each season at the origin.
+// Writes the distances of the window's rows from its last one, then the harmonics of each season at the origin.
 template <class At>
 void read_features(const RidgeForm& form, int64_t origin, double unit, At at, std::span<double> to) {
   const double last = at(origin - 1);
@@ -43,7 +43,7 @@ void read_features(const RidgeForm& form, int64_t origin, double unit, At at, st
     }
 }
 
-// Row-major, of the distances from the means: X'X [columns, columns], X'Y [columns, horizon].
+// X'X [columns, columns] and X'Y [columns, horizon], row-major, of distances from the means.
 struct Sums {
   int64_t count = 0;
   std::vector<double> mean_x = {}, mean_y = {}, xx = {}, xy = {};
@@ -72,7 +72,7 @@ Sums sums_of(std::span<const double> x, std::span<const double> y, std::size_t c
   return s;
 }
 
-// Of (X'X + penalty I) w = X'Y, by Cholesky's factors. Empty: they do not exist.
+// Solves (X'X + penalty I) w = X'Y by Cholesky's decomposition. Empty: the matrix has none.
 std::vector<double> solve(const Sums& s, std::size_t columns, std::size_t horizon, double penalty) {
   std::vector<double> lower(columns * columns), w = s.xy;
   for (std::size_t i = 0; i < columns; ++i) {
@@ -102,7 +102,7 @@ std::vector<double> solve(const Sums& s, std::size_t columns, std::size_t horizo
 }
 
 struct RidgeModel {
-  double unit = 1;                // of the waves
+  double unit = 1;                // the harmonics' amplitude
   std::vector<double> constants;  // [horizon]
   std::vector<double> weights;    // [columns, horizon]
 };

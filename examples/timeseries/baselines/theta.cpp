@@ -19,7 +19,7 @@ bool is_observed(std::span<const uint8_t> filled, std::size_t row) { return fill
 double without(double y, double season, bool multiplies) { return multiplies ? y / season : y - season; }
 double with(double y, double season, bool multiplies) { return multiplies ? y * season : y + season; }
 
-// n r² / (1 + 2 Σ r_k²), of the autocorrelations r_k before the period and r at it, beside 1.645².
+// Tests n r² / (1 + 2 Σ r_k²) against 1.645², with the autocorrelation r at the period and r_k before it.
 bool has_season(std::span<const double> y, int64_t period) {
   const auto m = static_cast<std::size_t>(period);
   if (period < 2 || y.size() < 2 * m) return false;
@@ -39,7 +39,8 @@ bool has_season(std::span<const double> y, int64_t period) {
   return n * r * r / before > 1.645 * 1.645;
 }
 
-// By the distances from a moving average as wide as the period, its ends of half weight if the period is even.
+// The season: mean distances from a moving average as wide as the period. An even period gives its ends half
+// weight.
 Numbers season_of(std::span<const double> y, std::span<const uint8_t> filled, int64_t period,
                   bool multiplies) {
   const auto m = static_cast<std::size_t>(period), half = m / 2;
@@ -61,7 +62,7 @@ Numbers season_of(std::span<const double> y, std::span<const uint8_t> filled, in
   return sums;
 }
 
-// Of the errors a row ahead.
+// The sum of squared errors one row ahead.
 double squares_of(std::span<const double> y, std::span<const uint8_t> filled, double alpha) {
   double level = y[0], sum = 0;
   for (std::size_t t = 0; t < y.size(); ++t) {
@@ -72,7 +73,7 @@ double squares_of(std::span<const double> y, std::span<const uint8_t> filled, do
   return sum;
 }
 
-// The least of 100 places between 0 and 1, then by golden section between its neighbours.
+// The best of 100 values up to 1, then golden section between its neighbours.
 double best_alpha(std::span<const double> y, std::span<const uint8_t> filled) {
   constexpr int places = 100;
   const auto squares = [&](double alpha) { return squares_of(y, filled, alpha); };

@@ -1,5 +1,5 @@
-// The Theta method (Assimakopoulos and Nikolopoulos 2000) as simple exponential smoothing with a drift (Hyndman and Billah
-// 2003): the mean of a line through the rows and of their smoothing, after the season is taken out.
+// The Theta method (Assimakopoulos and Nikolopoulos 2000) as simple exponential smoothing with a drift (Hyndman and
+// Billah 2003): the mean of a line through the deseasonalised rows and of their smoothing.
 #pragma once
 
 #include <cstdint>
@@ -10,25 +10,25 @@
 namespace unroll {
 
 struct ThetaModel {
-  double alpha = 0.5, slope = 0;    // of the smoothing; of the line, per row
-  double first = 0;                 // the level before the first row: that row itself
+  double alpha = 0.5, slope = 0;    // smoothing weight; the line's slope per row
+  double first = 0;                 // the level before the first row: its deseasonalised value
   std::vector<double> season = {};  // from the first row on; empty: none
-  bool multiplies = false;          // the season; else it is added
+  bool multiplies = false;          // the season multiplies; else it is added
 };
 
-// By least squares: α of the errors a row ahead, the slope of the rows. A season that a test of the autocorrelation at the
-// period shows (at 90 %) is taken out by classical decomposition: it multiplies where all values are above 0. Rows that are
-// marked as filled in are read, and no error of theirs counts. None: fewer than 4 rows, or none observed.
+// Fits by least squares: α to the errors one row ahead, the slope to the rows. The season is taken out first if the
+// autocorrelation at the period is significant (at 90 %), by classical decomposition; it multiplies if all values
+// are above 0. Filled-in rows are read, but their errors do not count. None: fewer than 4 rows, or none observed.
 std::optional<ThetaModel> fit_theta(std::span<const double> y, std::span<const uint8_t> filled,
                                     int64_t period);
 
-// The levels after each of the rows that it has been given.
+// The levels after each row added so far.
 class ThetaStates {
  public:
   explicit ThetaStates(ThetaModel model);
   int64_t rows() const { return static_cast<int64_t>(levels_.size()); }
   void add(double y);
-  // The rows after the first `rows` of them, which must be 1 or more.
+  // Forecasts the rows after the first `rows` rows. Requires: rows >= 1.
   void forecast(int64_t rows, std::span<double> to) const;
 
  private:

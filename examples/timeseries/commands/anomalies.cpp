@@ -1,4 +1,4 @@
-// timeseries anomalies: rows of a series that a forecaster found too hard to foresee.
+// timeseries anomalies: finds rows of a series that a forecaster did not foresee.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -19,16 +19,16 @@ namespace timeseries {
 
 namespace {
 
-// A value that was watched: one row of one target.
+// A watched value: one row of one target.
 struct Watched {
   int64_t row = 0;
   size_t target = 0;
   double forecast = 0, low = 0, high = 0;
   double error = 0;  // in units of its window
-  double p = 1;      // how seldom an error so large is
+  double p = 1;      // p-value of the error
 };
 
-// Which values are anomalies: those of a p of at most `rate`, or where labels chose it, of an error of at least `least_error`.
+// The rule for anomalies: p is at most `rate`; or, if labels chose it, the error is at least `least_error`.
 struct Rule {
   double rate = 0.01;
   std::optional<double> least_error = {};
@@ -39,15 +39,17 @@ struct Rule {
 
 struct Watch {
   std::vector<Watched> values;  // in order of time
-  int64_t known = 0;            // errors before the first row, of each target
+  int64_t known = 0;            // errors known before the first row, by target
   std::string errors_of;        // "the folds"
-  int64_t not_watched = 0;      // rows whose forecast lacks values, as too few before it did
+  int64_t not_watched = 0;      // rows whose inputs lack values, as too few earlier ones did
 };
 
-// The errors of windows that lack values: theirs are larger, and are compared with those of windows that lacked as many or more.
+// Errors of windows that lack values. These are larger, so they are compared only with windows that lack as many or
+// more.
 struct LackingErrors {
-  std::vector<std::pair<int64_t, std::vector<double>>> known = {};  // missing values, and errors [targets]
-  // NaN: fewer than 8 such windows are known.
+  std::vector<std::pair<int64_t, std::vector<double>>> known = {};  // number of missing values, and errors
+                                                                    // [targets]
+  // NaN: fewer than 8 such errors are known.
   double p_value(int64_t missing, size_t target, double error) const {
     int64_t all = 0, not_less = 0;
     for (const auto& [lacked, errors] : known)
@@ -65,7 +67,7 @@ int64_t missing_before(const SeriesWindows& windows, int64_t origin) {
   return missing;
 }
 
-// One step ahead of every row of the test. Of several targets, a value's p counts so many times.
+// Watches every row of the test, one step ahead. With several targets each p is multiplied by their number.
 Watch watch(const SavedModel& saved, const SeriesData& data, SeriesWindows& windows,
             const SeriesModel& model) {
   const std::vector<int>& targets = data.targets();
@@ -104,7 +106,7 @@ Watch watch(const SavedModel& saved, const SeriesData& data, SeriesWindows& wind
       const auto [chose, others] = interval.widths.known();
       found.known = chose + others;
     }
-    forecast.low = forecast.high = forecast.values;  // of the middle one, where a model has quantiles
+    forecast.low = forecast.high = forecast.values;  // for quantiles: the middle one
     interval.put(forecast);
     for (size_t t = 0; t < targets.size(); ++t)
       if (!std::isnan(p[t]))
@@ -117,7 +119,7 @@ Watch watch(const SavedModel& saved, const SeriesData& data, SeriesWindows& wind
 
 // --- labels ------------------------------------------------------------------------------------------------
 
-// 0 and 1 of every row of the file, in that column.
+// The labels 0 and 1 in a column, for every row of the file.
 std::vector<int> labels_in(const SavedModel& saved, const std::filesystem::path& csv,
                            const std::string& column) {
   SeriesOptions options = series_options(saved.recipe, &saved);
@@ -129,7 +131,7 @@ std::vector<int> labels_in(const SavedModel& saved, const std::filesystem::path&
   return labels;
 }
 
-// Of rows from `begin` on, those with a value that the rule calls.
+// Marks rows in [begin, end) with a value that the rule calls.
 std::vector<int> called_rows(const Watch& watch, const Rule& rule, int64_t begin, int64_t end) {
   std::vector<int> called(static_cast<size_t>(end - begin));
   for (const Watched& value : watch.values)
@@ -145,7 +147,8 @@ EventScores scores_of(const Watch& watch, const Rule& rule, const std::vector<in
       std::span(labels).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
 }
 
-// The least error that is best by F1 on those rows, half way to the next smaller one; none: they have no event.
+// The threshold of errors with the best F1 on these rows, half way to the next smaller error. None: no threshold
+// finds an event.
 std::optional<double> best_error(const Watch& watch, const std::vector<int>& labels, int64_t begin,
                                  int64_t end) {
   std::vector<double> errors;
@@ -189,7 +192,7 @@ std::string csv_of(const Watch& watch, const Series& series, const std::vector<i
   return text;
 }
 
-// Those of the largest errors, in order of time.
+// The anomalies with the largest errors, in order of time.
 RunDescription::Table table_of(const Watch& watch, const Series& series, const std::vector<int>& targets,
                                const Rule& rule) {
   constexpr size_t most = 20;
@@ -215,7 +218,7 @@ RunDescription::Table table_of(const Watch& watch, const Series& series, const s
   return table;
 }
 
-// One target.
+// The chart of one target.
 Chart chart_of(const Watch& watch, const Series& series, const std::vector<int>& targets, size_t target,
                const Rule& rule) {
   const int channel = targets[target];
@@ -253,7 +256,7 @@ Chart chart_of(const Watch& watch, const Series& series, const std::vector<int>&
   return chart;
 }
 
-// What can be refused is refused before the training.
+// Refuses wrong options before the training.
 SavedModel model_of_file(const std::filesystem::path& csv, const Wishes& wishes, double seconds,
                          const std::string& target) {
   RunOptions run;

@@ -1,4 +1,4 @@
-// timeseries backtest: how a recipe does when it is trained and scored anew on several parts of a series.
+// timeseries backtest: trains and scores a recipe anew on several parts of a series.
 #include <algorithm>
 #include <cmath>
 
@@ -17,11 +17,11 @@ namespace timeseries {
 
 namespace {
 
-// What is found of the model, or of a baseline.
+// The scores of the model or a baseline.
 struct Judged {
   std::string name;
   bool knows_labels = false;
-  std::vector<std::vector<double>> folds = {};  // by fold: its scores by measure
+  std::vector<std::vector<double>> folds = {};  // by fold: scores by measure
 
   std::vector<double> of(size_t measure) const {
     std::vector<double> values;
@@ -36,7 +36,7 @@ void add(std::vector<Judged>& all, const JudgedRow& row, const std::string& name
       .folds.push_back(row.values);
 }
 
-// Of the folds in which it is defined.
+// The mean over the folds in which the score is defined.
 double mean_of(const std::vector<double>& values) {
   double sum = 0, count = 0;
   for (const double value : values)
@@ -48,7 +48,7 @@ RunDescription::Table table_of(const std::string& name, size_t measure, const st
                                const std::vector<std::string>& folds) {
   RunDescription::Table table{.title = name, .note = {}, .columns = {name}};
   for (const Judged& judged : all) {
-    // A baseline for which a fold has too little history has fewer values.
+    // A baseline with too little history in a fold has fewer values.
     if (judged.folds.size() != folds.size()) {
       table.note +=
           fmt::format("{}{}: too little history in a fold.", table.note.empty() ? "" : " ", judged.name);
@@ -65,7 +65,7 @@ RunDescription::Table table_of(const std::string& name, size_t measure, const st
   return table;
 }
 
-// The means over folds, of those that have a score in each.
+// Means over folds, for methods with a score in each.
 std::vector<JudgedRow> means_of(const std::vector<Judged>& all, size_t folds) {
   std::vector<JudgedRow> rows;
   for (const Judged& judged : all) {
@@ -76,7 +76,7 @@ std::vector<JudgedRow> means_of(const std::vector<Judged>& all, size_t folds) {
   return rows;
 }
 
-// A threshold is another in each fold.
+// Each fold finds its own threshold.
 std::string name_of_baseline(const std::string& name) {
   return name.starts_with("threshold") ? "threshold" : name;
 }
@@ -87,11 +87,11 @@ std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, in
                 "backtest: --test-rows {} is less than the horizon, data.horizon = {}: no window would fit",
                 test_rows, recipe.data.horizon);
   if (test_rows == 0) test_rows = std::max<int64_t>(recipe.data.horizon, series.rows() / 20);
-  // An ensemble's own folds stand in place of rows to validate.
+  // An ensemble's own folds replace validation rows.
   return rolling_origin(series.rows(), folds, test_rows, recipe.has_folds() ? 0 : test_rows);
 }
 
-// What a fold has found, as bytes that another rank reads: every number keeps its bits.
+// A fold's scores as bytes for other ranks; every number keeps its bits.
 std::string bytes_of(const Evaluation& evaluation) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const JudgedRow& row : judged_rows(evaluation))
@@ -100,7 +100,7 @@ std::string bytes_of(const Evaluation& evaluation) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Each rank has scored the folds of its turn: all of them, for every rank.
+// Each rank scores some of the folds. Gives every rank all of them.
 std::vector<std::string> all_folds(const std::vector<std::string>& mine) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const std::string& fold : mine)
@@ -178,7 +178,7 @@ void backtest(Command& command) {
   const SeriesData first_fold(recipe, csv, {.fold = splits.front()});
   print_notes(console, first_fold);
   const size_t targets = first_fold.targets().size();
-  std::vector<std::string> found(splits.size());  // of the folds that this rank scores
+  std::vector<std::string> found(splits.size());  // of folds that this rank scores
   for (size_t k = 0; k < splits.size(); ++k) {
     const SeriesSplit& split = splits[k];
     names.push_back(fmt::format("{} to {}", series.times.text(split.test.front().begin),

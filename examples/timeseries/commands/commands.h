@@ -1,4 +1,4 @@
-// The commands. Each throws for main to turn into an exit code.
+// The commands. main turns what they throw into an exit code.
 #pragma once
 
 #include "training/program/cli/command.h"

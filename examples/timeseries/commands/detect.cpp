@@ -20,7 +20,7 @@ std::string csv_of(const SeriesWindows& windows, const std::vector<double>& prob
   std::string text = "time,probability\n";
   for (size_t k = 0; k < probabilities.size(); ++k)
     text += fmt::format("{},{}\n", windows.series().times.text(windows.origins()[k]),
-                        static_cast<float>(probabilities[k]));  // all digits that there are
+                        static_cast<float>(probabilities[k]));  // all digits of a float
   return text;
 }
 

@@ -1,4 +1,4 @@
-// timeseries evaluate: the scores of a saved model on a split of its series, beside the baselines.
+// timeseries evaluate: scores a saved model on a split of its series, and the baselines with it.
 #include <algorithm>
 #include <cmath>
 
@@ -18,7 +18,7 @@ namespace timeseries {
 
 namespace {
 
-// Says what came out, as a table and in words.
+// Prints the scores as a table and in words.
 void print(const Console& console, const Evaluation& evaluation, const SeriesData& data, bool with_model) {
   console.print("{}\n", evaluation.part), console.print(table_of(evaluation));
   for (const std::string& warning : evaluation.warnings) console.print("warning {}\n", warning);
@@ -29,7 +29,7 @@ void print(const Console& console, const Evaluation& evaluation, const SeriesDat
     console.print("\n{}\n", table.title), console.print(table);
 }
 
-// One forecast's rows of a CSV: a line for each step and channel. What was filled in has no truth.
+// A forecast's rows of a CSV: a line for each step and channel. Filled-in values have no truth.
 std::string csv_of(const WindowForecast& forecast, const Series& series, const std::vector<int>& targets) {
   const auto end = [](double value) { return std::isnan(value) ? std::string() : fmt::format("{}", value); };
   const std::string of_series =
@@ -52,10 +52,10 @@ std::string csv_of(const WindowForecast& forecast, const Series& series, const s
   return text;
 }
 
-// The parts of a split by its name; of "test" there may be several, by file.
+// The parts of a split by its name; "test" may have several, by file.
 std::vector<TestPart> parts_of(const Recipe& recipe, const SeriesData& data, const std::string& split) {
   if (split == "test") return data.tests;
-  if (split == "train")  // every window, though training may take each so many rows alone
+  if (split == "train")  // every window, even if training strides over some
     return {{split, make_windows(recipe, data.series(), data.facts.scaling, data.split.train, split)}};
   require_input(data.valid.has_value(), "there are no rows that validate");
   return {{split, *data.valid}};

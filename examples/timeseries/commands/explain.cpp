@@ -1,4 +1,4 @@
-// timeseries explain: what a recipe makes, before anything is trained.
+// timeseries explain: shows what a recipe makes, before anything is trained.
 #include <fmt/format.h>
 
 #include "examples/timeseries/commands/commands.h"
@@ -29,7 +29,7 @@ RunDescription::Table table_of_parts(const SeriesData& data) {
       .title = "Parts", .note = {}, .columns = {"part", "first row", "last row", "rows", "windows"}};
   const auto add = [&](const std::string& name, const Series& series, const Part& part, int64_t windows) {
     if (part.empty()) return;
-    int64_t first = part.front().begin, last = part.back().end - 1;  // by time, of several series
+    int64_t first = part.front().begin, last = part.back().end - 1;  // by time, if there are several series
     const auto at = [&](int64_t row) { return series.times.at[static_cast<size_t>(row)]; };
     for (const Span& span : part) {
       if (at(span.begin) < at(first)) first = span.begin;

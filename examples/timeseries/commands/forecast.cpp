@@ -1,4 +1,4 @@
-// timeseries forecast: what a trained model says about the rows after the last one.
+// timeseries forecast: a trained model's forecast of the rows after the last one.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -24,23 +24,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Also where neither is there yet.
+// Works even if neither file exists yet.
 bool same_file(const std::string& a, const std::string& b) {
   return fs::weakly_canonical(fs::absolute(a)) == fs::weakly_canonical(fs::absolute(b));
 }
 
-// To six digits of what its channel is scaled by, which is about what a model in float32 tells apart, and of itself:
-// 123456789.12345 beside a deviation of 3.
+// A value to six digits of its channel's scale, about what a float32 model resolves, and at least six of its own:
+// 123456789.12345 at a deviation of 3.
 std::string number(double value, double scale) {
-  if (std::isnan(value)) return "";  // it has no interval
+  if (std::isnan(value)) return "";  // no interval
   const auto place = [](double x) { return static_cast<int>(std::floor(std::log10(std::abs(x)))); };
   const int above = value == 0 || !std::isfinite(value) ? 0 : place(value) - place(scale);
-  return fmt::format("{:.{}g}", value, 6 + std::clamp(above, 0, 11));  // 17 digits are all that a double has
+  return fmt::format("{:.{}g}", value, 6 + std::clamp(above, 0, 11));  // a double has 17 digits
 }
 
-// Columns: time, then for each target its value and, where it is known, its interval. No two have one name: targets keep
-// theirs, and any other column has the first name of its choice that is free.
-// `names`: the first column names the series.
+// Columns: time, then for each target its value and, if known, its interval. Names are unique: targets keep theirs,
+// and each other column takes the first free name of its choices. `names`: the first column names the series.
 std::string header_of(const Series& series, const std::vector<int>& targets, bool interval, bool names) {
   std::unordered_set<std::string> taken;
   if (names) taken.insert(series.id_name);
@@ -90,7 +89,7 @@ void require_future(bool reads_none, const fs::path& future, const fs::path& of)
                 future.string(), of.string());
 }
 
-// "series 'north': "; "": there is one.
+// "series 'north': ". "": there is one series.
 std::string name_of_series(const Series& series, int64_t row) {
   return series.members.empty()
              ? ""
@@ -98,7 +97,7 @@ std::string name_of_series(const Series& series, int64_t row) {
                            one_line(series.members[static_cast<size_t>(series.member_of(row))].name));
 }
 
-// What can be refused is refused before the training.
+// Refuses wrong options before the training.
 SavedModel model_of_file(const fs::path& csv, const Wishes& wishes, double seconds, const std::string& target,
                          const std::string& only, const fs::path& future) {
   RunOptions run;

@@ -1,4 +1,4 @@
-// timeseries import: makes a model's file of a model of series that was trained in PyTorch.
+// timeseries import: makes a model's file from a model of series trained in PyTorch.
 #include "training/program/run/import.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The modules that the models of a recipe are made of, and what they may be called.
+// The modules of a recipe's models, and the names they may have.
 std::vector<KnownModule> known_modules(const Recipe& recipe) {
   const std::vector<std::string> dense = {"weight", "bias"};
   std::vector<std::string> outputs = {"head", "fc",     "linear",     "out",       "output",
@@ -32,7 +32,7 @@ std::vector<KnownModule> known_modules(const Recipe& recipe) {
     case Architecture::linear:
       modules.push_back({"linear", outputs, dense});
       return modules;
-    case Architecture::dlinear:  // with the names that DLinear's authors gave them too
+    case Architecture::dlinear:  // also under the names of DLinear's authors
       modules.insert(modules.end(), {{"trend", {"trend", "Linear_Trend"}, dense},
                                      {"linear", {"linear", "seasonal", "Linear_Seasonal"}, dense}});
       return modules;
@@ -55,7 +55,7 @@ std::vector<KnownModule> known_modules(const Recipe& recipe) {
   return modules;
 }
 
-// The recipe that is asked for, but for the sizes of recurrent layers: those the shapes say.
+// The recipe asked for, with the sizes of recurrent layers taken from the weights' shapes.
 Recipe load_recipe_for(const SafetensorsFile& file, const fs::path& path, const ImportOptions& options,
                        std::map<std::string, std::string>& names) {
   const RecipeFile text = options.recipe(path, "timeseries");
@@ -110,7 +110,7 @@ void import_model(Command& command) {
   SeriesModel model(recipe, columns_of(*data.train));
   fill_from_torch(model.params, file, names);
   ModelFacts facts = data.facts;
-  facts.trained = {};  // which rows trained, nobody knows
+  facts.trained = {};  // unknown which rows trained
   save_model(options.out, recipe, facts, model);
 
   print_notes({.out = stdout}, data);

@@ -1,4 +1,5 @@
-// timeseries look: a page that shows what a model does while it reads a window, and what its forecast rests on.
+// timeseries look: makes a page that shows a model's values while it reads a window, and what its forecast depends
+// on.
 #include <fmt/format.h>
 
 #include "examples/timeseries/commands/commands.h"
@@ -12,7 +13,7 @@
 
 namespace timeseries {
 
-// Both pages have the same rows to choose from.
+// Two models to compare must offer the same rows.
 static void require_alike(const LookedWindow& first, const LookedWindow& other, const LookCommand::Model& a,
                           const LookCommand::Model& b) {
   const auto what = [](const LookedWindow& window) {

@@ -1,4 +1,4 @@
-// timeseries resume: goes on with a run that was interrupted, killed, or is to have more epochs.
+// timeseries resume: continues a run that was interrupted, killed, or is to have more epochs.
 #include "examples/timeseries/commands/commands.h"
 #include "examples/timeseries/data/series_read.h"
 #include "examples/timeseries/recipe/options.h"
@@ -15,7 +15,7 @@ void resume(Command& command) {
   const Recipe recipe = load_recipe(request.recipe, request.overrides);
   check_processes(recipe.training);
   request.machine.set_up(command, recipe.training.precision);
-  // Its own facts count, whatever the series says today; today's recipe says how that is read.
+  // The model's own facts count, whatever the series says today. Today's recipe says how it is read.
   std::optional<SavedModel> model;
   if (const auto file = checkpoint_to_resume(request.run.out)) {
     refuse_fixed_keys(file->path(), differing_keys(load_recipe(recipe_of(*file, "timeseries")), recipe));
@@ -24,7 +24,7 @@ void resume(Command& command) {
   } else {
     model = first_model(request.run.init_from, recipe);
   }
-  EnsembleFacts folds;  // a run that was killed before its first checkpoint finds them again
+  EnsembleFacts folds;  // a run killed before its first checkpoint computes them again
   if (recipe.has_folds() && !model)
     folds = run_folds(request.run, recipe, request.run.data, request.run.console());
   const Recipe now = trained_on_file(recipe, request.data_given ? request.run.data : std::filesystem::path());

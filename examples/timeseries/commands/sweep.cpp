@@ -1,4 +1,4 @@
-// timeseries sweep: a recipe with several values and seeds.
+// timeseries sweep: trains a recipe with several values and seeds.
 #include "training/program/sweep/sweep.h"
 
 #include "examples/timeseries/commands/commands.h"

@@ -1,4 +1,4 @@
-// timeseries train: from a recipe and a series to a model in a folder of its own.
+// timeseries train: trains a model from a recipe and a series, in a folder of its own.
 #include "examples/timeseries/commands/commands.h"
 #include "examples/timeseries/data/series_read.h"
 #include "examples/timeseries/files/series_file.h"
@@ -27,7 +27,7 @@ void train_file(const Command& command, RunOptions& run, const FileOptions& file
   machine.set_up(command);
   check_run_folder(run.out);
   const Console console = run.console();
-  if (path == standard_input) run.data = path;  // whose recipe names no file
+  if (path == standard_input) run.data = path;  // its recipe names no file
   const Recipe recipe = recipe_for(path, wishes, file.seconds(), console).recipe;
   check_processes(recipe.training);
   EnsembleFacts folds;

@@ -1,4 +1,4 @@
-// The series that are compiled into the program: tables of figures, data/series/*.csv.
+// The series compiled into the program: tables of figures from data/series/*.csv.
 #pragma once
 
 #include <span>

@@ -41,7 +41,7 @@ SeriesSplit split_by_keys(const Recipe& recipe, const Series& series, int64_t ro
   return {};
 }
 
-// Those that split_by_keys reads, with their values.
+// The keys that split_by_keys reads, with their values.
 std::string split_keys(const Recipe& recipe) {
   const auto& d = recipe.data;
   if (d.split == SplitKind::rows)
@@ -53,7 +53,7 @@ std::string split_keys(const Recipe& recipe) {
   return fmt::format("data.train = {}, data.valid = {}", d.train, d.valid);
 }
 
-// `not_split`: those of several series that have too few rows for it, or none of a part's times.
+// `not_split`: those of several series that are too short for the split, or have no row at a part's times.
 SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows_beyond,
                        std::vector<int>& not_split) {
   const auto& d = recipe.data;
@@ -83,8 +83,8 @@ SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows_
   }
 }
 
-// Once it is known that the rows are enough for the split: most recipes do not say which weights are kept, and a share
-// may be less than a row.
+// Refuses keys that need validation rows if there are none. Runs after the split: most recipes do not set which
+// weights are kept, and a share may be less than a row.
 void require_valid_rows(const Recipe& recipe, const Series& series, const SeriesSplit& split) {
   if (rows_of(split.valid) > 0) return;
   const auto refuse_if = [&](bool wanted, const char* needs) {
@@ -99,7 +99,7 @@ void require_valid_rows(const Recipe& recipe, const Series& series, const Series
             "which optimizer.average_from = 0 waits for: name an epoch");
 }
 
-// Of a fold: its split is not the recipe's.
+// `fold`: the split is not the recipe's.
 std::vector<std::string> warnings_of(const Recipe& recipe, bool fold) {
   std::vector<std::string> warnings;
   if (recipe.scaling.fit == ScalingFit::all && recipe.scaling.kind != ScalingKind::none)
@@ -125,7 +125,7 @@ std::vector<std::string> names_of_members(const Series& series) {
   return names;
 }
 
-// The channels that are forecast, by name or as the rest beside what is known ahead; empty: all, or a label is to be detected.
+// The channels to forecast: named, or all but those known ahead. Empty: all, or a label is to be detected.
 std::vector<int> targets_of(const Recipe& recipe, const Series& series) {
   const auto& d = recipe.data;
   std::vector<int> targets;
@@ -138,7 +138,7 @@ std::vector<int> targets_of(const Recipe& recipe, const Series& series) {
   return targets;
 }
 
-// Those of a model that is trained on these rows.
+// The facts of a model trained on these rows.
 ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part& train,
                           std::vector<std::string>& notes) {
   const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series) : train;
@@ -203,7 +203,7 @@ std::optional<SeriesWindows> windows_if_any(const Recipe& recipe, const Series& 
                                             const Scaling& scaling, const Part& part) {
   try {
     if (!part.empty()) return make_windows(recipe, series, scaling, part, "valid");
-  } catch (const InputError&) {}  // it is too short
+  } catch (const InputError&) {}  // the part is too short
   return {};
 }
 
@@ -269,7 +269,7 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   if (rows_of(split.test) > 0)
     tests.push_back({"test", make_windows(recipe, series(), scaling, split.test, "test")});
   SeriesOptions of_test = series_options(recipe, saved);
-  // In the order of the first file, to which inputs and scaling refer.
+  // In the order of the first file, which inputs and scaling refer to.
   of_test.channels.assign(series().channels.begin(), series().channels.end() - series().calendar);
   of_test.usual_time = series().time_name;
   if (series().date_order != DateOrder::unknown) of_test.usual_order = series().date_order;
@@ -306,7 +306,7 @@ void SeriesData::set_trained_on(const Recipe& recipe, const TrainedOn& trained) 
         by_lot ? 0 : trained.first_after(series(), member).value_or(series().begin_of(member)));
 }
 
-// Of several series those that lack rows for a window in some part.
+// Notes which of several series lack rows for a window in some part.
 void SeriesData::note_short_series(const std::vector<int>& not_split) {
   if (series().members.empty()) return;
   const auto say = [&](const std::vector<int>& members, const std::string& what) {

@@ -1,4 +1,4 @@
-// The series that a recipe asks for: read, split, scaled, and cut into windows.
+// Reads a recipe's series, splits and scales it, and cuts it into windows.
 #pragma once
 
 #include <deque>
@@ -16,28 +16,28 @@
 
 namespace timeseries {
 
-// The windows that a recipe cuts a part into, every one of them if `stride` is 1.
+// The windows of a part that a recipe cuts; all of them if `stride` is 1.
 SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Scaling& scaling,
                            const Part& part, const std::string& part_name, int stride = 1);
 
-// The same, or none if the part has no window.
+// All windows of a part; none if it has no window.
 std::optional<SeriesWindows> windows_if_any(const Recipe& recipe, const Series& series,
                                             const Scaling& scaling, const Part& part);
-// As the recipe says, without the last `rows_beyond` rows of each series; none if they are too few for it.
+// The recipe's split without the last `rows_beyond` rows of each series; none if they are too few for it.
 std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& series, int64_t rows_beyond);
 
-// What is scored by itself: the test split, or one of the files of data.test_files.
+// A part to score: the test split, or one of the files in data.test_files.
 struct TestPart {
-  std::string name;  // "test", or the file's
+  std::string name;  // "test", or the file's name
   SeriesWindows windows;
 };
 
-// What a series is read for.
+// The purpose for which a series is read.
 struct Purpose {
-  const SavedModel* model = nullptr;        // whose facts count; nullptr: they are measured here
-  bool trains = true;                       // else rows that training needs may be missing
-  std::optional<SeriesSplit> fold = {};     // in place of the recipe's split
-  const EnsembleFacts* ensemble = nullptr;  // that its folds have found, of a model that is to be trained
+  const SavedModel* model = nullptr;        // its facts count; nullptr: they are measured here
+  bool trains = true;                       // if false, rows that training needs may be missing
+  std::optional<SeriesSplit> fold = {};     // replaces the recipe's split
+  const EnsembleFacts* ensemble = nullptr;  // results of the folds, for a model to be trained
 };
 
 struct SeriesData {
@@ -49,19 +49,20 @@ struct SeriesData {
   const Series& series() const { return all.front(); }
   const std::vector<int>& targets() const { return train->options().targets; }
 
-  std::vector<std::string> notes;     // that nobody asked for: filled values, constant channels
-  std::vector<std::string> warnings;  // of what makes scores better than they are, or a model impossible
-  std::filesystem::path file;         // that was read, but for a bundled series
-  std::deque<Series> all;             // the one to train on, then the test files
+  std::vector<std::string> notes;     // not asked for: filled values, constant channels
+  std::vector<std::string> warnings;  // about inflated scores, or an impossible model
+  std::filesystem::path file;         // the file read; empty for a bundled series
+  std::deque<Series> all;             // the series to train on, then the test files
   SeriesSplit split;
-  ModelFacts facts;  // of a saved model its own; else of the model that is to be trained
+  ModelFacts facts;  // a saved model's own, else those of the model to be trained
   std::optional<SeriesWindows> train, valid;
   std::vector<TestPart> tests;
-  std::vector<double> mase_scale;  // [series, targets]; empty to detect
-  // By series: rows before it may have trained, and are in no interval. Of rows by lot 0, if this is the lot that trained.
+  std::vector<double> mase_scale;  // [series, targets]; empty for detectors
+  // By series: the first row after those that may have trained; earlier rows count in no interval. Rows drawn at
+  // random: 0, if this draw trained.
   std::vector<int64_t> first_untrained;
 
-  // From here on the weights are those that were trained on these rows.
+  // Says that the weights are now trained on these rows.
   void set_trained_on(const Recipe& recipe, const TrainedOn& trained);
 
  private:
@@ -69,12 +70,12 @@ struct SeriesData {
   void note_categories();
   void note_short_series(const std::vector<int>& not_split);
 };
-// Warnings that rows of the part "valid" or "test" trained the model, whose facts the data have: in a file that is shorter
-// than the one of training the split is another, and data.test_files may name rows that trained. Rows by lot have a warning
-// of their own, and this one too if another lot trained.
+// Warnings that rows of the part "valid" or "test" trained the model whose facts the data have. A shorter file than
+// in training is split differently, and data.test_files may name rows that trained. Rows drawn at random have a
+// warning of their own, and get this one only if another draw trained.
 std::vector<std::string> warnings_of_training(const Recipe& recipe, const SeriesData& data,
                                               const std::string& split);
-// Says the notes and warnings, a line for each.
+// Prints the notes and warnings, one a line.
 void print_notes(const Console& console, const SeriesData& data);
 
 }  // namespace timeseries

@@ -1,4 +1,4 @@
-// The series that a recipe or a model reads, out of a file, with its calendar.
+// Reads the series of a recipe or a model from a file, with its calendar.
 #pragma once
 
 #include <filesystem>
@@ -10,38 +10,37 @@
 
 namespace timeseries {
 
-// The series of a recipe with its calendar: from `csv`, or where that is empty from data.file. `rows_beyond`
-// more rows stand at its end, or at that of each series in it, with values 0, only their times being known. Throws InputError.
+// Reads a recipe's series with its calendar, from `csv`, or from data.file if that is empty. Adds `rows_beyond`
+// rows at the end of each series, with known times and values 0. Throws InputError.
 Series load_series(const Recipe& recipe, const std::filesystem::path& csv, int64_t rows_beyond = 0);
-// What is known of rows beyond a series' end: a file of them, of which so many are needed; 0: they are not looked at.
+// A file with the known inputs of rows beyond a series' end. `steps` rows of it are needed; 0: it is not read.
 struct FutureRows {
   std::filesystem::path file = {};
   int64_t steps = 0;
-  std::string only = {};  // the series that needs them; empty: each
+  std::string only = {};  // the series that needs them; empty: all
 };
-// The same for a saved model: what it reads and predicts alone, whatever else the file has. Throws InputError,
-// naming both, if the file lacks a column of it.
+// As above for a saved model: reads only its columns, whatever else the file has. Throws InputError, naming both,
+// if the file lacks one.
 Series load_series(const SavedModel& saved, const std::filesystem::path& csv, int64_t rows_beyond = 0,
                    const FutureRows& future = {});
-// The columns of the file of the rows to forecast that a model reads (data.known), without those of which each series has one
-// word.
+// The columns that a model reads from the file of rows to forecast (data.known), except categories that each series
+// has only one word of.
 std::vector<std::string> columns_of_future(const Recipe& recipe, const ModelFacts& facts);
-// The text of a file; of a pipe, which has it once, what it had.
+// The text of a file. A pipe can be read only once, so its text is kept.
 std::string csv_text(const std::filesystem::path& csv);
-// How a recipe reads its file; or a saved model's, if there is one.
+// The options to read a recipe's file, or a saved model's if there is one.
 SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nullptr);
 // Whether the header of a CSV file names a column.
 bool has_column(const std::filesystem::path& csv, char separator, const std::string& name);
-// A detector's series from a file that has no labels: they are 0.
+// Reads a detector's series from a file without labels; the labels are 0.
 Series load_unlabelled(const SavedModel& saved, const std::filesystem::path& csv);
-// The recipe of a model that is trained on `csv`: data.file is this path as it was given; "": a pipe, or a name
-// that is no UTF-8, which no recipe can hold. An empty `csv` leaves the
-// recipe's own.
+// The recipe of a model trained on `csv`: data.file is this path as given, or "" for a pipe or a name that is not
+// UTF-8. If `csv` is empty the recipe's own stays.
 Recipe trained_on_file(Recipe recipe, const std::filesystem::path& csv);
-// "airline (bundled)", "data/ETTh1.csv"
+// The series for messages: "airline (bundled)", "data/ETTh1.csv".
 std::string describe(const Recipe& recipe, const std::filesystem::path& csv);
 
-// The name of a bundled series, as opposed to a path.
+// Whether `file` is a bundled series' name rather than a path.
 bool is_name(const std::string& file);
 Series load_csv(const std::filesystem::path& csv, const SeriesOptions& options);
 bool has_trend(const Recipe& recipe);

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 // --- in a file ---------------------------------------------------------------------------------------------
 
-// Six digits are more than an interval needs.
+// Rounds to six digits, more than an interval needs.
 static Json rounded(const std::vector<double>& values) {
   Json json = Json::array();
   for (const double value : values)
@@ -58,7 +58,7 @@ EnsembleFacts ensemble_facts(const Json& json) {
   for (const Json& member : json.at("members"))
     facts.members.push_back(
         {member.at("name"), numbers(member.at("weights")), numbers(member.at("scaled_mse"))});
-  // A file of an earlier version has them in other units: its intervals begin with the errors of the test.
+  // Files of an earlier version have other units. Their intervals begin with the errors of the test.
   const Json errors = json.value("fold_errors", Json::object());
   for (const auto& [name, windows] : errors.items())
     for (const Json& window : windows) facts.errors[name].push_back(numbers(window));

@@ -19,7 +19,7 @@ Matrix products_of(const Matrix& errors) {
   return products;
 }
 
-// Of the `members` with the least squares; of equals the first ones.
+// Weights only the `members` members with the least squares; among equals the first ones.
 static std::vector<double> inverse_squares(const Matrix& products, size_t members) {
   std::vector<double> weights(products.size());
   std::vector<size_t> order(products.size());
@@ -36,12 +36,12 @@ static std::vector<double> inverse_squares(const Matrix& products, size_t member
 
 static size_t better_half(size_t members) { return std::max<size_t>((members + 1) / 2, 3); }
 
-// The squares of a sum of choices and of one more m are those of the sum, twice the products of both, and those of m.
+// Adding member m to a sum s of choices changes |s|² by 2 s·m + |m|².
 static std::vector<double> selection(const Matrix& products) {
   constexpr int choices = 50;
   std::vector<double> weights(products.size());
   std::vector<double> with_sum(
-      products.size());  // by member: its products with the sum of the choices so far
+      products.size());  // by member: its product with the sum of the choices so far
   for (int choice = 0; choice < choices; ++choice) {
     size_t best = 0;
     double least = std::numeric_limits<double>::infinity();

@@ -21,7 +21,7 @@ namespace timeseries {
 std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
   std::vector<std::string> modules;
   const std::vector<EnsembleWord> words = ensemble_words(recipe);
-  // Of an ensemble, the network whose scope begins the name.
+  // In an ensemble: the network whose scope begins the name.
   const auto recipe_of_module = [&](const std::string& module) -> const Recipe& {
     for (const EnsembleWord& word : words)
       if (word.network && module.starts_with(word.scope + ".")) return *word.network;
@@ -49,7 +49,7 @@ std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
   return fmt::format("{}", fmt::join(modules, "; "));
 }
 
-// Those facts that are one text each, by their names in the metadata.
+// Facts that are a single text, by their names in the metadata.
 template <class Facts>
 static auto texts_of(Facts& facts) {
   return std::array{std::pair{"time", &facts.time}, std::pair{"date_order", &facts.date_order},
@@ -172,7 +172,7 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
   return facts;
 }
 
-// The weights of every member of the recipe's ensemble, and the errors of its folds, are as many as they must be.
+// Reads the ensemble's facts, and checks the numbers of members, weights and errors.
 static EnsembleFacts ensemble_of(const SafetensorsFile& file, const Recipe& recipe, size_t channels) {
   EnsembleFacts facts;
   try {
@@ -319,7 +319,7 @@ std::optional<SavedModel> first_model(const std::filesystem::path& path, const R
 }
 
 std::vector<std::string> SavedModel::columns() const {
-  // A sine and a cosine for each feature, but for the trend.
+  // Each feature has a sine and a cosine, except the trend.
   size_t calendar = 0;
   for (const std::string& feature : recipe.data.calendar) calendar += feature == "trend" ? 1 : 2;
   calendar += !recipe.data.holidays.empty();
@@ -327,7 +327,7 @@ std::vector<std::string> SavedModel::columns() const {
   const auto& all = facts.channels;
   require_input(calendar <= all.size(), "{}: {} channels in its metadata, {} of the calendar", path.string(),
                 all.size(), calendar);
-  // Each but a label may have one beside it that says where its value was missing.
+  // Each channel but the label may have an indicator of missing values.
   const size_t both = all.size() - calendar, label = recipe.detects(), half = (both + label) / 2;
   const std::string first = both == 0                                          ? ""
                             : label && all[0] == recipe.data.label && both > 1 ? all[1]

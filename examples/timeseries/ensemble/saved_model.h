@@ -1,5 +1,5 @@
-// A model in a file: weights under the names that PyTorch would use; its recipe and its facts in the metadata, so that
-// the file and a CSV are enough to forecast.
+// A model in a file: weights under PyTorch's names, recipe and facts in the metadata. The file and a CSV suffice to
+// forecast.
 #pragma once
 
 #include <filesystem>
@@ -19,38 +19,38 @@
 
 namespace timeseries {
 
-// What belongs to a model, whatever file of its series it meets later. Training measures it; the model's file keeps it; and
-// every command that has a model takes it from there, never from the file at hand.
+// Facts that belong to a model, whatever file of its series it reads later. Training measures them, and the model's
+// file keeps them. Commands with a model take them from there, never from the file at hand.
 struct ModelFacts {
   std::vector<std::string> channels =
-      {};                // that it reads and predicts, in their order; the calendar's stand last
+      {};                // channels read and predicted, in order; the calendar's come last
   Scaling scaling = {};  // [series, channels]
-  std::vector<std::string> members = {};  // names of the series that share a file; empty: it is one
-  std::string time = {};        // the column of its times; empty: it had none, or is of an earlier version
-  std::string date_order = {};  // "dmy", "mdy"; empty: its times need none, or an earlier version
+  std::vector<std::string> members = {};  // names of several series in a file; empty: one series
+  std::string time = {};        // column of times; empty: none, or an earlier version
+  std::string date_order = {};  // "dmy", "mdy"; empty: not needed, or an earlier version
   std::string trend_zero =
-      {};                 // the time from which its trend counts; empty: no trend, or an earlier version
-  std::string step = {};  // from row to row (step_code); empty: an earlier version
+      {};                 // start of the trend; empty: no trend, or an earlier version
+  std::string step = {};  // step between rows (step_code); empty: an earlier version
   TrainedOn trained = {};
   std::vector<CategoryWords> categories = {};  // in the recipe's order
-  EnsembleFacts ensemble = {};                 // empty: it is none
+  EnsembleFacts ensemble = {};                 // empty: no ensemble
 };
 
 // "dmy", "mdy" or "", and back.
 std::string code_of(DateOrder order);
 DateOrder date_order_of(std::string_view code);
 
-// Of the series of a file: those that the model knows are scaled as in training, others by their own rows of the part; a note
-// names these.
+// Scaling for a file's series: as in training for series that the model knows, else by their own rows of `part`; a
+// note names the latter.
 Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe, const ModelFacts& facts,
                     std::vector<std::string>& notes);
 
-// What a model's file says about it.
+// The metadata of a model's file.
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model);
-// PyTorch's modules that a model's weights are of: "lstm = nn.LSTM(3, 8, 1); head = nn.Linear(8, 6)", or "none: …" with the
-// options that they lack.
+// The PyTorch modules that fit the model's weights: "lstm = nn.LSTM(3, 8, 1); head = nn.Linear(8, 6)". Or "none: …"
+// with the options that PyTorch's modules lack.
 std::string torch_modules(const Recipe& recipe, const ParameterSet& params);
-// Writes the file whole or not at all. The biases become PyTorch's two (training/files/state_dict.h).
+// Writes the whole file or nothing. Each bias becomes PyTorch's two (training/files/state_dict.h).
 void save_model(const std::filesystem::path& path, const Recipe& recipe, const ModelFacts& facts,
                 const SeriesModel& model);
 
@@ -58,27 +58,27 @@ struct SavedModel {
   std::filesystem::path path;
   Recipe recipe;
   ModelFacts facts;
-  // By name, of a model that was trained just now; nullptr: they stand in the file.
+  // Weights by name of a model that was just trained; nullptr: they are in the file.
   std::shared_ptr<const std::map<std::string, Tensor>> weights = nullptr;
 
-  // The model of one of its series, as if it were the only one in the file. InputError, with the nearest name: it was not trained
-  // on such a series.
+  // The model of one of its series, as if that were the only one in the file. Throws InputError, with the nearest
+  // name, if it was not trained on this series.
   SavedModel of_series(const std::string& name) const;
-  // Its channels but for the calendar's.
+  // Its channels without the calendar's.
   std::vector<std::string> columns() const;
-  // With the weights of the file. Throws InputError as load_state_dict.
+  // Makes the model with its weights. Throws InputError like load_state_dict.
   std::unique_ptr<SeriesModel> make_model(const SeriesWindows& windows) const;
 };
-// The model of the series that --series names. InputError: it is of one series, or, without a name, of several, which the command
-// does not take.
+// The model of the series that --series names. Throws InputError if the model has only one series; or, without a
+// name, if it has several, which the command does not support.
 SavedModel one_series(const SavedModel& saved, const std::string& command, const std::string& name);
 
-// Throws InputError: no such file, cut off, of another program, or contradicting itself.
+// Throws InputError: the file is missing, cut off, of another program, or inconsistent.
 SavedModel read_saved_model(const std::filesystem::path& path);
 
-// The model whose weights a training of the recipe begins with; none: the path is empty. Its facts go with its weights: the
-// new run reads and scales its series by them. So its recipe is this one from here on. Throws InputError as read_saved_model,
-// and where what the two recipes say of channels, scaling and loss differs.
+// The model whose weights initialise a training of the recipe; none if the path is empty. Its facts come with its
+// weights: the new run reads and scales its series by them. Throws InputError like read_saved_model, and if the two
+// recipes differ in channels, scaling or loss.
 std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe);
 
 }  // namespace timeseries

@@ -1,4 +1,4 @@
-// The numbers of `timeseries look` as its page reads them.
+// Writes the numbers of `timeseries look` as the JSON that its page reads.
 #include <cctype>
 #include <cmath>
 
@@ -36,7 +36,7 @@ Json reach_json(const OutputReach& reach) {
   return json;
 }
 
-// What each step of the layers read: the time of a row, or of a segment's last; the decoder's, of a forecast's.
+// Names each step by the time it read: a row, or a segment's last row; for the decoder, the forecast row.
 Json step_names(const LookedWindow& window) {
   const Times& times = window.series().times;
   Json names = Json::array();

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int most_shown = 60, most_gradients = 300'000;
 
-// All steps of the horizon, or as many as a page has room for, evenly spread, the first and the last among them.
+// All steps of the horizon, or as many as fit on a page, evenly spread, with the first and the last.
 std::vector<int> shown_steps(const LookedWindow& window) {
   const int horizon = window.horizon();
   const int64_t each = int64_t{window.window()} * std::ssize(window.inputs());
@@ -27,7 +27,7 @@ std::vector<int> shown_steps(const LookedWindow& window) {
   return shown;
 }
 
-// The output that is the middle one at each of these steps: quantiles may cross, and are put in order.
+// The middle output at each of these steps. Quantiles may cross, so they are sorted first.
 std::vector<size_t> middle_outputs(const SeriesModel& model, const LookedWindow& window,
                                    const std::vector<int>& shown) {
   const NoTape values_alone;

@@ -1,4 +1,5 @@
-// The numbers of `timeseries look`: what a model computes while it reads one window, and what its forecast rests on.
+// The numbers of `timeseries look`: the values a model computes while it reads one window, and what its forecast
+// depends on.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +13,12 @@
 
 namespace timeseries {
 
-// A window of a series, and the model that reads it. It refers to the model's file.
+// A window of a series, and the model that reads it. Requires: the saved model outlives it.
 class LookedWindow {
  public:
-  // at: the time of the first row forecast; of a detector, of the row whose label it gives. Empty: the last such row whose truth
-  // is known. target: the channel whose forecast is looked at; empty: the first. Throws InputError: no such row or target, a
-  // window that does not fit, more steps than a page has.
+  // `at`: the time of the first forecast row, or of the row that a detector labels; empty: the last one whose truth
+  // is known. `target`: the channel whose forecast to look at; empty: the first. Throws InputError: no such row or
+  // target, a window that does not fit, or more steps than a page has.
   LookedWindow(const SavedModel& saved, const std::filesystem::path& csv, const std::string& at,
                const std::string& target);
   LookedWindow(const LookedWindow&) = delete;  // the windows refer to the series
@@ -31,26 +32,26 @@ class LookedWindow {
   SeriesModel& model() const { return *model_; }
   const std::vector<int>& inputs() const { return windows_->options().inputs; }
   int channel() const { return windows_->options().targets[static_cast<size_t>(target_)]; }
-  int target() const { return target_; }  // its number among the model's targets
+  int target() const { return target_; }  // index among the model's targets
   bool detects() const { return recipe().detects(); }
   int window() const { return recipe().data.window; }
   int horizon() const { return recipe().horizon(); }
   int steps() const { return window() / recipe().model.segment; }  // of the layers that read the window
   int64_t first_read() const { return first_read(origin_); }       // row of the window
   int64_t origin() const { return origin_; }                       // first row forecast
-  bool is_known(int64_t row, int channel) const;                   // the file has a value there
+  bool is_known(int64_t row, int channel) const;                   // whether the file has a value there
   std::string target_name() const { return series_.channels[static_cast<size_t>(channel())]; }
 
-  // [window, 1, inputs], scaled; of any window of the rows that the file has.
+  // [window, 1, inputs], scaled: this window, or any window of the file's rows.
   Tensor input() const { return windows_->input_before(origin_); }
   Tensor input(int64_t origin) const { return windows_->input_before(origin); }
   int64_t first_read(int64_t origin) const { return origin - lead() - window() + 1; }
-  // Rows that can be origins: the first, and one after the last whose input the file has.
+  // Possible origins: the first, and one past the last whose input the file has.
   int64_t first_origin() const { return window() + lead() - 1; }
   int64_t end_of_origins() const { return rows_ + lead(); }
-  // The forecast by output and row forecast, in the file's unit: [outputs][horizon]. Of a detector a probability.
+  // The forecast [outputs][horizon] in the file's unit; for a detector a probability.
   std::vector<std::vector<double>> forecast() const;
-  // The same model with its recipe's first values.
+  // The model with its recipe's initial weights.
   std::unique_ptr<SeriesModel> untrained() const;
 
  private:
@@ -59,7 +60,7 @@ class LookedWindow {
 
   const SavedModel& saved_;
   Series series_;
-  int64_t rows_ = 0;  // that the file has
+  int64_t rows_ = 0;  // rows of the file
   bool labelled_ = true;
   int target_ = 0;
   int64_t origin_ = 0;
@@ -68,20 +69,20 @@ class LookedWindow {
 };
 
 struct LookedSeries {
-  std::vector<int> shown;  // which steps of the horizon the panels can choose
+  std::vector<int> shown;  // steps of the horizon that the panels offer
   std::span<const char* const> gate_names;
-  std::vector<LayerValues> layers;  // over the steps that read the window, then over those of the decoder
+  std::vector<LayerValues> layers;  // over the steps that read the window, then over the decoder's
   OutputReach reach, untrained;     // by step shown
   std::vector<TapeGraph> tapes;
   std::vector<OfferedUnit> offered;
 };
-// Throws InputError where the model's values are not finite.
+// Throws InputError if a value of the model is not finite.
 LookedSeries look_inside(const LookedWindow& window);
 
-// The units that follow best, or tell best, what was just read: over windows of the whole file.
+// The units that best follow, or predict, properties of the rows just read, over windows of the whole file.
 std::vector<OfferedUnit> offer_units(const LookedWindow& window);
 
-// As the page reads it. `title` is what the page calls the model; `path` its file.
+// The JSON that the page reads. `title` is the page's name for the model, `path` its file.
 std::string look_json(const LookedWindow& window, const LookedSeries& look, const std::string& title,
                       const std::string& path);
 

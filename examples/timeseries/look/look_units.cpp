@@ -1,4 +1,4 @@
-// Which units follow what: properties of the rows read, and for each the unit that follows it best.
+// Finds units that follow properties of the rows read, and the best unit for each property.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ struct Properties {
   UnitProperty value, change, before, level, position, label;
 };
 
-// Adds what is known after each step of a window, whose rows the layers read as z; `first` is its first row.
+// Adds the properties after each step of a window. `z`: its rows as the layers read them; `first`: its first row.
 void add(Properties& to, const LookedWindow& window, const std::vector<double>& z, int64_t first,
          int period) {
   const int segment = window.recipe().model.segment;

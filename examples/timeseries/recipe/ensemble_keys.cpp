@@ -23,7 +23,7 @@ std::vector<EnsembleWord> ensemble_words(const Recipe& recipe) {
   std::vector<EnsembleWord> words;
   Recipe alone = recipe;
   alone.ensemble = Recipe().ensemble;
-  // A linear network reads no calendar; beside one that does, it passes over it.
+  // A linear network reads no calendar. In an ensemble with networks that do, it ignores it.
   alone.data.calendar.clear();
   const RecipeFile text{recipe.name, "ensemble.members", resolved(alone)};
   for (const std::string& member : recipe.ensemble.members) {
@@ -31,7 +31,7 @@ std::vector<EnsembleWord> ensemble_words(const Recipe& recipe) {
     words.push_back(word);
     if (std::ranges::find(baseline_words(), member) != baseline_words().end()) continue;
     std::vector<Override> overrides;
-    // What one network of the recipe reads, another need not.
+    // Keys that one network of the recipe reads, another may not.
     const auto says = [&](const char* part) { return member.find(part) != std::string::npos; };
     if (says("architecture=") && !says("architecture=direct")) {
       overrides = {{"model.highway=0", "ensemble.members"}};

@@ -1,4 +1,4 @@
-// What the command lines of several commands have in common, declared once.
+// Options that several commands share, declared once.
 #pragma once
 
 #include "examples/timeseries/recipe/recipe.h"
@@ -6,10 +6,10 @@
 
 namespace timeseries {
 
-// --csv, and its heading.
+// --csv and its heading.
 const DataOption& csv_option();
 void add_csv_option(Command& command, std::string& csv);
-// --set and what comes before it, for these recipes' keys.
+// --set and its relatives for these recipes' keys.
 RecipeOptions recipe_options();
 
 }  // namespace timeseries

@@ -1,4 +1,4 @@
-// Recipes of time-series models: every choice that a run depends on.
+// Recipes of time-series models: all choices that a run depends on.
 #pragma once
 
 #include <cstdint>
@@ -16,22 +16,22 @@ namespace timeseries {
 using namespace unroll;
 
 enum class Architecture : uint8_t { direct, encoder_decoder, segment_rnn, linear, dlinear };
-// Of each window by itself; undone at the output.
+// Normalization of each window; undone at the output.
 enum class Normalization : uint8_t { none, last, window };
 enum class SplitKind : uint8_t { fraction, rows, time, shuffled };
 enum class ScalingFit : uint8_t { train, all };
 enum class Loss : uint8_t { mse, quantile };
 enum class Scored : uint8_t { test, valid };
-// How the errors of an ensemble's members on the folds become their weights (ensemble.h).
+// How the members' errors on the folds become their weights (ensemble.h).
 enum class Weighting : uint8_t { better_half, inverse_square, selection, equal };
 
-// The word that stands for all features of the calendar in data.known.
+// The word in data.known for all calendar features.
 inline const std::string known_calendar = "calendar";
 
 struct Recipe {
-  std::string name;  // of the recipe, for the run's folder; not a key
+  std::string name;  // names the run's folder; not a key
 
-  // The options of the recurrent layers; dropout also acts on what the dense layer reads.
+  // Options of the recurrent layers; dropout also acts on the dense layer's input.
   struct Model : RecurrentConfig {
     Architecture architecture = Architecture::direct;
     CellKind cell = CellKind::lstm;
@@ -93,27 +93,27 @@ struct Recipe {
   TrainingSections sections() const { return {training, optimizer, schedule}; }
   bool detects() const { return !data.label.empty(); }
   bool is_ensemble() const { return !ensemble.members.empty(); }
-  bool has_folds() const { return is_ensemble() && ensemble.folds > 0; }  // which weigh its members
-  bool validates() const;                                                 // there is a valid split
+  bool has_folds() const { return is_ensemble() && ensemble.folds > 0; }  // folds weigh the members
+  bool validates() const;                                                 // whether it has a validation part
   bool has_quantiles() const { return training.loss == Loss::quantile && !detects(); }
-  // Values predicted for each step of a target: one for each quantile.
+  // Values predicted for each step and target: one for each quantile.
   int outputs() const { return has_quantiles() ? static_cast<int>(training.quantiles.size()) : 1; }
-  int middle_output() const;  // that of quantile 0.5
+  int middle_output() const;  // index of quantile 0.5
   int horizon() const { return detects() ? 1 : data.horizon; }
 };
 
-// Its recurrent layers, for x of `input` columns.
+// The options of its recurrent layers for `input` columns.
 RecurrentConfig layers_of(const Recipe& recipe, int input);
 inline const CellFacts& cell_of(const Recipe& recipe) { return facts_of(recipe.model.cell); }
 
-// The table of keys over a recipe's fields. The recipe must outlive the reader.
+// Declares the keys of a recipe's fields. Requires: the recipe outlives the reader.
 void declare_keys(RecipeReader& reader, Recipe& recipe);
 
-// A recipe with its overrides, once the rules between keys are kept. Throws InputError.
+// Loads a recipe, applies overrides, and checks the rules between keys. Throws InputError.
 Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides);
-// The same from a text, such as the resolved one in a saved model.
+// As above, from a text such as the resolved recipe in a saved model.
 Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides = {});
-// Every key with its value.
+// All keys with their values.
 std::string resolved(const Recipe& recipe);
 // The keys whose values differ.
 std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& after);

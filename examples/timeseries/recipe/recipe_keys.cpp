@@ -30,7 +30,7 @@ void declare_model(RecipeReader& reader, Recipe& r) {
       .source(zeng)
       .fixed();
   declare_cell_key(reader, r.model.cell);
-  // Bounds as in ptb's recipes: what a damaged file asks for is refused before it is made.
+  // Bounds as in ptb's recipes: they stop a damaged file before it allocates anything.
   reader.key("hidden", r.model.hidden, "width of every recurrent layer").at_least(1).at_most(100'000).fixed();
   reader.key("layers", r.model.layers, "recurrent layers").at_least(1).at_most(100).fixed();
   reader
@@ -80,8 +80,8 @@ void declare_model(RecipeReader& reader, Recipe& r) {
 
 void declare_data(RecipeReader& reader, Recipe& r) {
   auto& d = r.data;
-  // Which rows train and validate may change; what a model reads and predicts, and in which units, may not. Of the files, and
-  // of how they are read, their rows count.
+  // The rows that train and validate may change later. The columns read, the targets and their units may not. Files
+  // and how to read them are not fixed: only their rows count.
   reader.section("data", "The series, what of it is read and predicted, and which rows train.");
   reader
       .key("file", d.file, "a CSV file with a header, or the name of a bundled series; --csv goes before it")
@@ -328,7 +328,7 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
           "fit", r.scaling.fit, {{"train", ScalingFit::train}, {"all", ScalingFit::all}},
           "measured on the training rows; on all rows, a leak of the test into training, as a tutorial does")
       .fixed();
-  // An epoch takes the windows in an order that the seed draws.
+  // An epoch takes the windows in an order drawn from the seed.
   declare_training_keys(reader, r.training, r.schedule, [] { return true; });
   reader
       .choice("loss", r.training.loss, {{"mse", Loss::mse}, {"quantile", Loss::quantile}},
@@ -350,8 +350,8 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
 RecurrentConfig layers_of(const Recipe& recipe, int input) {
   RecurrentConfig layers = recipe.model;
   layers.input = input;
-  if (recipe.model.cell != CellKind::lstm) layers.forget_bias = 0;  // the default is an LSTM's
-  if (layers.layers == 1) layers.dropout = 0;  // it is that of what the dense layer reads
+  if (recipe.model.cell != CellKind::lstm) layers.forget_bias = 0;  // the default is for LSTMs
+  if (layers.layers == 1) layers.dropout = 0;  // then it acts only on the dense layer's input
   return layers;
 }
 

@@ -16,8 +16,8 @@ namespace timeseries {
 
 namespace {
 
-// What does not train of the first file validates. A run of a version that passed over other values of data.valid can
-// still go on, and its model be scored.
+// Rows of the first file that do not train validate. A run of an older version, which ignored other values of
+// data.valid, can still go on, and its model be scored.
 void check_shares_beside_test_files(const RecipeReader& reader, const Recipe& r) {
   const auto& d = r.data;
   const bool said = !reader.spelled_out() || reader.overridden("data.train") ||
@@ -29,7 +29,7 @@ void check_shares_beside_test_files(const RecipeReader& reader, const Recipe& r)
                               1 - d.train, d.valid));
 }
 
-// Cells without a value that other keys expect.
+// Checks keys about missing values and marks of numbers.
 void check_missing(const RecipeReader& reader, const Recipe& r) {
   const auto& d = r.data;
   if (d.decimal == d.thousands)
@@ -43,7 +43,7 @@ void check_missing(const RecipeReader& reader, const Recipe& r) {
   if (d.open_end) reader.refuse("data.open_end", "= true reads cells without a value: data.missing says how");
 }
 
-// What is known of the rows to forecast.
+// Checks keys about inputs known of the rows to forecast.
 void check_known(const RecipeReader& reader, const Recipe& r) {
   const auto& d = r.data;
   const auto& countries = holiday_countries();
@@ -67,7 +67,7 @@ void check_known(const RecipeReader& reader, const Recipe& r) {
   }
 }
 
-// Columns of words.
+// Checks keys about columns of words.
 void check_categories(const RecipeReader& reader, const Recipe& r) {
   const auto& d = r.data;
   if (d.categories.empty()) return;
@@ -102,7 +102,7 @@ void check_categories(const RecipeReader& reader, const Recipe& r) {
     reader.refuse("data.resample", "puts rows together, which words cannot be (data.categories)");
 }
 
-// What is for one series alone.
+// Refuses keys that work only with a single series.
 void check_series(const RecipeReader& reader, const Recipe& r) {
   if (r.data.id.empty()) return;
   const auto refuse_if = [&](bool wrong, const char* key, const char* message) {
@@ -221,7 +221,7 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
 UnreadKeys unread_keys(const Recipe& r) {
   UnreadKeys unread = unread_training_keys(r.sections());
   const auto& m = r.model;
-  const bool any = r.is_ensemble();  // some network may read it
+  const bool any = r.is_ensemble();  // some network may read the key
   const bool segments = m.architecture == Architecture::segment_rnn;
   const bool recurrent = any || segments || m.architecture == Architecture::direct ||
                          m.architecture == Architecture::encoder_decoder;

@@ -5,9 +5,9 @@
 
 namespace timeseries {
 
-// Refuses values that cannot stand beside others.
+// Throws InputError for values that do not go together.
 void check_rules(const RecipeReader& reader, const Recipe& recipe);
-// The keys that nothing reads beside the values of others.
+// The keys that have no effect, given the values of others.
 UnreadKeys unread_keys(const Recipe& recipe);
 
 }  // namespace timeseries

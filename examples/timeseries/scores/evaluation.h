@@ -23,36 +23,37 @@ struct ForecastRow {
 struct DetectionRow {
   std::string name;
   DetectionScores scores;
-  bool knows_labels = false;  // those of other rows, which a detector does not see
+  bool knows_labels = false;  // reads other rows' labels, which a detector does not see
 };
-// One of the two lists, as the task is; the model comes first, if there is one.
+// Scores of one part. Depending on the task, either `forecasts` or `detections` is filled; the model comes first,
+// if there is one.
 struct Evaluation {
   std::string part;
   const Recipe* recipe;
   int horizon = 1, targets = 1;
-  std::vector<std::string> channels = {};  // that are forecast
-  std::vector<std::string> members = {};   // the series of a file that has several
-  // Channels, or series, whose errors are summed up: more than one may have different units.
+  std::vector<std::string> channels = {};  // forecast channels
+  std::vector<std::string> members = {};   // names, if the file has several series
+  // The number of channels, or series, in a sum of errors. If it is more than one, units may differ.
   size_t summed() const { return std::max(static_cast<size_t>(targets), members.size()); }
-  bool full = true;              // all windows of the part are scored
-  int64_t targets_left_out = 0;  // values of the part that were filled in, which nothing is scored on
+  bool full = true;              // whether all windows of the part are scored
+  int64_t targets_left_out = 0;  // filled-in values of the part, which do not count in scores
   std::vector<ForecastRow> forecasts = {};
-  // Of the model. None: no quantiles, and too few forecasts to measure it by.
+  // The model's interval. None: no quantiles, and too few forecasts to measure it.
   std::optional<ForecastInterval> interval = {};
-  // Of the model, with their intervals: the last forecast, or as many as pictures show of one step each.
+  // The model's forecasts to draw, with intervals: the last one, or the last `most_drawn` if the horizon is 1.
   std::deque<WindowForecast> drawn = {};
   std::vector<DetectionRow> detections = {};
-  std::string protocol = {};               // windows, scaling, seed, and what was left out
-  std::vector<std::string> warnings = {};  // of a model: values far outside of those that trained it
-  std::vector<std::string> details = {};   // of baselines: what was fitted to which rows
-  std::vector<std::string> left_out = {};  // baselines for which there is too little history here
+  std::string protocol = {};               // windows, scaling, seed, values left out
+  std::vector<std::string> warnings = {};  // about the model: values far outside of its training values
+  std::vector<std::string> details = {};   // about baselines: what was fitted to which rows
+  std::vector<std::string> left_out = {};  // baselines that have too little history here
 };
 
 struct ForecastMeasure {
   const char *name, *key;  // "RMSE", "rmse"
   double ForecastErrors::*value;
 };
-// The one that stands for all: RMSE; of several channels or series, whose units may differ, a scaled one.
+// The main measure: RMSE; for several channels or series, whose units may differ, a scaled one.
 const ForecastMeasure& summary_measure(size_t targets);
 
 }  // namespace timeseries

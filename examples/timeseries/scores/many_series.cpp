@@ -25,10 +25,10 @@ const Part& rows_of_part(const SeriesData& data, const std::string& name) {
 struct Method {
   std::string name;
   ForecastScores scores;
-  int series = 0;  // that it could forecast
+  int series = 0;  // series that it could forecast
 };
 
-// The series that have a window, by their place.
+// The indices of series that have scored values.
 std::vector<int> scored_series(const ForecastScores& scores, int count) {
   std::vector<int> result;
   for (int member = 0; member < count; ++member)
@@ -60,7 +60,7 @@ void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const T
       Method*& method = places[baseline.name];
       if (!method)
         method = &methods.emplace_back(Method{baseline.name, ForecastScores(part.windows, data.mase_scale)});
-      if (method->series + 1 < scored) continue;  // it did not suit one before
+      if (method->series + 1 < scored) continue;  // it did not suit an earlier series
       const bool suits =
           for_each_forecast(baseline, *windows, [&](int64_t origin, const std::vector<double>& forecast) {
             const int64_t of_all = begin + origin;

@@ -1,4 +1,4 @@
-// Scores of several series in one file: of each by itself, and of baselines that are fitted to each by itself.
+// Scores of several series in one file, by series, and of baselines fitted to each series.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,15 @@
 
 namespace timeseries {
 
-// Each baseline is fitted to a series' own rows that train, and forecasts the windows of that series. One that does not suit
-// every series that has windows is left out, and named. They have no intervals.
+// Adds baselines fitted to each series' own training rows, and scored on that series' windows, without intervals. A
+// baseline that does not suit every series with windows is left out, and named.
 void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const TestPart& part,
                            Evaluation& evaluation);
 
-// How many series the model forecasts better than each baseline, and the series on which it errs most. None: there is one series.
+// A table of the series with the largest errors; its note says on how many series the model beats each baseline.
+// None: there is one series.
 std::optional<RunDescription::Table> table_by_series(const Evaluation& evaluation, const SeriesData& data);
-// Of a method, by the series' names: errors and windows. `errors` makes the JSON of some.
+// A method's errors by series name; `errors` turns them into JSON.
 nlohmann::ordered_json json_by_series(const Evaluation& evaluation, const ForecastRow& row,
                                       nlohmann::ordered_json (*errors)(const ForecastErrors&));
 

@@ -9,8 +9,8 @@ namespace timeseries {
 
 namespace {
 
-// Of the first target. A horizon of one row: the last forecasts of the part, side by side. Else the last of
-// them, with the rows before it.
+// Forecasts of the first target. Horizon 1: the last forecasts of the part, side by side. Else only the last one,
+// with the rows before it.
 Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPart& part,
                      const Evaluation& evaluation) {
   const Series& series = part.windows.series();
@@ -42,7 +42,7 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPar
   for (int64_t row = first; row < evaluation.drawn.back().origin + horizon; ++row) {
     chart.x_texts.push_back(series.times.text(row));
     chart.series[0].x.push_back(static_cast<double>(row - first));
-    const bool filled = series.is_filled(row, channel);  // then it is a gap in the line
+    const bool filled = series.is_filled(row, channel);  // a gap in the line
     chart.series[0].y.push_back(filled ? std::nan("") : series.at(row, channel));
   }
   if (interval) {
@@ -64,7 +64,8 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPar
   return chart;
 }
 
-// The model and the baselines that err least: as many as lines can be told apart, in the table's order. The names of the others.
+// The model and the best baselines, as many as lines can be told apart, in the table's order; and the names of the
+// others.
 std::pair<std::vector<const ForecastRow*>, std::vector<std::string>> drawn_rows(
     const Evaluation& evaluation, const ForecastMeasure& measure) {
   std::vector<const ForecastRow*> order;

@@ -1,5 +1,5 @@
-// What a run's report shows of its test: forecasts beside what came, errors by step; or how a detector's
-// probabilities keep what they say.
+// Pictures of the test in a run's report: forecasts beside the true values, errors by step, or a detector's
+// calibration.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace timeseries {
 
-// Of the model, on a part that `evaluation` is of.
+// Pictures of the model on `part`, whose scores `evaluation` has.
 std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, TestPart& part,
                                const SeriesModel& model, const Evaluation& evaluation);
 

@@ -19,7 +19,7 @@ constexpr ForecastMeasure forecast_measures[] = {{"MSE scaled", "scaled_mse", &F
                                                  {"MAE", "mae", &ForecastErrors::mae},
                                                  {"sMAPE", "smape", &ForecastErrors::smape},
                                                  {"MASE", "mase", &ForecastErrors::mase}};
-// Of what has intervals; in a table of their own.
+// For forecasts with intervals, in their own table.
 constexpr ForecastMeasure interval_measures[] = {
     {"Winkler scaled", "scaled_winkler", &ForecastErrors::scaled_winkler},
     {"pinball scaled", "scaled_pinball", &ForecastErrors::scaled_pinball},
@@ -44,7 +44,7 @@ constexpr DetectionMeasure detection_measures[] = {
 
 }  // namespace
 
-const ForecastMeasure& summary_measure(size_t targets) {  // or series
+const ForecastMeasure& summary_measure(size_t targets) {  // of channels or series
   const char* const key = targets > 1 ? "scaled_mse" : "rmse";
   return *std::ranges::find(forecast_measures, std::string_view(key), &ForecastMeasure::key);
 }
@@ -102,7 +102,7 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
 
 namespace {
 
-// At most 12 of them, from 1.
+// Up to 12 steps, counted from 1.
 std::vector<int> shown_steps(int horizon) {
   constexpr int most = 12;
   const int lines = std::min(horizon, most);
@@ -111,7 +111,7 @@ std::vector<int> shown_steps(int horizon) {
   return steps;
 }
 
-// The model and the baselines.
+// Errors of the model and the baselines by step.
 std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation) {
   const int horizon = evaluation.horizon;
   if (horizon == 1) return {};
@@ -127,7 +127,7 @@ std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation)
   return table;
 }
 
-// What intervals hold, and what they cost: a row for each.
+// Coverage and cost of intervals, one row each.
 struct IntervalTable {
   RunDescription::Table table;
   explicit IntervalTable(std::string title)
@@ -142,7 +142,7 @@ struct IntervalTable {
   }
 };
 
-// Of the model and of baselines.
+// Intervals of the model and of baselines.
 std::optional<RunDescription::Table> table_of_intervals(const Evaluation& evaluation) {
   IntervalTable intervals("Intervals: " + evaluation.part);
   std::vector<double> levels;
@@ -164,7 +164,7 @@ std::optional<RunDescription::Table> table_of_intervals(const Evaluation& evalua
   return table;
 }
 
-// Of the model, by step and by channel.
+// The model's intervals by step and by channel.
 std::optional<RunDescription::Table> table_of_coverage(const Evaluation& evaluation, const SeriesData& data) {
   const ForecastRow& model = evaluation.forecasts[0];
   if (model.scores.overall().intervals == 0 || (evaluation.horizon == 1 && evaluation.targets == 1))
@@ -229,7 +229,7 @@ Comparison compare(const std::vector<JudgedRow>& rows, bool detects) {
     if (&row != rows.data()) comparison.baselines.push_back(row.name);
     for (size_t k = 0; k < row.values.size(); ++k) comparison.measures[k].values.push_back(row.values[k]);
   }
-  // Where nothing has an interval, there is nothing to say about them.
+  // If no row has an interval, their measures are left out.
   std::erase_if(comparison.measures, [](const Comparison::Measure& measure) {
     return std::ranges::find(interval_measures, measure.key, &ForecastMeasure::key) !=
                std::end(interval_measures) &&

@@ -14,14 +14,15 @@ namespace timeseries {
 
 namespace {
 
-// A part, and how intervals of its forecasts come about.
+// Scores forecasts of a part, and gives them intervals.
 struct Scoring {
   const Recipe& recipe;
   const SeriesData& data;
   TestPart& part;
-  bool is_test = true;                      // else its rows trained what forecasts, or chose it
-  std::optional<SeriesWindows> valid = {};  // whose errors set the first widths
-  // A test that chose nothing: not so where the file of training had other rows to validate on.
+  bool is_test = true;                      // else its rows trained the model, or helped to choose it
+  std::optional<SeriesWindows> valid = {};  // its errors set the first widths
+  // Whether no row of the test helped to choose the model. Not known if the training file had other validation
+  // rows.
   bool is_clean = false;
   Scoring(const Recipe& recipe, const SeriesData& data, TestPart& part)
       : recipe(recipe), data(data), part(part), is_test(part.name != "train" && part.name != "valid") {
@@ -31,7 +32,7 @@ struct Scoring {
     is_clean = is_test && (valid || !recipe.validates());
   }
 
-  // Of the model, or of a baseline: its scores, and its interval if it has one. None: too little history.
+  // Scores the model or a baseline, and sets its interval if it has one. None: too little history.
   std::optional<ForecastScores> score(const Forecasts& forecasts, bool is_model, const std::string& name,
                                       std::optional<ForecastInterval>& interval, const ForecastUse& seen) {
     const int horizon = recipe.data.horizon;
@@ -78,7 +79,7 @@ void add_detections(const SeriesData& data, const SeriesWindows& windows, Evalua
   evaluation.detections.push_back({previous.name, score(previous, windows), true});
 }
 
-// Of what a model reads and is held against.
+// Warns of inputs and targets far outside of the training values.
 void warn_of_far_values(const SeriesData& data, const SeriesWindows& windows, Evaluation& evaluation) {
   const auto& options = windows.options();
   const auto origins = windows.origins();
@@ -111,7 +112,7 @@ void add_model(const SeriesModel& model, Scoring& scoring, const ForecastUse& ea
   auto scores =
       scoring.score(forecasts, true, "the model", evaluation.interval, [&](WindowForecast& forecast) {
         if (each) each(forecast);
-        const Series& series = data.series();  // one of several is drawn
+        const Series& series = data.series();  // with several series, only one is drawn
         if (!evaluation.drawn.empty() &&
             series.member_of(evaluation.drawn.back().origin) != series.member_of(forecast.origin))
           evaluation.drawn.clear();
@@ -127,7 +128,7 @@ void add_model(const SeriesModel& model, Scoring& scoring, const ForecastUse& ea
     evaluation.warnings.push_back(std::move(*left_out));
 }
 
-// What a reader must know to make the same table.
+// The conditions that a reader needs to reproduce the table.
 std::string protocol_of(const Recipe& recipe, const SeriesData& data, const TestPart& part, bool with_model) {
   const char* const scaled = recipe.scaling.kind == ScalingKind::standard ? "mean and standard deviation"
                              : recipe.scaling.kind == ScalingKind::minmax ? "least and most"

@@ -13,14 +13,14 @@ namespace {
 
 using Measure = Comparison::Measure;
 
-// Whether both the model and some baseline have such a score.
+// Whether both the model and some baseline have this score.
 bool is_compared(const Measure& measure) {
   size_t defined = 0;
   for (const double value : measure.values) defined += !std::isnan(value);
   return !std::isnan(measure.values[0]) && defined > 1;
 }
 
-// The baselines that are as good as the model, or better.
+// The baselines that are as good as the model or better.
 std::vector<size_t> not_beaten(const Measure& measure) {
   std::vector<size_t> found;
   const double model = measure.values[0];
@@ -32,14 +32,14 @@ std::vector<size_t> not_beaten(const Measure& measure) {
   return found;
 }
 
-// Of those that are not beaten.
+// The best of the baselines that are not beaten.
 size_t best_baseline(const Measure& measure) {
   const auto score = [&](size_t k) { return (measure.less_is_better ? 1 : -1) * measure.values[k + 1]; };
   return std::ranges::min(not_beaten(measure), {}, score);
 }
 
-// By baseline the measures by which it is the best of those that are not beaten:
-// "last value has RMSE 15.60 (the model 17.20), MAE 9.100 (9.800); mean of training has MASE 0.8100 (0.9000)"
+// Groups the lost measures by the baseline that is best: "last value has RMSE 15.60 (the model 17.20), MAE 9.100
+// (9.800); mean of training has MASE 0.8100 (0.9000)"
 std::string what_is_better(const Comparison& comparison, const std::vector<const Measure*>& lost) {
   std::vector<std::string> groups;
   for (size_t k = 0; k < comparison.baselines.size(); ++k) {

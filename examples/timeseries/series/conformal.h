@@ -102,7 +102,7 @@ class ConformalInterval {
   struct Ends {
     double low, high;
   };
-  // Where one forecast value stands.
+  // The place of one forecast value.
   struct Place {
     int64_t origin, row;
     std::size_t target;

@@ -16,10 +16,9 @@ namespace unroll {
 // (x^λ - 1) / λ, or log x if λ is 0; and its inverse, which is 0 where no x above 0 gives y.
 double box_cox(double x, double lambda);
 double inverse_box_cox(double y, double lambda);
-// Guerrero's λ (1993), of 0, 0.01, …, 1: the one with the least coefficient of variation of s / m^(1 - λ), where s
-// and m are deviation and mean of each `period` rows (at least 2), counted from the end. It makes the spread of a
-// season least dependent on its mean. None: fewer than three seasons, or all are constant. Requires: values above
-// 0.
+// Guerrero's λ (1993), of 0, 0.01, …, 1: the one that makes a season's spread depend least on its mean. It has the
+// least coefficient of variation of s / m^(1 - λ). s and m are deviation and mean of each `period` rows (at least
+// 2), counted from the end. None: fewer than three seasons, or all are constant. Requires: values above 0.
 std::optional<double> guerrero_lambda(std::span<const double> y, int64_t period);
 
 enum class ScalingKind : uint8_t {

@@ -150,19 +150,19 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 // dates. Else it numbers the rows and is left out. A note says which.
 //
 // Throws InputError in one line, with the file, and line and column if there are any:
-// * the file is missing, empty, or without rows;
-// * it has no header: the first line has only numbers, dates and words for missing values, and none is named in the
-//   options or stands in quotes above a number without;
-// * rows, but not the header, end with a separator; a row has more or fewer cells than the header; there are more than
-//   1,048,576 columns;
-// * row numbers are not whole or do not ascend;
-// * a name is empty, repeated, or has a control character; a channel is unknown (with the nearest);
-// * a cell is no number, infinite or missing; a label is neither 0 nor 1; a category holds numbers with decimals, or more
-//   than 65,536 words;
-// * the order of day and month in the times is ambiguous, and the options do not say it;
-// * times cannot be read, descend, repeat, are not a step apart, or have another step than asked for;
-// * the rows are several series, and SeriesOptions::id names no column for them; a row does not name its series;
-// * a column may be the time and the options do not say so: years, months or moments since 1970 in whole numbers, and a
+// * The file is missing, empty, or without rows.
+// * It has no header: the first line has only numbers, dates and words for missing values, and none is named in the
+//   options or stands in quotes above a number without.
+// * Rows, but not the header, end with a separator. A row has more or fewer cells than the header. There are more than
+//   1,048,576 columns.
+// * Row numbers are not whole or do not ascend.
+// * A name is empty, repeated, or has a control character. A channel is unknown (with the nearest).
+// * A cell is no number, infinite or missing. A label is neither 0 nor 1. A category holds numbers with decimals, or
+//   more than 65,536 words.
+// * The order of day and month in the times is ambiguous, and the options do not say it.
+// * Times cannot be read, descend, repeat, are not a step apart, or have another step than asked for.
+// * The rows are several series, and SeriesOptions::id names no column for them. A row does not name its series.
+// * A column may be the time and the options do not say so: years, months or moments since 1970 in whole numbers, and a
 //   first column of whole numbers that ascend or descend.
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options = {});
 Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options = {});
@@ -176,10 +176,10 @@ void add_indicators(Series& series);
 // channel of this name exists.
 void add_categories(Series& series);
 
-// Appends channels that tell the time: "minute" (of the hour), "hour" (of the day), "weekday", "day" (of the
-// month), "day_of_year", "month"; each is a sine and a cosine, so that the end of a day is close to its beginning.
-// "trend": years since `trend_zero`. Throws InputError: an unknown name (with the nearest), or a series without
-// dates.
+// Appends channels that tell the time. "minute" (of the hour), "hour" (of the day), "weekday", "day" (of the
+// month), "day_of_year" and "month" are each a sine and a cosine, so that the end of a day is close to its
+// beginning. "trend": years since `trend_zero`. Throws InputError: an unknown name (with the nearest), or a series
+// without dates.
 void add_calendar(Series& series, const std::vector<std::string>& features, const Time& trend_zero);
 // As above; the trend counts from the first row.
 void add_calendar(Series& series, const std::vector<std::string>& features);

@@ -25,8 +25,8 @@ inline bool has_months_alone(TimeForm form) {
 
 struct TimeStep {
   enum class Unit : uint8_t { unknown, number, microsecond, business_day, month, slots };
-  // A row's place in its month: on day `of_month`, or the last day of a shorter month; on the last day; on the
-  // last, or first, day from Monday to Friday; on a weekday's first to fourth, or last, day; on the days `slots`.
+  // A row's place in its month: day `of_month`, or the last day of a shorter month; the last day; the last, or
+  // first, day from Monday to Friday; a weekday's first to fourth, or last, day; the days `slots`.
   enum class Day : uint8_t { of_month, last, last_business, first_business, nth_weekday, several };
 
   Unit unit = Unit::unknown;
@@ -60,8 +60,8 @@ std::optional<TimeStep> parse_step(std::string_view code);
 
 // The time `steps` steps after `at`. Throws InputError: the step is unknown, or the time is too far ahead.
 int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t steps);
-// Microseconds from a date-time without an offset to the clock whose days the step follows: from 23:00 UTC, in
-// summer 22:00, to the midnight of a zone ahead of UTC. 0: rows follow no other clock.
+// Microseconds from a date-time without an offset to the clock whose days the step follows. From 23:00 UTC, in
+// summer 22:00, it leads to the midnight of a zone ahead of UTC. 0: rows follow no other clock.
 int64_t to_midnight(TimeForm form, int64_t at, const TimeStep& step);
 // The number of steps between two times; 1 between neighbours without a gap.
 double steps_between(TimeForm form, int64_t from, int64_t to, const TimeStep& step);

@@ -51,8 +51,8 @@ Time in_form(const Time& time, TimeForm form);
 // * Dates, if more than half of the cells are one (20170331).
 // * Months, if more than half are one (201703), and a December and a January follow each other, or the name says month,
 //   date or period.
-// * Years, if all are from 1500 to 2200 and the name says year, and they ascend or most are equally far apart; or if the
-//   name says date, time or period, and they are evenly spaced.
+// * Years, if all are from 1500 to 2200 and the name says year, and they ascend or most are equally far apart. Or if
+//   the name says date, time or period, and they are evenly spaced.
 // * Else numbers.
 TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows);
 inline TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name) {
