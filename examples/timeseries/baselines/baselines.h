@@ -53,7 +53,7 @@ std::optional<ForecastBaseline> ridge(const Series& series, const Part& train, i
                                       const std::vector<int64_t>& periods, std::span<const int> targets);
 
 // Exponential smoothing, for each channel the form with the least AICc (ets.h); and the Theta method (theta.h).
-// Both are fitted to the last rows of the training part's longest span: 4,000 rows or 20 periods. Their states
+// Both are fitted to the last rows of the training part's longest span: 4,000, or 20 periods if more. Their states
 // follow later rows, their parameters stay. None: too few rows. Requires: the series does not change between two
 // forecasts.
 std::optional<ForecastBaseline> ets(const Series& series, const Part& train, int64_t period,

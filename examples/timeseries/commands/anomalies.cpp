@@ -47,8 +47,7 @@ struct Watch {
 // Errors of windows that lack values. These are larger, so they are compared only with windows that lack as many or
 // more.
 struct LackingErrors {
-  std::vector<std::pair<int64_t, std::vector<double>>> known = {};  // number of missing values, and errors
-                                                                    // [targets]
+  std::vector<std::pair<int64_t, std::vector<double>>> known = {};  // missing values, and errors [targets]
   // NaN: fewer than 8 such errors are known.
   double p_value(int64_t missing, size_t target, double error) const {
     int64_t all = 0, not_less = 0;

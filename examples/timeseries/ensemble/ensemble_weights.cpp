@@ -41,7 +41,7 @@ static std::vector<double> selection(const Matrix& products) {
   constexpr int choices = 50;
   std::vector<double> weights(products.size());
   std::vector<double> with_sum(
-      products.size());  // by member: its product with the sum of the choices so far
+      products.size());  // by member: its products with the sum of all the choices so far
   for (int choice = 0; choice < choices; ++choice) {
     size_t best = 0;
     double least = std::numeric_limits<double>::infinity();

@@ -23,13 +23,13 @@ namespace timeseries {
 // file keeps them. Commands with a model take them from there, never from the file at hand.
 struct ModelFacts {
   std::vector<std::string> channels =
-      {};                // channels read and predicted, in order; the calendar's come last
+      {};                // channels read and predicted, in this order; the calendar's come last
   Scaling scaling = {};  // [series, channels]
   std::vector<std::string> members = {};  // names of several series in a file; empty: one series
-  std::string time = {};        // column of times; empty: none, or an earlier version
-  std::string date_order = {};  // "dmy", "mdy"; empty: not needed, or an earlier version
+  std::string time = {};                  // column of times; empty: none, or an earlier version
+  std::string date_order = {};            // "dmy", "mdy"; empty: not needed, or an earlier version
   std::string trend_zero =
-      {};                 // start of the trend; empty: no trend, or an earlier version
+      {};                 // the time from which the trend counts; empty: no trend, or an earlier version
   std::string step = {};  // step between rows (step_code); empty: an earlier version
   TrainedOn trained = {};
   std::vector<CategoryWords> categories = {};  // in the recipe's order
@@ -69,8 +69,8 @@ struct SavedModel {
   // Makes the model with its weights. Throws InputError like load_state_dict.
   std::unique_ptr<SeriesModel> make_model(const SeriesWindows& windows) const;
 };
-// The model of the series that --series names. Throws InputError if the model has only one series; or, without a
-// name, if it has several, which the command does not support.
+// The model of the series that --series names. Throws InputError for a name if the model has only one series; and
+// without a name if it has several, which the command does not support.
 SavedModel one_series(const SavedModel& saved, const std::string& command, const std::string& name);
 
 // Throws InputError: the file is missing, cut off, of another program, or inconsistent.

@@ -17,7 +17,7 @@ std::optional<double> parse_number(std::string_view cell, char decimal = '.');
 
 // How the numbers of a file are written.
 struct NumberMarks {
-  char decimal = '.';     // before the decimals
+  char decimal = '.';     // decimal separator
   char thousands = '\0';  // separator of three digits: point, comma, or 0 for neither
 };
 // The other of point and comma.

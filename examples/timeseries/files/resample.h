@@ -33,13 +33,6 @@ std::string resample_text(const Times& times);
 //
 // Throws InputError, with file and line. Times are numbers, or coarser than the step. There would be more than a
 // thousand times as many rows. A step has no value and the options fill none in.
-//
-// The first and the last step are dropped if they lack rows. The number of lacking rows is known only for channels
-// with evenly spaced times. In other steps a value from fewer than three in four of its rows is NaN, and a sum of
-// incomplete rows is scaled up to all of them. Notes say so.
-//
-// Throws InputError, with file and line: times are numbers, or coarser than the step; there would be more than a
-// thousand times as many rows; or a step has no value and the options fill none in.
 void resample(Series& series, const SeriesOptions& options);
 
 }  // namespace unroll

@@ -94,7 +94,7 @@ class ConformalInterval {
     std::deque<Error> to_come;   // by row
     std::deque<Error> known;     // as they became known
     std::vector<double> sorted;  // the values of `known`
-    int64_t chose = 0;           // how many of `known`
+    int64_t chose = 0;           // how many of `known` chose the model
     void take(const Error& error, int64_t most = most_errors);
     void leave(std::deque<Error>::iterator error);
     double quantile(double level) const;  // NaN: too few

@@ -19,8 +19,8 @@ struct ForecastErrors {
   double scaled_mse = 0, scaled_mae = 0;
   double mse = 0, mae = 0, rmse = 0;
   double smape = 0;  // mean of 200 |f - y| / (|f| + |y|), in percent; 0 where both are 0
-  double mase = 0;   // mean absolute error over the seasonal naive forecast's in training (Hyndman and Koehler
-                     // 2006), by channel; NaN if that one makes no error
+  double mase = 0;  // mean absolute error over the seasonal naive forecast's in training (Hyndman and Koehler
+                    // 2006), by channel; NaN if that one makes no error
   // Predictions that have an interval. The next three cover only these; NaN if there are none.
   int64_t intervals = 0;
   double coverage = 0;  // share of values within the interval
@@ -79,7 +79,7 @@ class ForecastScores {
   ForecastErrors sum(int step_begin, int step_end, int target_begin, int target_end) const;
   const SeriesWindows* source_;
   std::vector<double> mase_scale_;
-  std::vector<Sums> sums_;       // [horizon, targets]
+  std::vector<Sums> sums_;  // [horizon, targets]
   std::vector<Sums> of_member_;
   int64_t windows_ = 0;
 };

@@ -229,7 +229,7 @@ void add_days(const Country& country, int year, std::set<int64_t>& days) {
 
 std::set<int64_t> holidays_in(std::string_view text, const std::string& origin) {
   const std::size_t end =
-      std::min(text.find_first_of(",;\t"), text.size());  // a name may follow the date
+      std::min(text.find_first_of(",;\t"), text.size());  // the separator; a name may follow the date
   CsvReader csv(text, origin, end < text.size() ? text[end] : ',');
   std::set<int64_t> days;
   while (csv.next()) {

@@ -50,11 +50,13 @@ class Holidays {
 };
 
 // Appends the channel "holiday", a calendar feature: 1 if the row's day is a holiday, else 0. If rows are more than
-// a day apart, it counts the holidays from Monday to Friday in the row's step. The row ends its step if rows lie at
-// the end of their month, or are weeks apart on a Friday, Saturday or Sunday; else it begins it. Days follow the
+// a day apart, it counts the holidays from Monday to Friday in the row's step. Rows end their step if they lie at
+// the end of their month, or are weeks apart on a Friday, Saturday or Sunday; else they begin it. Days follow the
 // clock that the file shows. Notes say which rows end a step, which years have no date in the file, and if no row
-// is a holiday. Throws InputError: the series has no dates, or a channel of this name; or no date of the file lies
-// in a year of the rows.
+// is a holiday.
+//
+// Throws InputError: the series has no dates, or a channel of this name; or no date of the file lies in a year of
+// the rows.
 void add_holidays(Series& series, const std::string& country_or_file);
 
 }  // namespace unroll

@@ -11,7 +11,7 @@
 namespace unroll {
 
 struct Season {
-  int64_t period = 1, second_period = 0;  // in rows. 1: no season; second 0: no second, else it is longer
+  int64_t period = 1, second_period = 0;  // in rows; 1: no season; the second is longer, 0: none
   std::string why = {};  // "a day of hours: strength 0.52", "no strength above 0.2: a day has 0.02"
 };
 

@@ -16,7 +16,7 @@ namespace unroll {
 enum class Missing : uint8_t {
   error,
   previous,  // the last value before it
-  mask,  // like previous; before the first value the network reads nothing; add_indicators() adds which
+  mask,  // like previous; before the first value a network reads nothing; add_indicators() marks filled values
   interpolate  // linear between its neighbours; this looks ahead, so a forecast from there knows too much
 };
 // The rule for times that are not a step apart: further than 3/2 of it, or nearer than 2/3.

@@ -1,4 +1,4 @@
-// Sorts the rows of a file with several series by series while they are read.
+// Groups the rows of a file with several series by their series while they are read.
 #pragma once
 
 #include <cstdint>

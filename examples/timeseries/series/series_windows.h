@@ -40,9 +40,9 @@ struct SeriesBatch {
   // [window, batch, inputs], scaled. With known inputs [window + horizon, …]: the other inputs are 0 in the last
   // `horizon` rows.
   Tensor input;
-  Tensor target;         // [horizon, batch, targets], scaled
-  Tensor weights;        // like target: 0 where it was filled in, else 1; undefined: all are 1
-  int64_t observed = 0;  // targets of weight 1
+  Tensor target;                     // [horizon, batch, targets], scaled
+  Tensor weights;                    // like target: 0 where it was filled in, else 1; undefined: all are 1
+  int64_t observed = 0;              // targets of weight 1
   std::span<const int64_t> origins;  // [batch]
 };
 

@@ -151,8 +151,7 @@ std::vector<SeriesSplit> rolling_origin(int64_t rows, int folds, int64_t test_ro
   require_input(folds >= 1 && test_rows >= 1 && valid_rows >= 0,
                 "rolling origin: {} folds of {} test rows and {} validation rows are none", folds, test_rows,
                 valid_rows);
-  const double least = double(folds) * double(test_rows) + double(valid_rows) + 1;  // as a double, which does not
-                                                                                    // overflow
+  const double least = double(folds) * double(test_rows) + double(valid_rows) + 1;  // does not overflow
   require_input(double(rows) >= least,
                 "rolling origin: {} folds of {} test rows and {} validation rows need {} rows, not {}", folds,
                 test_rows, valid_rows, least, rows);

@@ -20,7 +20,7 @@ constexpr int64_t one_week = 7 * one_day;
 constexpr std::array<const char*, 7> weekdays = {"Monday", "Tuesday",  "Wednesday", "Thursday",
                                                  "Friday", "Saturday", "Sunday"};
 
-int64_t day_unit(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // one day in the form's unit
+int64_t day_unit(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // a day
 
 // The number of a day, week or month, and the place in it: microseconds, or the day of the month.
 struct SlotPlace {

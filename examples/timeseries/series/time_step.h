@@ -34,7 +34,7 @@ struct TimeStep {
       0;  // in units; days and weeks count in microseconds; for slots: a day or a week, in microseconds
   Day day = Day::of_month;
   int of_month =
-      0;  // 0: times have no days. Weekdays: 7 * nth + weekday, nth 5 is the last
+      0;  // 0: times of this form have no days; for a weekday 7 * nth + weekday, nth 5 being the last
   int64_t jitter =
       0;  // for numbers and microseconds: nine in ten differences are at most this far from `count`
   // For date-times that shift by an hour with the season: rows at this time of day are written an hour early (22:00
@@ -76,9 +76,9 @@ struct FoundStep {
 };
 FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const int64_t> offsets = {});
 
-// The step to go on with if a model's step differs from the file's. The model's, if it explains as many of the
-// file's differences as the file's step; the file's, if only it explains more of equally long steps (the 1st and
-// the last of each month). None: the steps differ.
+// The step to go on with if a model's step differs from the file's. The model's, if it explains at least as many of
+// the file's differences. Else the file's, if both are equally long (the 1st and the last of each month). None: the
+// steps differ.
 std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, const TimeStep& model,
                                   const TimeStep& file);
 

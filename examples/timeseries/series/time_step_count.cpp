@@ -23,7 +23,7 @@ using Day = TimeStep::Day;
 // --- arithmetic --------------------------------------------------------------------------------------------
 
 bool has_days(TimeForm form) { return form == TimeForm::date || form == TimeForm::date_time; }
-int64_t unit_of(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // one day in the form's unit
+int64_t unit_of(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // a day
 int64_t days_in(TimeForm form, int64_t at) { return floor_div(at, unit_of(form)); }
 
 // Counts days from Monday to Friday. Saturday and Sunday count as the Friday before.

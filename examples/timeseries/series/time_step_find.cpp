@@ -40,8 +40,8 @@ struct Spacing {
   int64_t largest = 0;  // largest deviation of a difference near the step
 };
 
-// The mean of the differences near their median, as a multiple of `grain`. If at least half have the same
-// difference, and as many of it are as long as these, give or take one: that difference.
+// The mean of the differences near their median, as a multiple of `grain`. If at least half of all differences are
+// equal, and as many steps of this length last as long as those near the median, within one step: this length.
 Spacing spacing_of(Counts differences, int64_t grain) {
   sort_if_needed(differences);
   const int64_t median = differences[(differences.size() - 1) / 2];

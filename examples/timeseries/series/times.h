@@ -46,8 +46,8 @@ std::string offset_text(int64_t microseconds);
 // clock. Throws Error for numbers.
 Time in_form(const Time& time, TimeForm form);
 
-// The form of a column's whole numbers. Its other `rows` cells, if any, are no whole numbers. The order of
-// `numbers` does not matter, so that a fault in it can be reported later.
+// The form of a column's whole numbers. `rows`: all cells of the column; those not in `numbers` are no whole
+// numbers. The order of `numbers` does not matter, so that a fault in it can be reported later.
 // * Dates, if more than half of the cells are one (20170331).
 // * Months, if more than half are one (201703), and a December and a January follow each other, or the name says month,
 //   date or period.
