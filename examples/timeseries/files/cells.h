@@ -26,7 +26,7 @@ inline char other_mark(char mark) { return mark == '.' ? ',' : '.'; }
 // A number as people write it: $1,234.50, 12.5 %, (12) for -12, 1 234, 1'234.
 struct WrittenNumber {
   double value = 0;
-  std::string_view unit = {};  // a sign of currency or %; "": none
+  std::string_view unit = {};  // a currency sign or %; "": none
 };
 // None: the cell is no number. Blanks and apostrophes may separate groups of three digits whatever the marks are.
 std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks marks);

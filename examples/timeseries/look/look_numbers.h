@@ -21,7 +21,7 @@ class LookedWindow {
   // target, a window that does not fit, or more steps than a page has.
   LookedWindow(const SavedModel& saved, const std::filesystem::path& csv, const std::string& at,
                const std::string& target);
-  LookedWindow(const LookedWindow&) = delete;  // the windows refer to the series
+  LookedWindow(const LookedWindow&) = delete;  // windows refer to the series
   LookedWindow& operator=(const LookedWindow&) = delete;
 
   static constexpr int most_steps = 1000;

@@ -18,7 +18,7 @@ constexpr size_t most_drawn = 120;
 struct ForecastRow {
   std::string name;
   ForecastScores scores;
-  double level = 0.8;  // of its interval
+  double level = 0.8;  // the interval's level
 };
 struct DetectionRow {
   std::string name;

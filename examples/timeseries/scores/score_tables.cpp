@@ -1,4 +1,4 @@
-// Evaluations as tables, verdicts and JSON. See scores.h.
+// Writes evaluations as tables, verdicts and JSON. See scores.h.
 #include <algorithm>
 #include <cmath>
 #include <iterator>

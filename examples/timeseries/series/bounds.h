@@ -28,7 +28,7 @@ class SeriesBounds {
     std::vector<double> least = {}, most = {};
     int64_t period = 1;
   };
-  // The series must outlive it.
+  // Requires: the series outlives it.
   SeriesBounds(const Series& series, std::vector<int> targets, Options options);
 
   // The bound of a forecast whose first row is `origin`.

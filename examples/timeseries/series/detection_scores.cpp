@@ -96,7 +96,7 @@ std::vector<RocPoint> roc_curve(std::span<const double> probability, std::span<c
   double wrong = 0, right = 0, last_negative = 0, last_positive = 0;
   for_each_group(probability, label, [&](double p, double negative, double positive) {
     wrong += negative, right += positive;
-    // A group in the direction of the one before moves the point instead of adding one.
+    // A group in the direction of the previous one moves the last point instead of adding one.
     if (curve.size() > 1 && negative * last_positive == positive * last_negative) curve.pop_back();
     curve.push_back({p, wrong / negatives, right / positives});
     last_negative = negative, last_positive = positive;

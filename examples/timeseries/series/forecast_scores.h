@@ -18,7 +18,7 @@ struct ForecastErrors {
   int64_t count = 0;  // predictions
   double scaled_mse = 0, scaled_mae = 0;
   double mse = 0, mae = 0, rmse = 0;
-  double smape = 0;  // mean of 200 |f - y| / (|f| + |y|), in percent; 0 where both are 0
+  double smape = 0;  // mean of 200 |f - y| / (|f| + |y|), in percent; 0 if both are 0
   double mase = 0;  // mean absolute error over the seasonal naive forecast's in training (Hyndman and Koehler
                     // 2006), by channel; NaN if that one makes no error
   // Predictions that have an interval. The next three cover only these; NaN if there are none.

@@ -1,4 +1,4 @@
-// The channel of holidays that a series reads. See holidays.h.
+// Adds the channel of holidays to a series. See holidays.h.
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Times out of text. See times.h.
+// Reads times from text. See times.h.
 #include <algorithm>
 #include <array>
 #include <charconv>

@@ -26,7 +26,7 @@ enum class Gaps : uint8_t {
   fill    // adds rows without values if few are missing; a note says where
 };
 
-// How several rows become one.
+// How resampling makes one value of several.
 enum class Together : uint8_t { mean, sum, first, last, least, most };
 
 struct SeriesOptions {

@@ -1,4 +1,4 @@
-// The step between the times of a file. See time_step.h.
+// Finds the step between the times of a file. See time_step.h.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>

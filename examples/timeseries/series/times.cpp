@@ -73,7 +73,7 @@ struct NumberSteps {
     }
     if (apart.empty()) return;
     const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
-    std::nth_element(apart.begin(), middle, apart.end());  // more than half of them hold the middle
+    std::nth_element(apart.begin(), middle, apart.end());  // a value of more than half is in the middle
     const auto count = static_cast<std::size_t>(std::count(apart.begin(), apart.end(), *middle));
     if (2 * count > apart.size()) most = *middle;
     all = count == apart.size();
