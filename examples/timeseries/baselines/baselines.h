@@ -28,20 +28,18 @@ struct ForecastBaseline {
 };
 
 ForecastBaseline last_value();
-// The value one period before the row, or as many periods as needed to be known. Throws InputError: a period below
-// 1.
+// The value one period before the row, or as many periods as needed to be known. Throws InputError: a period below 1.
 ForecastBaseline seasonal_naive(int64_t period);
-// The seasonal naive forecast times the growth over a period: the sum of the last g values over the sum of the g
-// values one period earlier. g is the smaller of horizon and period, however many steps are forecast. Growth over a
-// sum of 0 is 1.
+// The seasonal naive forecast times the growth over a period: the sum of the last g values over the sum of the g values
+// one period earlier. g is the smaller of horizon and period, however many steps are forecast. A sum of 0 gives growth
+// 1.
 ForecastBaseline seasonal_growth(int64_t period, int64_t horizon);
 // The last value plus one step for each row: the mean step from the first row to the last.
 ForecastBaseline drift();
 // The mean of the channel's observed training values; NaN if it has none.
 ForecastBaseline training_mean(const Series& series, const Part& train);
-// y[t] = a0 + Σ a_k y[t - k], k = 1 … order, fitted by least squares on the training part, for each channel
-// separately; iterated over the horizon. Rows whose y[t] was filled in are left out. Throws InputError if too few
-// others remain.
+// y[t] = a0 + Σ a_k y[t - k], k = 1 … order, fitted by least squares on the training part, for each channel separately;
+// iterated over the horizon. Rows whose y[t] was filled in are left out. Throws InputError if too few others remain.
 ForecastBaseline autoregression(const Series& series, const Part& train, int order,
                                 std::span<const int> targets);
 
@@ -52,10 +50,9 @@ ForecastBaseline autoregression(const Series& series, const Part& train, int ord
 std::optional<ForecastBaseline> ridge(const Series& series, const Part& train, int window, int horizon,
                                       const std::vector<int64_t>& periods, std::span<const int> targets);
 
-// Exponential smoothing, for each channel the form with the least AICc (ets.h); and the Theta method (theta.h).
-// Both are fitted to the last rows of the training part's longest span: 4,000, or 20 periods if more. Their states
-// follow later rows, their parameters stay. None: too few rows. Requires: the series does not change between two
-// forecasts.
+// Exponential smoothing, for each channel the form with the least AICc (ets.h); and the Theta method (theta.h). Both
+// are fitted to the last rows of the training part's longest span: 4,000, or 20 periods if more. Their states follow
+// later rows, their parameters stay. None: too few rows. Requires: the series does not change between two forecasts.
 std::optional<ForecastBaseline> ets(const Series& series, const Part& train, int64_t period,
                                     std::span<const int> targets);
 std::optional<ForecastBaseline> theta(const Series& series, const Part& train, int64_t period,
@@ -79,8 +76,7 @@ class RangeSoFar {
 bool can_fit_autoregression(const Series& series, const Part& train, int order, std::span<const int> targets);
 
 // Calls `use` with a forecast [horizon, targets] for each window in the current order, from the last row that the
-// window reads. Returns false, and stops, at a window with too few rows before it. Throws Interrupted after a
-// signal.
+// window reads. Returns false, and stops, at a window with too few rows before it. Throws Interrupted after a signal.
 bool for_each_forecast(const ForecastBaseline& baseline, const SeriesWindows& windows,
                        const std::function<void(int64_t origin, const std::vector<double>& forecast)>& use);
 // Scores the forecasts. None: a window has too few rows.
@@ -92,18 +88,16 @@ std::optional<ForecastScores> score(const ForecastBaseline& baseline, const Seri
 // A baseline learns from the same windows as a model, but looks only at a window's last row.
 struct DetectionBaseline {
   std::string name;
-  // The probability of label 1 in row `origin`, from the channels of row `last`, the last row that the window
-  // reads.
+  // The probability of label 1 in row `origin`, from the channels of row `last`, the last row that the window reads.
   std::function<double(const Series& series, int64_t origin, int64_t last)> probability;
 };
 
 // The share of label 1 in training, for every row.
 DetectionBaseline majority_class(const SeriesWindows& train);
-// The rule that is right most often in training, of "channel > value", "channel < value" and "always" either label.
-// Probability 0 or 1.
+// The rule that is most often right in training: "channel > value", "channel < value" or "always" a label; 0 or 1.
 DetectionBaseline threshold_baseline(const SeriesWindows& train);
-// Logistic regression on the standardised channels, by Newton's method, with the penalty ½ |w|² on the sum of the
-// log losses (without the bias).
+// Logistic regression on standardised channels by Newton's method; ½ |w|² (without bias) is added to the summed log
+// loss.
 DetectionBaseline logistic_regression(const SeriesWindows& train);
 // The label of the previous row. It knows what no detector is told, and shows how seldom the label changes. For the
 // first row of a series it says 0.

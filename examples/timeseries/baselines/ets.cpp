@@ -132,8 +132,7 @@ constexpr double lowest = 1e-4, highest = 0.9999, least_phi = 0.8, most_phi = 0.
 double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 double inverse_logistic(double share) { return std::log(share / (1 - share)); }
 
-// Maps a model to free numbers: α; β and γ as shares of what α leaves them; φ; level, slope, and the season without
-// its last state.
+// Maps a model to free numbers: α; β and γ as shares of what α leaves them; φ; level, slope, season but its last state.
 class Free {
  public:
   Free(const EtsForm& form, int64_t period, double unit)

@@ -33,8 +33,8 @@ struct EtsModel {
   double log_likelihood = 0, aicc = 0;
 };
 
-// Rows to fit. `filled` marks filled-in rows by 1; empty: there are none. Filled-in rows move the states but do not
-// count in the likelihood.
+// Rows to fit. `filled` marks filled-in rows by 1; empty: none. They move the states but do not count in the
+// likelihood.
 struct EtsRows {
   std::span<const double> y;
   std::span<const uint8_t> filled = {};
@@ -46,9 +46,8 @@ struct EtsSlopes {
   std::vector<double> season = {};
 };
 
-// The log likelihood of the rows, at the error variance that makes it largest. Minus infinity: the form does not
-// suit these rows, such as a forecast not above 0 with multiplicative errors. If finite, its gradient goes to
-// `slopes`.
+// The log likelihood of the rows, at the error variance that makes it largest. Minus infinity: the form does not suit
+// these rows, such as a forecast not above 0 with multiplicative errors. If finite, its gradient goes to `slopes`.
 double log_likelihood(const EtsModel& model, const EtsRows& rows, EtsSlopes* slopes = nullptr);
 
 // Fits a model of this form by maximum likelihood, with 0.0001 < β < α < 0.9999, γ < 1 - α, 0.8 < φ < 0.98. The

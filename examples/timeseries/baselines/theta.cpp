@@ -39,8 +39,7 @@ bool has_season(std::span<const double> y, int64_t period) {
   return n * r * r / before > 1.645 * 1.645;
 }
 
-// The season: mean distances from a moving average as wide as the period. An even period gives its ends half
-// weight.
+// The season: mean distances from a moving average as wide as the period. An even period gives its ends half weight.
 Numbers season_of(std::span<const double> y, std::span<const uint8_t> filled, int64_t period,
                   bool multiplies) {
   const auto m = static_cast<std::size_t>(period), half = m / 2;

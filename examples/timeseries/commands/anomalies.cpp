@@ -44,8 +44,7 @@ struct Watch {
   int64_t not_watched = 0;      // rows whose inputs lack values, as too few earlier ones did
 };
 
-// Errors of windows that lack values. These are larger, so they are compared only with windows that lack as many or
-// more.
+// Errors of windows that lack values. They are larger, so they are compared with windows that lack as many or more.
 struct LackingErrors {
   std::vector<std::pair<int64_t, std::vector<double>>> known = {};  // missing values, and errors [targets]
   // NaN: fewer than 8 such errors are known.
@@ -146,8 +145,7 @@ EventScores scores_of(const Watch& watch, const Rule& rule, const std::vector<in
       std::span(labels).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
 }
 
-// The threshold of errors with the best F1 on these rows, half way to the next smaller error. None: no threshold
-// finds an event.
+// The error threshold with the best F1 on these rows, half way to the next smaller error. None: none finds an event.
 std::optional<double> best_error(const Watch& watch, const std::vector<int>& labels, int64_t begin,
                                  int64_t end) {
   std::vector<double> errors;
@@ -217,7 +215,6 @@ RunDescription::Table table_of(const Watch& watch, const Series& series, const s
   return table;
 }
 
-// The chart of one target.
 Chart chart_of(const Watch& watch, const Series& series, const std::vector<int>& targets, size_t target,
                const Rule& rule) {
   const int channel = targets[target];

@@ -17,7 +17,6 @@ namespace timeseries {
 
 namespace {
 
-// The scores of the model or a baseline.
 struct Judged {
   std::string name;
   bool knows_labels = false;

@@ -18,7 +18,6 @@ namespace timeseries {
 
 namespace {
 
-// Prints the scores as a table and in words.
 void print(const Console& console, const Evaluation& evaluation, const SeriesData& data, bool with_model) {
   console.print("{}\n", evaluation.part), console.print(table_of(evaluation));
   for (const std::string& warning : evaluation.warnings) console.print("warning {}\n", warning);

@@ -1,5 +1,4 @@
-// timeseries look: makes a page that shows a model's values while it reads a window, and what its forecast depends
-// on.
+// timeseries look: makes a page that shows a model's values while it reads a window, and what its forecast depends on.
 #include <fmt/format.h>
 
 #include "examples/timeseries/commands/commands.h"

@@ -19,18 +19,15 @@ struct FutureRows {
   int64_t steps = 0;
   std::string only = {};  // the series that needs them; empty: all
 };
-// As above for a saved model: reads only its columns, whatever else the file has. Throws InputError, naming both,
-// if the file lacks one.
+// As above for a saved model, reading only its columns. Throws InputError, naming both, if the file lacks one.
 Series load_series(const SavedModel& saved, const std::filesystem::path& csv, int64_t rows_beyond = 0,
                    const FutureRows& future = {});
-// The columns that a model reads from the file of rows to forecast (data.known), except categories that each series
-// has only one word of.
+// The columns that a model reads of the rows to forecast (data.known), except static categories.
 std::vector<std::string> columns_of_future(const Recipe& recipe, const ModelFacts& facts);
 // The text of a file. A pipe can be read only once, so its text is kept.
 std::string csv_text(const std::filesystem::path& csv);
 // The options to read a recipe's file, or a saved model's if there is one.
 SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nullptr);
-// Whether the header of a CSV file names a column.
 bool has_column(const std::filesystem::path& csv, char separator, const std::string& name);
 // Reads a detector's series from a file without labels; the labels are 0.
 Series load_unlabelled(const SavedModel& saved, const std::filesystem::path& csv);

@@ -62,20 +62,17 @@ bool know_folds(ForecastInterval& interval, const EnsembleFacts& facts, const st
 // Returns false if fewer than 8 errors are known.
 bool know_steps_together(ForecastInterval& interval, const EnsembleFacts& facts);
 
-// An ensemble over a series.
 class Ensemble {
  public:
   // Fits the baselines that have a weight to the part `train`. Requires: all arguments outlive it.
   Ensemble(const Recipe& recipe, const SeriesModel& model, const EnsembleFacts& facts, const Series& series,
            const Part& train, const std::vector<int>& targets);
 
-  // The number of rows needed before a forecast.
   int64_t history() const;
   // Forecasts over the windows' horizon. Leaves out a member whose forecast explodes (RangeSoFar), and a baseline
   // with too few rows: the others share its weight. If all are left out, the last value is the forecast.
   Forecasts forecasts() const;
-  // The forecast [steps, targets] from the row `origin` on. `network` gives the forecast of a network by its
-  // number.
+  // The forecast [steps, targets] from the row `origin` on. `network` gives the forecast of a network by its number.
   std::vector<double> forecast(const Series& series, int64_t origin, int steps,
                                const std::function<std::vector<double>(size_t network)>& network) const;
   // A warning that names the members left out of forecasts so far, and why. None: no member was.

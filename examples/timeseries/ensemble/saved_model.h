@@ -1,5 +1,4 @@
-// A model in a file: weights under PyTorch's names, recipe and facts in the metadata. The file and a CSV suffice to
-// forecast.
+// A model in a file: weights under PyTorch's names, recipe and facts in the metadata. With a CSV it can forecast.
 #pragma once
 
 #include <filesystem>
@@ -40,12 +39,10 @@ struct ModelFacts {
 std::string code_of(DateOrder order);
 DateOrder date_order_of(std::string_view code);
 
-// Scaling for a file's series: as in training for series that the model knows, else by their own rows of `part`; a
-// note names the latter.
+// The scaling of a file's series: as in training if the model knows them, else by their rows of `part`, with a note.
 Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe, const ModelFacts& facts,
                     std::vector<std::string>& notes);
 
-// The metadata of a model's file.
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model);
 // The PyTorch modules that fit the model's weights: "lstm = nn.LSTM(3, 8, 1); head = nn.Linear(8, 6)". Or "none: …"
 // with the options that PyTorch's modules lack.

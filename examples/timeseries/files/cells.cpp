@@ -89,8 +89,7 @@ Core core_of(std::string_view cell) {
   return core;
 }
 
-// Digits in groups of three, without the mark between them. "": they are not grouped by one mark; a single group is
-// not either.
+// Removes the mark between groups of three digits. "": they are not grouped by one mark, or are a single group.
 std::string without_groups(std::string_view digits, char thousands) {
   std::string all, mark;
   while (!digits.empty()) {

@@ -11,8 +11,7 @@ namespace unroll {
 // Whether the cell says that its value is missing: empty, NA, N/A, NaN, null or ?, in letters of either case.
 bool says_missing(std::string_view cell);
 
-// The number in a cell, with this decimal separator. Infinite or NaN if a double cannot hold it; none if the cell
-// is no number.
+// The number in a cell, with this decimal separator; infinite or NaN if a double cannot hold it. None: no number.
 std::optional<double> parse_number(std::string_view cell, char decimal = '.');
 
 // How the numbers of a file are written.

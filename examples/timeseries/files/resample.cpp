@@ -242,7 +242,6 @@ Steps put_together(const Rows& rows, const Series& series, Together rule) {
   return steps;
 }
 
-// The steps [begin, end) that are kept.
 struct Kept {
   std::size_t begin, end;
 };

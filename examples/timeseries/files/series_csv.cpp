@@ -137,8 +137,7 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
 // Whether rows ascend in time, or descend with the newest first.
 enum class Direction : int8_t { back = -1, unknown = 0, forward = 1 };
 
-// Throws InputError for a row whose time does not follow `last`, the time of the row before, in the rows'
-// direction.
+// Throws InputError for a row whose time does not follow `last`, the time of the row before, in the rows' direction.
 [[noreturn]] void refuse_order(std::string_view text, const Times& times, const CsvReader& csv,
                                const SeriesColumns& columns, const Time& time, int64_t last,
                                Direction direction, const SeriesOptions& options) {

@@ -12,7 +12,6 @@ constexpr const char* standard_input = "-";
 // The file's bytes, unpacked if they are packed (data/gzip.h), whatever its name. Throws InputError like
 // read_file() and unpacked().
 std::string read_series_file(const std::filesystem::path& path);
-// The file's name in messages.
 std::string name_of_series_file(const std::filesystem::path& path);
 
 }  // namespace unroll

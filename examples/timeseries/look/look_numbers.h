@@ -1,5 +1,4 @@
-// The numbers of `timeseries look`: the values a model computes while it reads one window, and what its forecast
-// depends on.
+// The numbers of `timeseries look`: a model's values while it reads one window, and what its forecast depends on.
 #pragma once
 
 #include <filesystem>
@@ -51,7 +50,6 @@ class LookedWindow {
   int64_t end_of_origins() const { return rows_ + lead(); }
   // The forecast [outputs][horizon] in the file's unit; for a detector a probability.
   std::vector<std::vector<double>> forecast() const;
-  // The model with its recipe's initial weights.
   std::unique_ptr<SeriesModel> untrained() const;
 
  private:

@@ -25,7 +25,6 @@ std::string name_of(const EnsembleWord& word);
 std::string name_of_member(size_t member);
 // The recipes of an ensemble's networks; else the recipe itself.
 std::vector<Recipe> networks_of(const Recipe& recipe);
-// The words of baselines that may be members.
 const std::vector<std::string>& baseline_words();
 
 void declare_ensemble_keys(RecipeReader& reader, Recipe& recipe);

@@ -6,7 +6,6 @@
 
 namespace timeseries {
 
-// --csv and its heading.
 const DataOption& csv_option();
 void add_csv_option(Command& command, std::string& csv);
 // --set and its relatives for these recipes' keys.

@@ -113,9 +113,7 @@ void declare_keys(RecipeReader& reader, Recipe& recipe);
 Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides);
 // As above, from a text such as the resolved recipe in a saved model.
 Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides = {});
-// All keys with their values.
 std::string resolved(const Recipe& recipe);
-// The keys whose values differ.
 std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& after);
 
 }  // namespace timeseries

@@ -29,7 +29,6 @@ void check_shares_beside_test_files(const RecipeReader& reader, const Recipe& r)
                               1 - d.train, d.valid));
 }
 
-// Checks keys about missing values and marks of numbers.
 void check_missing(const RecipeReader& reader, const Recipe& r) {
   const auto& d = r.data;
   if (d.decimal == d.thousands)
@@ -43,7 +42,6 @@ void check_missing(const RecipeReader& reader, const Recipe& r) {
   if (d.open_end) reader.refuse("data.open_end", "= true reads cells without a value: data.missing says how");
 }
 
-// Checks keys about inputs known of the rows to forecast.
 void check_known(const RecipeReader& reader, const Recipe& r) {
   const auto& d = r.data;
   const auto& countries = holiday_countries();
@@ -67,7 +65,6 @@ void check_known(const RecipeReader& reader, const Recipe& r) {
   }
 }
 
-// Checks keys about columns of words.
 void check_categories(const RecipeReader& reader, const Recipe& r) {
   const auto& d = r.data;
   if (d.categories.empty()) return;

@@ -25,8 +25,7 @@ struct DetectionRow {
   DetectionScores scores;
   bool knows_labels = false;  // reads other rows' labels, which a detector does not see
 };
-// Scores of one part. Depending on the task, either `forecasts` or `detections` is filled; the model comes first,
-// if there is one.
+// Scores of one part: `forecasts` or `detections`, depending on the task. The model, if there is one, comes first.
 struct Evaluation {
   std::string part;
   const Recipe* recipe;

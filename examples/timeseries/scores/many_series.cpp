@@ -28,7 +28,6 @@ struct Method {
   int series = 0;  // series that it could forecast
 };
 
-// The indices of series that have scored values.
 std::vector<int> scored_series(const ForecastScores& scores, int count) {
   std::vector<int> result;
   for (int member = 0; member < count; ++member)

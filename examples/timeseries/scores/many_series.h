@@ -15,8 +15,7 @@ namespace timeseries {
 void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const TestPart& part,
                            Evaluation& evaluation);
 
-// A table of the series with the largest errors; its note says on how many series the model beats each baseline.
-// None: there is one series.
+// The series with the largest errors, and on how many the model beats each baseline. None: there is one series.
 std::optional<RunDescription::Table> table_by_series(const Evaluation& evaluation, const SeriesData& data);
 // A method's errors by series name; `errors` turns them into JSON.
 nlohmann::ordered_json json_by_series(const Evaluation& evaluation, const ForecastRow& row,

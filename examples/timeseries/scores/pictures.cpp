@@ -9,8 +9,7 @@ namespace timeseries {
 
 namespace {
 
-// Forecasts of the first target. Horizon 1: the last forecasts of the part, side by side. Else only the last one,
-// with the rows before it.
+// Forecasts of the first target: the last ones side by side if the horizon is 1, else the last with the rows before it.
 Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPart& part,
                      const Evaluation& evaluation) {
   const Series& series = part.windows.series();
@@ -64,8 +63,7 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPar
   return chart;
 }
 
-// The model and the best baselines, as many as lines can be told apart, in the table's order; and the names of the
-// others.
+// The model and the best baselines, as many as can be told apart, in the table's order; and the others' names.
 std::pair<std::vector<const ForecastRow*>, std::vector<std::string>> drawn_rows(
     const Evaluation& evaluation, const ForecastMeasure& measure) {
   std::vector<const ForecastRow*> order;

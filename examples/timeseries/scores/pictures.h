@@ -1,5 +1,4 @@
-// Pictures of the test in a run's report: forecasts beside the true values, errors by step, or a detector's
-// calibration.
+// Pictures for a run's report: forecasts beside true values, errors by step, or a detector's calibration.
 #pragma once
 
 #include <vector>

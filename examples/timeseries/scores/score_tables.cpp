@@ -111,7 +111,6 @@ std::vector<int> shown_steps(int horizon) {
   return steps;
 }
 
-// Errors of the model and the baselines by step.
 std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation) {
   const int horizon = evaluation.horizon;
   if (horizon == 1) return {};
@@ -127,7 +126,6 @@ std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation)
   return table;
 }
 
-// Coverage and cost of intervals, one row each.
 struct IntervalTable {
   RunDescription::Table table;
   explicit IntervalTable(std::string title)
@@ -142,7 +140,6 @@ struct IntervalTable {
   }
 };
 
-// Intervals of the model and of baselines.
 std::optional<RunDescription::Table> table_of_intervals(const Evaluation& evaluation) {
   IntervalTable intervals("Intervals: " + evaluation.part);
   std::vector<double> levels;

@@ -21,8 +21,7 @@ struct Scoring {
   TestPart& part;
   bool is_test = true;                      // else its rows trained the model, or helped to choose it
   std::optional<SeriesWindows> valid = {};  // its errors set the first widths
-  // Whether no row of the test helped to choose the model. Not known if the training file had other validation
-  // rows.
+  // Whether no row of the test helped to choose the model. Not known if the training file had other validation rows.
   bool is_clean = false;
   Scoring(const Recipe& recipe, const SeriesData& data, TestPart& part)
       : recipe(recipe), data(data), part(part), is_test(part.name != "train" && part.name != "valid") {

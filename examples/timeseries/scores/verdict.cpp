@@ -32,7 +32,6 @@ std::vector<size_t> not_beaten(const Measure& measure) {
   return found;
 }
 
-// The best of the baselines that are not beaten.
 size_t best_baseline(const Measure& measure) {
   const auto score = [&](size_t k) { return (measure.less_is_better ? 1 : -1) * measure.values[k + 1]; };
   return std::ranges::min(not_beaten(measure), {}, score);

@@ -23,8 +23,7 @@ class SeriesBounds {
  public:
   struct Options {
     std::vector<double> asked = {};  // least and most; empty: none
-    // Least and most by channel of earlier rows, such as the training rows. Only for a single series; empty: not
-    // known.
+    // Least and most by channel of earlier rows, such as training rows. Only for a single series; empty: unknown.
     std::vector<double> least = {}, most = {};
     int64_t period = 1;
   };
@@ -36,8 +35,7 @@ class SeriesBounds {
   // Clamps the values [steps, targets] of such a forecast.
   void clamp(int64_t origin, std::vector<double>& values) const;
   // The share of rows with this value among the last 20 rows before the origin that lie whole periods before `row`.
-  // If there are fewer than 3 such rows: among the last 20 rows of the series. An interval that leaves out a value
-  // covers less by its share.
+  // Fewer than 3 such rows: among the series' last 20. An interval that leaves out a value covers less by its share.
   double share_of(double value, int64_t row, int64_t origin, std::size_t target) const;
   // "not below 0"; empty: no bound.
   std::string text(int64_t origin) const;

@@ -24,9 +24,8 @@ ConformalInterval::ConformalInterval(const SeriesWindows& windows, Options optio
   errors_.resize(static_cast<std::size_t>(options_.steps) * targets_.size());
 }
 
-// A window's standard deviation roughly predicts how wrong its forecasts will be. Its cube root suits series that
-// grow and series that do not. A window that hardly moves says little, so a tenth of the training rows' spread is
-// the least.
+// A window's standard deviation roughly predicts how wrong its forecasts will be. Its cube root suits series that grow
+// and series that do not. A window that hardly moves says little, so a tenth of the training rows' spread is the least.
 double ConformalInterval::unit_of(int64_t origin, std::size_t target) const {
   const int channel = targets_[target];
   const int64_t end = origin - lead_ + 1;

@@ -39,8 +39,7 @@ class ConformalInterval {
   };
   static constexpr int64_t least_errors = 8, most_errors = 500, most_errors_of_all = 2000;
 
-  // For forecasts of these windows' targets, and of other windows over the same channels. Throws InputError unless
-  // 0 < level < 1.
+  // For forecasts of targets of these or other windows over the same channels. Throws InputError unless 0 < level < 1.
   ConformalInterval(const SeriesWindows& windows, Options options);
 
   // Clamps a forecast to its bounds and widens its interval by the errors known at the origin, plus `further`
@@ -50,10 +49,9 @@ class ConformalInterval {
   // widened by the largest error and point forecasts get NaN.
   void widen(int64_t origin, std::span<double> values, std::span<double> low, std::span<double> high,
              std::span<const double> further = {});
-  // The ascending deciles 0.1, …, 0.9 of the values, [steps, targets, 9], by the same errors. Point forecast: the
-  // ends of its intervals for 80, 60, 40 and 20 %, and the forecast itself. Quantiles: points on the lines from the
-  // widened lower end to `middle` and on to the upper end. NaN: too few errors, or the decile lies outside of the
-  // quantiles.
+  // The ascending deciles 0.1, …, 0.9 of the values, [steps, targets, 9], by the same errors. Point forecast: the ends
+  // of its intervals for 80, 60, 40 and 20 %, and the forecast itself. Quantiles: points on the lines from the widened
+  // lower end to `middle` and on to the upper end. NaN: too few errors, or the decile lies outside of the quantiles.
   std::vector<double> deciles(int64_t origin, std::span<const double> middle, std::span<const double> low,
                               std::span<const double> high);
   // Adds the errors of a forecast, given as it was before it was widened, at the values that were observed.

@@ -36,7 +36,6 @@ void ForecastScores::Sums::add(const Sums& other) {
   crps += other.crps;
 }
 
-// Adds the interval of prediction i.
 void ForecastScores::Sums::add_interval(double truth, double forecast, const ForecastEnds& ends,
                                         std::size_t i, double scale) {
   const double low = ends.low[i], high = ends.high[i];

@@ -42,13 +42,11 @@ struct ForecastEnds {
 
 class ForecastScores {
  public:
-  // `mase_scale`: [series, targets], from mase_scale() below; empty: MASE is NaN. Requires: the windows outlive the
-  // scores.
+  // `mase_scale`: [series, targets], from mase_scale() below; empty: MASE is NaN. Requires: the windows outlive it.
   ForecastScores(const SeriesWindows& windows, std::vector<double> mase_scale = {});
 
-  // Adds predictions [horizon, origins, targets] of the windows with these origins: scaled as in the windows'
-  // batches, or in original units. A prediction that is not finite makes its errors so. Throws Error if the size
-  // does not fit.
+  // Adds predictions [horizon, origins, targets] of the windows with these origins: scaled as in the windows' batches,
+  // or in original units. A prediction that is not finite makes its errors so. Throws Error if the size does not fit.
   void add_scaled(std::span<const int64_t> origins, std::span<const real> predictions);
   void add(std::span<const int64_t> origins, std::span<const double> predictions,
            const ForecastEnds& ends = {});

@@ -11,8 +11,7 @@
 
 namespace unroll {
 
-// ISO 3166 codes: "AT", "BE", … "GB" is England and Wales, "US" the federal holidays. Holidays of single regions
-// are not included.
+// ISO 3166 codes: "AT", "BE", … "GB" is England and Wales, "US" the federal holidays. No holidays of single regions.
 const std::vector<std::string>& holiday_countries();
 
 // The holidays of a year as days since 1970, ascending, including substitutes for holidays on a weekend where the
@@ -49,14 +48,12 @@ class Holidays {
   mutable int first_counted_ = 0, last_counted_ = -1;  // years of a country
 };
 
-// Appends the channel "holiday", a calendar feature: 1 if the row's day is a holiday, else 0. If rows are more than
-// a day apart, it counts the holidays from Monday to Friday in the row's step. Rows end their step if they lie at
-// the end of their month, or are weeks apart on a Friday, Saturday or Sunday; else they begin it. Days follow the
-// clock that the file shows. Notes say which rows end a step, which years have no date in the file, and if no row
-// is a holiday.
+// Appends the channel "holiday", a calendar feature: 1 if the row's day is a holiday, else 0. If rows are more than a
+// day apart, it counts the holidays from Monday to Friday in the row's step. Rows end their step if they lie at the end
+// of their month, or are weeks apart on a Friday, Saturday or Sunday; else they begin it. Days follow the clock that
+// the file shows. Notes say which rows end a step, which years have no date in the file, and if no row is a holiday.
 //
-// Throws InputError: the series has no dates, or a channel of this name; or no date of the file lies in a year of
-// the rows.
+// Throws InputError: the series has no dates, or has this channel; no date of the file lies in a year of the rows.
 void add_holidays(Series& series, const std::string& country_or_file);
 
 }  // namespace unroll

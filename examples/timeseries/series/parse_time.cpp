@@ -65,7 +65,6 @@ struct Scanner {
     return true;
   }
   void expect(char c) { good = accept(c) && good; }
-  // Reads the letters ahead.
   std::string_view word() {
     const auto end = std::find_if_not(left.begin(), left.end(), is_letter) - left.begin();
     const std::string_view found = left.substr(0, static_cast<std::size_t>(end));

@@ -139,15 +139,13 @@ void fit_transform(Scaling& scaling, const Series& series, const Part& part, Sca
   }
 }
 
-// The first few, as a list.
 std::string list_of(const std::vector<std::string>& all, std::size_t shown) {
   shown = std::min(all.size(), shown);
   return fmt::format("{}{}", fmt::join(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
                      all.size() > shown ? fmt::format(" and {} more", all.size() - shown) : "");
 }
 
-// Statistics of each channel's observed values. Takes all channels in one pass over rows: a row of a long file is
-// far from the next.
+// Statistics of channels' observed values, all in one pass over rows: a row of a long file is far from the next.
 struct Measured {
   struct Channel {
     double rows = 0, least = std::numeric_limits<double>::infinity(), most = -least;

@@ -32,9 +32,8 @@ enum class Transform : uint8_t { none, log, box_cox };
 
 struct Scaling {
   std::vector<double> shift, scale;  // [series, channels]; 0 and 1 for a label and calendar features
-  // For transformed channels: λ (0: logarithm, NaN: not transformed), and shift and scale of the transformed
-  // values. All empty: no channel is. Errors always count in units of `scale`, which is measured on original
-  // values.
+  // For transformed channels: λ (0: logarithm, NaN: not transformed), and shift and scale of the transformed values.
+  // All empty: no channel is. Errors always count in units of `scale`, which is measured on original values.
   std::vector<double> power = {}, inner_shift = {}, inner_scale = {};
   int members = 1;  // series that share a file
 
@@ -42,7 +41,6 @@ struct Scaling {
   int place(int channel, int member) const {
     return member * (static_cast<int>(scale.size()) / members) + channel;
   }
-  // The scaling of one series alone.
   Scaling of(int member) const;
   bool is_transformed(int place) const { return !power.empty() && !std::isnan(power[at(place)]); }
   double apply(double value, int place) const {

@@ -66,7 +66,6 @@ std::optional<Decomposed> decompose(std::span<const double> y, int64_t period) {
   return found;
 }
 
-// All rows of the series, with the season taken off.
 std::vector<double> without_season(std::span<const double> y, int64_t period) {
   std::vector<double> rest(y.begin(), y.end());
   const auto found = decompose(y, period);

@@ -30,8 +30,7 @@ double strength_of_season(std::span<const double> y, int64_t period);
 // A step without calendar periods: the season is the first local maximum of the differences' autocorrelation that
 // is at least 0.3 and at least 0.8 times the largest one. A higher value before 1.5 times its lag replaces it.
 Season find_season(std::span<const double> y, const TimeStep& step);
-// Several series or columns with the same step: the season that most have. None if fewer than a quarter of those
-// that change have it.
+// The season that most of several series have, at one step. None if fewer than a quarter of those that change do.
 Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step);
 
 }  // namespace unroll

@@ -45,8 +45,7 @@ struct SeriesOptions {
   std::vector<std::string> known = {};
   // A column of 0 and 1 to detect, in addition to `channels`.
   std::string label = {};
-  // Columns of words, or of whole numbers that stand for words, in addition to `channels`. They become
-  // Series::categories.
+  // Columns of words, or of whole numbers in place of words, besides `channels`. They become Series::categories.
   std::vector<std::string> categories = {};
   // "column=word": only rows with this word in this column; "": all rows.
   std::string only = {};
@@ -54,8 +53,7 @@ struct SeriesOptions {
   std::string id = {};
   Missing missing = Missing::error;
   Gaps gaps = Gaps::error;
-  // Drops rows at the end of a series in which all these channels are missing: they are to be forecast. Empty:
-  // drops none.
+  // Drops rows to forecast: those at the end of a series in which all these channels are missing. Empty: drops none.
   std::vector<std::string> open_end = {};
   // "1h": puts rows, in any order, together by steps of this length (resample.h). "": rows stay, and must ascend.
   std::string resample = {};
@@ -64,8 +62,7 @@ struct SeriesOptions {
   char decimal = '.';                 // decimal separator, or ','
   char thousands = '\0';              // separator of three digits, or ',' or '.'
   std::optional<TimeStep> step = {};  // required step, if the rows have times
-  // The file of the trained model that these options come from. Messages then name it and advise no change of
-  // options.
+  // The file of the trained model that these options come from. Messages then name it and advise no change of options.
   std::string model = {};
 };
 
@@ -98,9 +95,8 @@ struct Series {
   std::vector<int64_t> lines;  // line in the file, by row; empty if there was no file
   int64_t open_rows = 0;       // dropped by SeriesOptions::open_end, the most of any series
   int64_t added_rows = 0;      // added by Gaps::fill
-  // If the file has several series: the column that names them, and the rows of each. Series stand one after the
-  // other, in the order in which the file first names them; times ascend within a series. Empty: all rows are one
-  // series.
+  // If the file has several series: the column that names them, and the rows of each. Series stand one after the other,
+  // in the order in which the file first names them; times ascend within a series. Empty: all rows are one series.
   std::string id_name;
   std::vector<SeriesMember> members;
   int label = -1;  // channel of the label, -1: none. Never scaled.
@@ -129,7 +125,6 @@ struct Series {
   }
   // A copy of one series' rows, as the only series.
   Series alone(int member) const;
-  // Whether the channel holds a category's codes.
   bool is_category(int channel) const { return channel >= width() - coded; }
   // Whether the value was filled in and its series has none before it.
   bool is_unknown(int64_t row, int channel) const {
@@ -172,14 +167,12 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
 // a channel of this name exists.
 void add_indicators(Series& series);
 
-// Appends a channel of codes for each category. No channel may be appended after them. Throws InputError if a
-// channel of this name exists.
+// Appends each category's codes as a channel, after all others. Throws InputError if a channel of this name exists.
 void add_categories(Series& series);
 
-// Appends channels that tell the time. "minute" (of the hour), "hour" (of the day), "weekday", "day" (of the
-// month), "day_of_year" and "month" are each a sine and a cosine, so that the end of a day is close to its
-// beginning. "trend": years since `trend_zero`. Throws InputError: an unknown name (with the nearest), or a series
-// without dates.
+// Appends channels that tell the time. "minute" (of the hour), "hour" (of the day), "weekday", "day" (of the month),
+// "day_of_year" and "month" are each a sine and a cosine, so that the end of a day is close to its beginning. "trend":
+// years since `trend_zero`. Throws InputError: an unknown name (with the nearest), or a series without dates.
 void add_calendar(Series& series, const std::vector<std::string>& features, const Time& trend_zero);
 // As above; the trend counts from the first row.
 void add_calendar(Series& series, const std::vector<std::string>& features);

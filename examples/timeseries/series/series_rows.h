@@ -5,9 +5,8 @@
 
 namespace unroll {
 
-// Finds the step between rows and checks that they are a step apart: else throws InputError with the line, or adds
-// a note. Throws InputError, naming both, if it is not the step that the options ask for. Gaps::fill adds rows of
-// NaN.
+// Finds the step between rows and checks that they are a step apart: else throws InputError with the line, or adds a
+// note. Throws InputError, naming both, if it is not the step that the options ask for. Gaps::fill adds rows of NaN.
 void settle_step(Series& series, const SeriesOptions& options);
 
 // Drops rows as SeriesOptions::open_end says, and adds a note.

@@ -29,8 +29,7 @@ struct SeriesWindowOptions {
   int stride = 1;     // rows from a window's origin to the next one's; 1 to score every window
   int lead = 1;       // rows from the last one read to the first one predicted: 1 to forecast, 0 to detect
   int drop_last = 0;  // windows dropped at the end of each span, as some tutorials do
-  // Channels. Empty inputs: all channels but the label. Empty targets: the label if there is one, else all but
-  // calendar features.
+  // Empty inputs: all channels but the label. Empty targets: the label if there is one, else all but calendar features.
   std::vector<int> inputs = {}, targets = {};
   // Inputs that are also known for the predicted rows. Only to forecast, with a lead of 1.
   std::vector<int> known = {};
@@ -63,8 +62,7 @@ class SeriesWindows {
   // The number of targets that do not count because they were filled in, including those of dropped windows.
   int64_t targets_left_out() const { return targets_left_out_; }
 
-  // Shuffles the windows into the order of (seed, epoch), whatever order they had. in_order() restores the order of
-  // time.
+  // Shuffles the windows into the order of (seed, epoch), whatever theirs was. in_order() restores the order of time.
   void shuffle(uint64_t seed, uint32_t epoch);
   void in_order() { order_ = origins_; }
 
@@ -83,7 +81,6 @@ class SeriesWindows {
   Tensor input_before(int64_t origin) const;
 
  private:
-  // The number of rows in an input.
   int read_rows() const { return options_.window + (options_.known.empty() ? 0 : options_.horizon); }
   void read(int64_t origin, real* to, int64_t step) const;
   int filled_targets(int64_t origin) const;

@@ -18,7 +18,6 @@ enum class TimeForm : uint8_t {
   date,
   date_time
 };  // after `number` from coarse to fine
-// Whether times of this form are counted in months.
 inline bool has_months_alone(TimeForm form) {
   return form == TimeForm::year || form == TimeForm::quarter || form == TimeForm::month;
 }

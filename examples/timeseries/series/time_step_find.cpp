@@ -174,8 +174,7 @@ bool all_ascend(std::span<const int64_t> times) {
   return std::adjacent_find(times.begin(), times.end(), std::greater_equal<>()) == times.end();
 }
 
-// UTC times with written offsets follow the written clock if it shows one time of day, under one offset or two that
-// are an hour apart.
+// UTC times with offsets keep to the written clock if it shows one time of day, under one offset or two an hour apart.
 std::optional<ByClock> by_written_clock(std::span<const int64_t> at, std::span<const int64_t> offsets) {
   if (offsets.empty()) return std::nullopt;
   const auto [least, most] = std::minmax_element(offsets.begin(), offsets.end());

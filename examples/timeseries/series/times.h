@@ -19,16 +19,14 @@ namespace unroll {
 
 struct Time {
   TimeForm form = TimeForm::number;
-  // The number as written; months since year 0 (of a year or quarter: its first month); days or microseconds since
-  // 1970.
+  // The number as written; months since year 0 (a year's or quarter's first); days or microseconds since 1970.
   int64_t count = 0;
   bool compact = false;  // months and dates are written 201703 and 20170331
   bool utc = false;      // a date-time had an offset from UTC, or Z
   int64_t offset = 0;    // that offset, in microseconds east of UTC
 };
 
-// The order of day and month in dates of three numbers with the year last: 31/03/2017, 03/31/2017. Unknown: such
-// dates are not read.
+// The order of day and month in dates with the year last: 31/03/2017, 03/31/2017. Unknown: such dates are not read.
 enum class DateOrder : uint8_t { unknown, day_first, month_first };
 
 // The time in a text of one of the forms. None: it has no time, or a day that no calendar has. Whole numbers are
@@ -59,9 +57,8 @@ inline TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string
   return form_of_numbers(numbers, name, numbers.size());
 }
 
-// Whole numbers that are moments, which are only read as numbers. "microseconds since 1970", if more than half of
-// the cells lie between 1980 and 2100 in this unit, and the name says time or date or most are equally far apart.
-// Else "".
+// Whole numbers that are moments, which are only read as numbers. "microseconds since 1970", if more than half of the
+// cells lie between 1980 and 2100 in this unit, and the name says time or date or most are equally far apart. Else "".
 std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows);
 // Columns that begin with a smaller number are none of these.
 constexpr int64_t least_dated = 1500;
@@ -79,7 +76,6 @@ constexpr const char* forms_of_time =
 // Whether a text looks like a date or a time of day, even in a form that is not read: 1/31/20, 14:05, Jan-20.
 bool looks_like_a_date(std::string_view text);
 
-// A moment in calendar terms.
 struct CalendarTime {
   int year = 0, month = 1, day = 1;  // from 1
   int weekday = 0;                   // Monday 0
