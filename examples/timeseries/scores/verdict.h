@@ -27,7 +27,7 @@ std::vector<std::string> verdicts(const Comparison& comparison);
 // As above for a tile that shows the measure `key`, which comes first: "not the best: last value has RMSE 15.60
 // (the model 17.20); better than every baseline by MAE; not by sMAPE"
 std::string verdict_beside(const Comparison& comparison, const std::string& key);
-// {"better_than_every_baseline": ["rmse"], "not_better": {"smape": ["last value"]}}, if they can be compared.
+// {"better_than_every_baseline": ["rmse"], "not_better": {"smape": ["last value"]}}: only measures that compare.
 nlohmann::ordered_json json_of(const Comparison& comparison);
 
 // A score as tables and verdicts print it: format_score(); empty: not defined.
