@@ -85,6 +85,34 @@ int length_of(const IdTensor& lengths, int row, int all) {
   return lengths.defined() ? lengths.data()[row] : all;
 }
 
+void require_labels(const IdTensor& labels, const IdTensor& lengths, const Var& logits, int32_t blank) {
+  for (int b = 0; b < labels.dim(0); ++b)
+    for (int k = 0; k < length_of(lengths, b, labels.dim(1)); ++k) {
+      const int32_t label = labels(b, k);
+      require(label >= 0 && label < logits.dim(2) && label != blank,
+              "ctc_loss: label {} of row {} is not in 0 … {} of logits {}, or is the blank ({})", label, b,
+              logits.dim(2) - 1, logits.shape(), blank);
+    }
+}
+
+// to [classes] = log softmax of from
+void log_softmax(const real* from, int classes, double* to) {
+  const double largest = static_cast<double>(*std::max_element(from, from + classes));
+  double sum = 0;
+  for (int c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(from[c]) - largest);
+  for (int c = 0; c < classes; ++c) to[c] = static_cast<double>(from[c]) - largest - std::log(sum);
+}
+
+// [batch]: each row's share in the mean, 1 / (batch · its labels), as PyTorch's.
+Tensor shares_of_rows(const IdTensor& label_lengths, int batch, int most) {
+  const Tensor shares({batch});
+  const auto share = shares.on_host(Access::overwrite);
+  for (int b = 0; b < batch; ++b)
+    share[b] = real(1) / static_cast<real>(std::max(1, length_of(label_lengths, b, most))) /
+               static_cast<real>(batch);
+  return shares;
+}
+
 }  // namespace
 
 // loss_b = -log Σ over alignments of Π_t p[t, b, class]        dlogits = softmax(logits) - posterior of each class, by row
@@ -99,13 +127,7 @@ Var ctc_loss(const Var& logits, const IdTensor& labels, const IdTensor& step_len
           "ctc_loss: the blank {} is not in 0 … {} of logits {}", options.blank, classes - 1, logits.shape());
   require_lengths("step", step_lengths, batch, steps);
   require_lengths("label", label_lengths, batch, most);
-  for (int b = 0; b < batch; ++b)
-    for (int k = 0; k < length_of(label_lengths, b, most); ++k) {
-      const int32_t label = labels(b, k);
-      require(label >= 0 && label < classes && label != options.blank,
-              "ctc_loss: label {} of row {} is not in 0 … {} of logits {}, or is the blank ({})", label, b,
-              classes - 1, logits.shape(), options.blank);
-    }
+  require_labels(labels, label_lengths, logits, options.blank);
 
   const bool gradient = recorded("ctc_loss", inputs(logits));
   const Tensor losses({batch}),
@@ -120,14 +142,8 @@ Var ctc_loss(const Var& logits, const IdTensor& labels, const IdTensor& step_len
                     options.blank};
       const auto at = [&](int t) { return (static_cast<int64_t>(t) * batch + b) * classes; };
       std::vector<double> log_p(static_cast<size_t>(row.steps) * classes);
-      for (int t = 0; t < row.steps; ++t) {
-        const real* const from = &x[at(t)];
-        double* const to = &log_p[static_cast<size_t>(t) * classes];
-        const double largest = static_cast<double>(*std::max_element(from, from + classes));
-        double sum = 0;
-        for (int c = 0; c < classes; ++c) sum += std::exp(static_cast<double>(from[c]) - largest);
-        for (int c = 0; c < classes; ++c) to[c] = static_cast<double>(from[c]) - largest - std::log(sum);
-      }
+      for (int t = 0; t < row.steps; ++t)
+        log_softmax(&x[at(t)], classes, &log_p[static_cast<size_t>(t) * classes]);
       std::vector<double> posterior(gradient ? log_p.size() : 0);
       double nats = align(row, log_p, classes, gradient ? posterior.data() : nullptr);
       const bool fits = std::isfinite(nats), zeroed = !fits && options.zero_infinity && nats > 0;
@@ -164,14 +180,7 @@ Var ctc_loss(const Var& logits, const IdTensor& labels, const IdTensor& step_len
   if (options.reduction == Reduction::none) return each;
   if (options.reduction == Reduction::sum) return sum(each);
   require(batch > 0, "ctc_loss: the mean over no rows, logits {}", logits.shape());
-  const Tensor shares({batch});
-  {
-    const auto share = shares.on_host(Access::overwrite);
-    for (int b = 0; b < batch; ++b)
-      share[b] = real(1) / static_cast<real>(std::max(1, length_of(label_lengths, b, most))) /
-                 static_cast<real>(batch);
-  }
-  return sum(each * shares);
+  return sum(each * shares_of_rows(label_lengths, batch, most));
 }
 
 std::vector<std::vector<int32_t>> ctc_best_path(const Var& logits, const IdTensor& step_lengths,

@@ -67,12 +67,16 @@ std::string chart_file(std::span<const Chart> charts, int width, int height) {
       width, height * static_cast<int>(charts.size()), style, colour_rules, panels);
 }
 
-std::string chart_text(const Chart& chart, int columns, int lines) {
-  constexpr std::string_view marks = "o*x+#%";
-  double low = std::numeric_limits<double>::infinity(), high = -low, last = chart.x_from;
-  const auto drawn = [&](double x, double y) {
-    return can_be_drawn(x) && chart.x_from <= x && can_be_drawn(y);
-  };
+namespace {
+
+constexpr std::string_view marks = "o*x+#%";
+
+struct TextRange {
+  double low = std::numeric_limits<double>::infinity(), high = -low, last;  // of y; the last x
+};
+TextRange range_of(const Chart& chart) {
+  TextRange range{.last = chart.x_from};
+  auto& [low, high, last] = range;
   const auto add = [&](double x, double y) {
     if (can_be_drawn(y)) low = std::min(low, y), high = std::max(high, y);
     if (can_be_drawn(x)) last = std::max(last, x);
@@ -85,6 +89,38 @@ std::string chart_text(const Chart& chart, int columns, int lines) {
   if (low > high) low = high = 0;
   if (chart.from_zero) low = std::min(low, 0.0);
   if (low == high) high = low + std::max(1.0, 1e-9 * std::abs(low));
+  return range;
+}
+
+// Below the axis: both ends of x, and the names. If there is no room for both ends, the second gets a line of its own.
+std::string below_axis(const Chart& chart, double last, int left, int width) {
+  const std::vector<std::string> x_texts = short_texts(chart.x_texts);
+  const auto name_of = [&](double x) {
+    const auto k = static_cast<std::size_t>(std::llround(x));
+    return k < x_texts.size() ? x_texts[k] : fmt::format("{:.4g}", x);
+  };
+  const std::string first = name_of(chart.x_from), end = name_of(last);
+  const bool in_one_line = static_cast<int>(first.size() + end.size()) < width;
+  const int between = in_one_line ? width - static_cast<int>(first.size()) : width;
+  std::string text = fmt::format("{:>{}}{}", "", left, first);
+  if (!in_one_line) text += fmt::format("\n{:>{}}", "", left);
+  text += fmt::format("{:>{}}\n", end, between);
+  std::string names;
+  for (std::size_t s = 0; s < chart.series.size(); ++s)
+    names +=
+        fmt::format("{}{} {}", names.empty() ? "" : "   ", marks[s % marks.size()], chart.series[s].name);
+  if (chart.band) names += "   . " + chart.band->name;
+  return text + fmt::format("{:>{}}{}\n", "", left, names);
+}
+
+}  // namespace
+
+std::string chart_text(const Chart& chart, int columns, int lines) {
+  const TextRange range = range_of(chart);
+  const double low = range.low, high = range.high, last = range.last;
+  const auto drawn = [&](double x, double y) {
+    return can_be_drawn(x) && chart.x_from <= x && can_be_drawn(y);
+  };
   const int digits = digits_for(std::max(std::abs(low), std::abs(high)), (high - low) / 10, 4);
   const auto y_text = [&](std::size_t k) {
     const bool labelled =
@@ -119,24 +155,7 @@ std::string chart_text(const Chart& chart, int columns, int lines) {
   for (std::size_t k = 0; k < grid.size(); ++k)
     text += fmt::format("{:>{}} |{}\n", y_text(k), left - 2,
                         grid[k].substr(0, grid[k].find_last_not_of(' ') + 1));
-  const std::vector<std::string> x_texts = short_texts(chart.x_texts);
-  const auto name_of = [&](double x) {
-    const auto k = static_cast<std::size_t>(std::llround(x));
-    return k < x_texts.size() ? x_texts[k] : fmt::format("{:.4g}", x);
-  };
-  // If there is no room for both, the end gets a line of its own.
-  const std::string first = name_of(chart.x_from), end = name_of(last);
-  const bool in_one_line = static_cast<int>(first.size() + end.size()) < width;
-  const int between = in_one_line ? width - static_cast<int>(first.size()) : width;
-  text += fmt::format("{:>{}}{}", "", left, first);
-  if (!in_one_line) text += fmt::format("\n{:>{}}", "", left);
-  text += fmt::format("{:>{}}\n", end, between);
-  std::string names;
-  for (std::size_t s = 0; s < chart.series.size(); ++s)
-    names +=
-        fmt::format("{}{} {}", names.empty() ? "" : "   ", marks[s % marks.size()], chart.series[s].name);
-  if (chart.band) names += "   . " + chart.band->name;
-  return text + fmt::format("{:>{}}{}\n", "", left, names);
+  return text + below_axis(chart, last, left, width);
 }
 
 }  // namespace unroll
