@@ -50,8 +50,9 @@ struct GruPass {
 }  // namespace
 
 RecurrentOutput GruCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
+  PartInLane lane(masks.part, PartInLane::Way::forward);
   const Shape sums{x.dim(0), x.dim(1), 3 * state.h.dim(1)};
-  return over_window("gru_layer_fused", GruPass{*this, Tensor(sums), Tensor(sums)}, x, state.h, masks);
+  return over_window("gru_layer_fused", GruPass{*this, Tensor(sums), Tensor(sums)}, x, state.h, masks, lane);
 }
 
 // The state before the step is not needed again: it is overwritten.

@@ -44,8 +44,9 @@ struct RnnPass {
 }  // namespace
 
 RecurrentOutput RnnCell::fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
-  return over_window("rnn_layer_fused", RnnPass{*this, Tensor({x.dim(0), x.dim(1), state.h.dim(1)})}, x,
-                     state.h, masks);
+  PartInLane lane(masks.part, PartInLane::Way::forward);
+  const Tensor sums({x.dim(0), x.dim(1), state.h.dim(1)});
+  return over_window("rnn_layer_fused", RnnPass{*this, sums}, x, state.h, masks, lane);
 }
 
 // The state before the step is not needed again: it is overwritten.

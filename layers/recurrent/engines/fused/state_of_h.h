@@ -29,8 +29,7 @@ struct WindowOfH {
         cell_row(row_of_cell(masks)),
         mogrified(masks, x, cell.layer.weight_ih, h0.dim(1)) {}
 
-  void forward() const {
-    PartInLane lane(masks.part, PartInLane::Way::forward);
+  void forward(PartInLane& lane) const {
     const auto& layer = cell.layer;
     MogrifierForward mogrify(mogrified);
     const InputProduct product_of_x(x, layer.weight_ih, layer.bias.value(), cell.of_x, masks.part,
@@ -95,11 +94,12 @@ struct WindowOfH {
   const Mogrified mogrified;
 };
 
+// `lane` lives from before the pass has its memory: what is asked for goes there.
 template <class Pass>
 RecurrentOutput over_window(const char* name, const Pass& cell, const Var& x, const Var& h0,
-                            const RecurrentMasks& masks) {
+                            const RecurrentMasks& masks, PartInLane& lane) {
   const WindowOfH<Pass> window(cell, x, h0, masks);
-  window.forward();
+  window.forward(lane);
   auto [y, h] =
       record<2>(name, std::array{window.h.slice(1, window.steps + 1), window.h[window.steps].clone()},
                 inputs(cell.layer.weights(), x, h0),
