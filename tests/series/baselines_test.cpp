@@ -139,6 +139,46 @@ TEST_CASE("no forecast looks at the rows it forecasts") {
   }
 }
 
+TEST_CASE("every baseline of the table forecasts a constant, a season that returns, and no later row") {
+  Noise noise(8);
+  Values noisy, flat(120, 5.0), seasonal;
+  for (int i = 0; i < 120; ++i) noisy.push_back(5 + noise()), seasonal.push_back(1 + i % 14 * (i % 7));
+  BaselineKeys keys{.window = 6, .horizon = 7, .period = 7, .second_period = 14, .autoregression = 5};
+  keys.ridge = true;
+  const std::vector<int> targets = {0};
+  const Part train = {{0, 80, 0}};
+  const auto made = [&](const ForecastBaselineRow& row, const Series& series) {
+    return row.make({keys, series, 100, train, targets});
+  };
+  for (const ForecastBaselineRow& row : forecast_baselines) {
+    CAPTURE(row.word);
+    CHECK(baseline_row(row.word) == &row);
+    CHECK(row.is_in_tables(keys));
+    const Series series = make_series({"x"}, noisy), constant = make_series({"x"}, flat),
+                 returns = make_series({"x"}, seasonal);
+    Series other = series;
+    for (std::size_t at = 100; at < 120; ++at) other.values[at] = 1e6;
+    const auto baseline = made(row, series);
+    REQUIRE(baseline);
+    CHECK(baseline->history < 100);
+    CHECK(forecast_of(*baseline, other, 100, 10) == forecast_of(*baseline, series, 100, 10));
+    if (const auto of_constant = made(row, constant))
+      for (const double value : forecast_of(*of_constant, constant, 100, 10))
+        CHECK(value == doctest::Approx(5).epsilon(1e-6));
+    else
+      CHECK(std::string(row.left_out) != "");
+    if (row.needs == Needs::second_season)
+      CHECK(forecast_of(*made(row, returns), returns, 100, 10) ==
+            Values(seasonal.begin() + 100, seasonal.begin() + 110));
+    // Keys that lack what it needs say so.
+    const BaselineKeys none{.autoregression = 0};
+    CHECK(row.missing(none).empty() == (row.needs == Needs::nothing));
+  }
+  CHECK(baseline_row("median") == nullptr);
+  keys.ets = false;
+  CHECK_FALSE(baseline_row("ets")->is_in_tables(keys));
+}
+
 TEST_CASE("a forecast begins where the window's input ends") {
   const Series series = make_series({"x"}, {1, 2, 4, 8, 16, 32});
   const SeriesWindows windows(series, unscaled(series), {{4, 6, 0}}, "test", {.window = 2, .lead = 3});

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "examples/timeseries/series/detection_scores.h"
@@ -82,6 +83,111 @@ bool for_each_forecast(const ForecastBaseline& baseline, const SeriesWindows& wi
 // Scores the forecasts. None: a window has too few rows.
 std::optional<ForecastScores> score(const ForecastBaseline& baseline, const SeriesWindows& windows,
                                     const std::vector<double>& mase_scale = {});
+
+// --- the table of those that recipes know ------------------------------------------------------------------
+
+// The keys of [data] that baselines read.
+struct BaselineKeys {
+  int window = 24, horizon = 1;           // rows
+  int64_t period = 1, second_period = 0;  // rows of a season
+  int autoregression = 0;                 // its order; 0: none
+  bool ets = true, theta = true, ridge = false;
+};
+
+// The rows that baselines are fitted to. Only the first `known` rows of the series have values.
+struct BaselineRows {
+  const BaselineKeys& keys;
+  const Series& series;
+  int64_t known;
+  const Part& train;
+  const std::vector<int>& targets;
+
+  bool are_positive() const;
+};
+
+using Fitted = std::optional<ForecastBaseline>;
+template <int64_t BaselineKeys::*period>
+Fitted seasonal(const BaselineRows& r) {
+  return seasonal_naive(r.keys.*period);
+}
+template <int64_t BaselineKeys::*period>
+Fitted growth(const BaselineRows& r) {
+  return r.are_positive() ? Fitted(seasonal_growth(r.keys.*period, r.keys.horizon)) : std::nullopt;
+}
+enum class Needs : uint8_t { nothing, season, second_season, order };
+
+// A row of the table.
+struct ForecastBaselineRow {
+  std::string_view word;                     // in ensemble.members; with a `key` it is data.<word>, too
+  Needs needs = Needs::nothing;              // from the keys
+  Fitted (*make)(const BaselineRows&) = {};  // none: `left_out` says why
+  const char* left_out = "";                 // for a table's note
+  bool BaselineKeys::*key = nullptr;  // puts it into tables; nullptr: it stands there if its needs are met
+  const char *meaning = "", *source = "";  // of the key
+
+  // Says what the keys lack: "data.period = 1 has no season"; empty: nothing.
+  std::string missing(const BaselineKeys& keys) const;
+  bool is_in_tables(const BaselineKeys& keys) const { return missing(keys).empty() && (!key || keys.*key); }
+};
+
+// A baseline is its row here and its function above, in a file of its own.
+inline constexpr ForecastBaselineRow forecast_baselines[] = {
+    {.word = "last", .make = [](const BaselineRows&) -> Fitted { return last_value(); }},
+    {.word = "drift", .make = [](const BaselineRows&) -> Fitted { return drift(); }},
+    {.word = "seasonal", .needs = Needs::season, .make = seasonal<&BaselineKeys::period>},
+    {.word = "growth",
+     .needs = Needs::season,
+     .make = growth<&BaselineKeys::period>,
+     .left_out = "growth: a value is 0 or less"},
+    {.word = "second-seasonal",
+     .needs = Needs::second_season,
+     .make = seasonal<&BaselineKeys::second_period>},
+    {.word = "second-growth",
+     .needs = Needs::second_season,
+     .make = growth<&BaselineKeys::second_period>,
+     .left_out = "growth of the second season: a value is 0 or less"},
+    {.word = "mean",
+     .make = [](const BaselineRows& r) -> Fitted { return training_mean(r.series, r.train); }},
+    {.word = "autoregression",
+     .needs = Needs::order,
+     .make = [](const BaselineRows& r) -> Fitted {
+       if (!can_fit_autoregression(r.series, r.train, r.keys.autoregression, r.targets)) return {};
+       return autoregression(r.series, r.train, r.keys.autoregression, r.targets);
+     },
+     .left_out = "autoregression: too little history"},
+    {.word = "ridge",
+     .make = [](const BaselineRows& r) -> Fitted {
+       return ridge(r.series, r.train, r.keys.window, r.keys.horizon, {r.keys.period, r.keys.second_period},
+                    r.targets);
+     },
+     .left_out = "ridge regression: too little history, or a channel that does not change",
+     .key = &BaselineKeys::ridge,
+     .meaning =
+         "a ridge regression of the window among the baselines, one for each step, and waves of each period",
+     .source = "Hoerl and Kennard 1970"},
+    {.word = "ets",
+     .make = [](const BaselineRows& r) { return ets(r.series, r.train, r.keys.period, r.targets); },
+     .left_out = "ETS: too little history",
+     .key = &BaselineKeys::ets,
+     .meaning =
+         "exponential smoothing among the baselines, its form by AICc: fitted to the rows that train, and "
+         "carried on",
+     .source = "Hyndman et al. 2008"},
+    {.word = "theta",
+     .make = [](const BaselineRows& r) { return theta(r.series, r.train, r.keys.period, r.targets); },
+     .left_out = "Theta: too little history",
+     .key = &BaselineKeys::theta,
+     .meaning = "the Theta method among the baselines: fitted and carried on likewise",
+     .source = "Assimakopoulos and Nikolopoulos 2000"}};
+
+// All words, in the table's order.
+const std::vector<std::string>& baseline_words();
+// The row of a word; nullptr: there is none.
+const ForecastBaselineRow* baseline_row(std::string_view word);
+// Fits the baselines of the tables, in this order. `left_out` gets those that cannot be fitted, with the reason.
+std::vector<ForecastBaseline> baselines_of(const BaselineRows& rows, std::vector<std::string>& left_out);
+// InputError, naming data.autoregression: too few rows train for its order.
+void require_order_fits(const BaselineRows& rows);
 
 // --- detection ---------------------------------------------------------------------------------------------
 

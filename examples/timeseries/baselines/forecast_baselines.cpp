@@ -1,6 +1,7 @@
 // The forecasts of baselines.h.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <utility>
@@ -146,6 +147,57 @@ ForecastBaseline autoregression(const Series& series, const Part& train, int ord
               forecast[static_cast<std::size_t>(h)] = value;
             }
           }};
+}
+
+// --- the table ---------------------------------------------------------------------------------------------
+
+bool BaselineRows::are_positive() const {
+  for (int64_t row = 0; row < known; ++row)
+    for (const int channel : targets)
+      if (series.at(row, channel) <= 0) return false;
+  return true;
+}
+
+std::string ForecastBaselineRow::missing(const BaselineKeys& keys) const {
+  if (needs == Needs::season && keys.period == 1) return "data.period = 1 has no season";
+  if (needs == Needs::second_season && keys.second_period <= 1)
+    return fmt::format("data.second_period = {} has no season", keys.second_period);
+  if (needs == Needs::order && keys.autoregression == 0) return "data.autoregression = 0 has no order";
+  return "";
+}
+
+const std::vector<std::string>& baseline_words() {
+  static const std::vector<std::string> words = [] {
+    std::vector<std::string> all;
+    for (const ForecastBaselineRow& row : forecast_baselines) all.emplace_back(row.word);
+    return all;
+  }();
+  return words;
+}
+
+const ForecastBaselineRow* baseline_row(std::string_view word) {
+  const auto found = std::ranges::find(forecast_baselines, word, &ForecastBaselineRow::word);
+  return found == std::end(forecast_baselines) ? nullptr : found;
+}
+
+std::vector<ForecastBaseline> baselines_of(const BaselineRows& rows, std::vector<std::string>& left_out) {
+  std::vector<ForecastBaseline> baselines;
+  for (const ForecastBaselineRow& row : forecast_baselines) {
+    if (!row.is_in_tables(rows.keys)) continue;
+    if (auto baseline = row.make(rows))
+      baselines.push_back(std::move(*baseline));
+    else
+      left_out.emplace_back(row.left_out);
+  }
+  return baselines;
+}
+
+void require_order_fits(const BaselineRows& rows) {
+  const int order = rows.keys.autoregression;
+  require_input(order == 0 || can_fit_autoregression(rows.series, rows.train, order, rows.targets),
+                "{}: data.autoregression = {} needs {} rows side by side that train, and there are {}{}",
+                rows.series.origin, order, 2 * order + 1, longest_span(rows.train),
+                rows.series.filled.empty() ? "" : "; values that were filled in do not count");
 }
 
 bool RangeSoFar::is_left_by(std::span<const double> forecast, const Series& series, int64_t origin,

@@ -136,10 +136,10 @@ void baselines(Command& command) {
   bool json = false;
   RecipeOptions options = recipe_options();
   command.describe(
-      "Scores the baselines on the windows that a recipe's model would be scored on: last value, seasonal "
-      "naive of one season or two, those times growth, drift, mean, autoregression, exponential "
-      "smoothing, Theta; to detect, the majority class, a threshold of one channel, logistic regression. A "
-      "model that does not beat them has learnt nothing.");
+      fmt::format("Scores the baselines on the windows that a recipe's model would be scored on: {}; to "
+                  "detect, the majority class, a threshold of one channel, logistic regression. A model that "
+                  "does not beat them has learnt nothing.",
+                  fmt::join(baseline_words(), ", ")));
   options.add_with_recipe(command, {.engine = false});
   command.group("Series");
   add_csv_option(command, csv);

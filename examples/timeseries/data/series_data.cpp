@@ -260,11 +260,8 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
   if (!saved && recipe.is_ensemble() && !recipe.has_folds())
     facts.ensemble = equal_members(recipe, targets().size());
-  if (const int order = recipe.data.autoregression; !recipe.detects() && trains && series().members.empty())
-    require_input(order == 0 || can_fit_autoregression(series(), split.train, order, targets()),
-                  "{}: data.autoregression = {} needs {} rows side by side that train, and there are {}{}",
-                  series().origin, order, 2 * order + 1, longest_span(split.train),
-                  series().filled.empty() ? "" : "; values that were filled in do not count");
+  if (!recipe.detects() && trains && series().members.empty())
+    require_order_fits({recipe.data, series(), series().rows(), split.train, targets()});
   if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
   if (rows_of(split.test) > 0)
     tests.push_back({"test", make_windows(recipe, series(), scaling, split.test, "test")});

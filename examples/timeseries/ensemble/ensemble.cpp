@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "examples/timeseries/recipe/recipe_baselines.h"
 #include "framework/check.h"
 
 namespace timeseries {
@@ -129,7 +128,8 @@ Ensemble::Ensemble(const Recipe& recipe, const SeriesModel& model, const Ensembl
                   recipe.name, member.weights.size(), targets.size());
     if (std::ranges::all_of(member.weights, [](double w) { return w == 0; })) continue;
     if (!is_network)
-      member.baseline = baseline_of(words[m].name, recipe, series, train.back().end, train, targets);
+      member.baseline =
+          baseline_row(words[m].name)->make({recipe.data, series, train.back().end, train, targets});
     members_.push_back(std::move(member));
   }
 }

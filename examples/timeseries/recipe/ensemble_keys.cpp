@@ -12,13 +12,6 @@
 
 namespace timeseries {
 
-const std::vector<std::string>& baseline_words() {
-  static const std::vector<std::string> words = {
-      "last",          "drift",          "mean",  "seasonal", "growth", "second-seasonal",
-      "second-growth", "autoregression", "ridge", "ets",      "theta"};
-  return words;
-}
-
 std::vector<EnsembleWord> ensemble_words(const Recipe& recipe) {
   std::vector<EnsembleWord> words;
   Recipe alone = recipe;
@@ -29,7 +22,7 @@ std::vector<EnsembleWord> ensemble_words(const Recipe& recipe) {
   for (const std::string& member : recipe.ensemble.members) {
     EnsembleWord word{.name = member};
     words.push_back(word);
-    if (std::ranges::find(baseline_words(), member) != baseline_words().end()) continue;
+    if (baseline_row(member)) continue;
     std::vector<Override> overrides;
     // Keys that one network of the recipe reads, another may not.
     const auto says = [&](const char* part) { return member.find(part) != std::string::npos; };
@@ -65,14 +58,6 @@ std::vector<EnsembleWord> ensemble_words(const Recipe& recipe) {
 }
 
 std::string name_of_member(size_t member) { return fmt::format("member{}", member + 1); }
-
-std::vector<Recipe> networks_of(const Recipe& recipe) {
-  if (!recipe.is_ensemble()) return {recipe};
-  std::vector<Recipe> networks;
-  for (const EnsembleWord& word : ensemble_words(recipe))
-    if (word.network) networks.push_back(*word.network);
-  return networks;
-}
 
 void declare_ensemble_keys(RecipeReader& reader, Recipe& r) {
   auto& e = r.ensemble;
@@ -161,15 +146,9 @@ void check_ensemble(const RecipeReader& reader, const Recipe& r) {
     reader.refuse("ensemble.fold_rows",
                   fmt::format("= {} is less than the horizon, data.horizon = {}: no window would fit",
                               r.ensemble.fold_rows, r.data.horizon));
-  const auto has = [&](const char* word) {
-    return std::ranges::find(r.ensemble.members, word) != r.ensemble.members.end();
-  };
-  refuse_if(r.data.period == 1 && (has("seasonal") || has("growth")), members,
-            "have a seasonal baseline among them, and data.period = 1 has no season");
-  refuse_if(r.data.second_period == 0 && (has("second-seasonal") || has("second-growth")), members,
-            "have a baseline of a second season among them, and data.second_period = 0 has none");
-  refuse_if(r.data.autoregression == 0 && has("autoregression"), members,
-            "have \"autoregression\" among them, and data.autoregression = 0 has no order");
+  for (const std::string& member : r.ensemble.members)
+    if (const auto* row = baseline_row(member); row && !row->missing(r.data).empty())
+      reader.refuse(members, fmt::format("have \"{}\" among them, and {}", member, row->missing(r.data)));
   std::vector<EnsembleWord> words;
   try {
     words = ensemble_words(r);

@@ -23,9 +23,6 @@ std::vector<EnsembleWord> ensemble_words(const Recipe& recipe);
 std::string name_of(const EnsembleWord& word);
 // The member's scope and name in tables: "member1" is the first.
 std::string name_of_member(size_t member);
-// The recipes of an ensemble's networks; else the recipe itself.
-std::vector<Recipe> networks_of(const Recipe& recipe);
-const std::vector<std::string>& baseline_words();
 
 void declare_ensemble_keys(RecipeReader& reader, Recipe& recipe);
 // Checks the rules between these keys and others. Throws InputError.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "examples/timeseries/baselines/baselines.h"
 #include "examples/timeseries/series/scaling.h"
 #include "examples/timeseries/series/series.h"
 #include "training/program/recipe/recipe_sections.h"
@@ -42,7 +43,7 @@ struct Recipe {
     int moving_average = 25;
     Model() : RecurrentConfig{.hidden = 32, .forget_bias = 1} {}
   } model;
-  struct {
+  struct : BaselineKeys {
     std::string file;
     std::vector<std::string> test_files;
     std::string time, only, id;
@@ -56,16 +57,12 @@ struct Recipe {
     bool open_end = false;
     std::string resample;
     Together together = Together::mean;
-    int window = 24, horizon = 1, stride = 1, batch = 32, eval_batch = 256;
+    int stride = 1, batch = 32, eval_batch = 256;
     SplitKind split = SplitKind::fraction;
     double train = 0.7, valid = 0.1;
     int64_t train_rows = 0, valid_rows = 0, test_rows = 0;
     std::string valid_from, test_from;
     int drop_last_pairs = 0;
-    int64_t period = 1;
-    int64_t second_period = 0;
-    int autoregression = 0;
-    bool ets = true, theta = true, ridge = false;
     std::vector<double> bounds;
     Scored score = Scored::test;
   } data;

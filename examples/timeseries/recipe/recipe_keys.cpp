@@ -274,21 +274,9 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .at_least(0)
       .at_most(1000)
       .harmless();
-  reader
-      .key("ets", d.ets,
-           "exponential smoothing among the baselines, its form by AICc: fitted to the rows that train, and "
-           "carried on")
-      .source("Hyndman et al. 2008")
-      .harmless();
-  reader
-      .key(
-          "ridge", d.ridge,
-          "a ridge regression of the window among the baselines, one for each step, and waves of each period")
-      .source("Hoerl and Kennard 1970")
-      .harmless();
-  reader.key("theta", d.theta, "the Theta method among the baselines: fitted and carried on likewise")
-      .source("Assimakopoulos and Nikolopoulos 2000")
-      .harmless();
+  for (const ForecastBaselineRow& row : forecast_baselines)
+    if (row.key)
+      reader.key(std::string(row.word), d.*row.key, row.meaning).source(row.source).harmless();
   reader
       .key(
           "bounds", d.bounds,

@@ -241,8 +241,10 @@ UnreadKeys unread_keys(const Recipe& r) {
   unread.add_unless(split == SplitKind::time, "data.split = \"time\"", {"data.valid_from", "data.test_from"});
   const char* of_forecasts = "forecasts, and there is a label (data.label)";
   unread.add_unless(!r.detects(), of_forecasts,
-                    {"data.horizon", "data.period", "data.second_period", "data.autoregression", "data.ets",
-                     "data.theta", "data.ridge", "data.bounds", "training.loss", "training.quantiles"});
+                    {"data.horizon", "data.period", "data.second_period", "data.autoregression",
+                     "data.bounds", "training.loss", "training.quantiles"});
+  for (const ForecastBaselineRow& row : forecast_baselines)
+    if (row.key) unread.add_unless(!r.detects(), of_forecasts, {fmt::format("data.{}", row.word).c_str()});
   if (!r.detects())
     unread.add_unless(r.training.loss == Loss::quantile, "training.loss = \"quantile\"",
                       {"training.quantiles"});

@@ -55,7 +55,8 @@ void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const T
     ++scored;
     if (train.empty()) continue;
     std::vector<std::string> left_out;
-    for (const ForecastBaseline& baseline : baselines_of(recipe, alone, train, data.targets(), left_out)) {
+    for (const ForecastBaseline& baseline : 
+         baselines_of({recipe.data, alone, alone.rows(), train, data.targets()}, left_out)) {
       Method*& method = places[baseline.name];
       if (!method)
         method = &methods.emplace_back(Method{baseline.name, ForecastScores(part.windows, data.mase_scale)});
@@ -74,7 +75,7 @@ void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const T
     if (method.series == scored)
       evaluation.forecasts.push_back({method.name, std::move(method.scores)});
     else
-      evaluation.left_out.push_back(method.name + " of every series");
+      evaluation.left_out.push_back(method.name + " of every series: too little history");
   }
 }
 

@@ -95,8 +95,7 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
         fmt::format("{} rows, {} of them positive.", with_commas(first.count), with_commas(first.positives));
   }
   for (const std::string& detail : evaluation.details) table.note += fmt::format(" {}.", detail);
-  for (const std::string& name : evaluation.left_out)
-    table.note += fmt::format(" {}: too little history.", name);
+  for (const std::string& baseline : evaluation.left_out) table.note += fmt::format(" {}.", baseline);
   return table;
 }
 

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "examples/timeseries/baselines/baselines.h"
-#include "examples/timeseries/recipe/recipe_baselines.h"
 #include "examples/timeseries/scores/many_series.h"
 #include "framework/signals.h"
 
@@ -55,12 +54,13 @@ struct Scoring {
 
 void add_forecasts(const Recipe& recipe, const SeriesData& data, Scoring& scoring, Evaluation& evaluation) {
   for (const ForecastBaseline& baseline :
-       baselines_of(recipe, data.series(), data.split.train, data.targets(), evaluation.left_out)) {
+       baselines_of({recipe.data, data.series(), data.series().rows(), data.split.train, data.targets()},
+                    evaluation.left_out)) {
     std::optional<ForecastInterval> interval;
     const auto scores =
         scoring.score(forecasts_of(baseline), false, baseline.name, interval, [](WindowForecast&) {});
     if (!scores) {
-      evaluation.left_out.push_back(baseline.name);
+      evaluation.left_out.push_back(baseline.name + ": too little history");
       continue;
     }
     evaluation.forecasts.push_back(

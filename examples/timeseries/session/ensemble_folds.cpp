@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "examples/timeseries/recipe/recipe_baselines.h"
 #include "examples/timeseries/session/session.h"
 #include "framework/check.h"
 #include "framework/processes/processes.h"
@@ -38,21 +37,9 @@ std::vector<Forecasting> all_of(const Recipe& recipe) {
     else
       all.push_back({.name = word.name, .word = word.name, .member = member});
   }
-  const auto& d = recipe.data;
-  const std::pair<const char*, bool> of_tables[] = {{"last", true},
-                                                    {"drift", true},
-                                                    {"seasonal", d.period > 1},
-                                                    {"growth", d.period > 1},
-                                                    {"second-seasonal", d.second_period > 1},
-                                                    {"second-growth", d.second_period > 1},
-                                                    {"mean", true},
-                                                    {"autoregression", d.autoregression > 0},
-                                                    {"ridge", d.ridge},
-                                                    {"ets", d.ets},
-                                                    {"theta", d.theta}};
-  for (const auto& [word, is_asked_for] : of_tables)
-    if (is_asked_for && std::ranges::find(all, word, &Forecasting::word) == all.end())
-      all.push_back({.name = word, .word = word});
+  for (const ForecastBaselineRow& row : forecast_baselines)
+    if (row.is_in_tables(recipe.data) && std::ranges::find(all, row.word, &Forecasting::word) == all.end())
+      all.push_back({.name = std::string(row.word), .word = std::string(row.word)});
   return all;
 }
 
@@ -77,8 +64,9 @@ void forecast_fold(size_t fold, SeriesTraining& training, std::vector<Forecastin
       forecasts_of(training.recipe(), training.model(), static_cast<size_t>(all[f].network))(test, keep);
       continue;
     }
-    const auto baseline = baseline_of(all[f].word, training.recipe(), data.series(),
-                                      data.split.train.back().end, data.split.train, data.targets());
+    const auto baseline =
+        baseline_row(all[f].word)->make({training.recipe().data, data.series(), data.split.train.back().end,
+                                         data.split.train, data.targets()});
     if (!baseline || !forecasts_of(*baseline)(test, keep)) all[f].is_complete = false;
     if (baseline) all[f].name = baseline->name;
   }
