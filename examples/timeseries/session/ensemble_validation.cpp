@@ -1,7 +1,8 @@
 #include "examples/timeseries/session/ensemble_validation.h"
 
-#include "examples/timeseries/scores/verdict.h"
+#include "examples/timeseries/scores/scores.h"
 #include "framework/signals.h"
+#include "training/files/json_text.h"
 
 namespace timeseries {
 
@@ -58,8 +59,7 @@ double weigh(const std::vector<double>& weights, std::span<const double> sums, s
   return squares;
 }
 
-}  // namespace
-
+// In double, in parts of one batch. Whoever asks for the score has the weights in `facts` then, of each target by itself.
 SharedScore weighed_loss(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
                          EnsembleFacts& facts) {
   const int size = recipe.data.eval_batch;
@@ -89,6 +89,38 @@ SharedScore weighed_loss(const Recipe& recipe, const SeriesModel& model, SeriesW
               }};
 }
 
+bool weighs(const Recipe& recipe, const SeriesData& data) {
+  return recipe.is_ensemble() && !recipe.has_folds() && data.valid;
+}
+
+SharedScore score_of(const Recipe& recipe, const SeriesModel& model, SeriesData& data) {
+  return weighs(recipe, data) ? weighed_loss(recipe, model, *data.valid, data.facts.ensemble)
+                              : mean_loss(model, 0, *data.valid, recipe.data.eval_batch);
+}
+
+}  // namespace
+
+void add_validation(TrainingTask& task, const Recipe& recipe, const SeriesModel& model, SeriesData& data) {
+  if (!data.valid) return;
+  task.shared_validation = score_of(recipe, model, data);
+  task.validate = [score = task.shared_validation] { return score.score(sum_of_parts(score)); };
+  if (!weighs(recipe, data) || recipe.training.keep != Keep::best) return;
+  for (size_t k = 0; k < model.networks(); ++k)
+    task.members.push_back({name_of_member(k), model.parameters_of(k),
+                            mean_loss(model, k, *data.valid, recipe.data.eval_batch)});
+}
+
+void finish_validation(const Recipe& recipe, const SeriesModel& model, SeriesData& data) {
+  if (!weighs(recipe, data)) return;
+  const SharedScore score = score_of(recipe, model, data);
+  (void)score.score(sum_of_parts(score));
+}
+
+Metadata validation_metadata(const ModelFacts& facts) {
+  if (facts.ensemble.empty()) return {};
+  return {{"ensemble", json_text(json_of(facts.ensemble))}};
+}
+
 RunDescription::Table table_of_folds(const EnsembleFacts& facts, const Recipe& recipe) {
   RunDescription::Table table{
       .title = "Folds: weights and errors of members",
@@ -105,7 +137,7 @@ RunDescription::Table table_of_folds(const EnsembleFacts& facts, const Recipe& r
   return table;
 }
 
-RunDescription::Table table_of_validation(const EnsembleFacts& facts) {
+static RunDescription::Table table_of_validation(const EnsembleFacts& facts) {
   RunDescription::Table table{
       .title = "Members: weights and errors on the validation split",
       .note = fmt::format("Mean squared error, scaled{}.",
@@ -118,6 +150,11 @@ RunDescription::Table table_of_validation(const EnsembleFacts& facts) {
                           fmt::format("{:.3f}", mean_over_targets(weights)), figure(mean_over_targets(mse))});
   }
   return table;
+}
+
+std::optional<RunDescription::Table> validation_table(const Recipe& recipe, const SeriesData& data) {
+  if (recipe.has_folds()) return table_of_folds(data.facts.ensemble, recipe);
+  return weighs(recipe, data) ? std::optional(table_of_validation(data.facts.ensemble)) : std::nullopt;
 }
 
 }  // namespace timeseries

@@ -1,21 +1,24 @@
-// An ensemble without folds: the rows that validate weigh its networks.
+// How a model is validated. The rows that validate also weigh the networks of an ensemble without folds.
 #pragma once
 
+#include "examples/timeseries/data/series_data.h"
 #include "examples/timeseries/ensemble/ensemble.h"
 #include "training/report/run_description.h"
-#include "training/shared_score.h"
+#include "training/trainer.h"
 
 namespace timeseries {
 
-// The mean squared error of the weighted mean of the networks' forecasts of all windows, in double, in parts of one batch. The
-// weights come from the networks' errors on the same windows, of each target by itself (ensemble.weights of the recipe). Whoever asks
-// for the score has them in `facts` then, with the errors. All must outlive it. Throws Interrupted after a signal.
-SharedScore weighed_loss(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows,
-                         EnsembleFacts& facts);
+// Gives a training its score: the mean loss; or the mean squared error of the weighted mean of the networks' forecasts, and then each
+// network keeps the weights of its own best epoch. All must outlive the task.
+void add_validation(TrainingTask& task, const Recipe& recipe, const SeriesModel& model, SeriesData& data);
+// Weighs the networks by the weights that are kept. Throws Interrupted after a signal.
+void finish_validation(const Recipe& recipe, const SeriesModel& model, SeriesData& data);
+// Goes into a checkpoint with the score.
+Metadata validation_metadata(const ModelFacts& facts);
+// Weights and errors of an ensemble; none: it is none, or nothing weighs.
+std::optional<RunDescription::Table> validation_table(const Recipe& recipe, const SeriesData& data);
 
 // Members, their weights and errors on the folds.
 RunDescription::Table table_of_folds(const EnsembleFacts& facts, const Recipe& recipe);
-// Members, their weights and errors on the validation split.
-RunDescription::Table table_of_validation(const EnsembleFacts& facts);
 
 }  // namespace timeseries

@@ -7,7 +7,6 @@
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/scores/pictures.h"
 #include "examples/timeseries/session/ensemble_validation.h"
-#include "training/files/json_text.h"
 #include "training/program/cli/explanations.h"
 #include "training/program/cli/invocation.h"
 #include "training/program/run/first_weights.h"
@@ -112,36 +111,13 @@ TrainingTask SeriesTraining::task() {
                                      static_cast<double>(windows.observed_in(k, size));
                       return result;
                     }};
-  if (data_.valid) {
-    task.shared_validation = score_of(*data_.valid);
-    task.validate = [score = task.shared_validation] { return score.score(sum_of_parts(score)); };
-    for (size_t k = 0; keeps_members() && k < model_.networks(); ++k)
-      task.members.push_back({name_of_member(k), model_.parameters_of(k),
-                              timeseries::mean_loss(model_, k, *data_.valid, recipe_.data.eval_batch)});
-  }
+  add_validation(task, recipe_, model_, data_);
   return task;
-}
-
-bool SeriesTraining::keeps_members() const { return weighs_members() && recipe_.training.keep == Keep::best; }
-
-bool SeriesTraining::weighs_members() const {
-  return recipe_.is_ensemble() && !recipe_.has_folds() && data_.valid;
-}
-
-SharedScore SeriesTraining::score_of(SeriesWindows& windows) {
-  return weighs_members() ? weighed_loss(recipe_, model_, windows, data_.facts.ensemble)
-                          : timeseries::mean_loss(model_, 0, windows, recipe_.data.eval_batch);
-}
-
-void SeriesTraining::weigh_members() {
-  if (!weighs_members()) return;
-  const SharedScore score = score_of(*data_.valid);
-  (void)score.score(sum_of_parts(score));
 }
 
 void SeriesTraining::fit() {
   session_.fit();
-  weigh_members();
+  finish_validation(recipe_, model_, data_);
 }
 
 TrainingRun SeriesTraining::training_run() {
@@ -152,10 +128,7 @@ TrainingRun SeriesTraining::training_run() {
           .task = task(),
           .metadata = metadata(),
           .of_weights = trained_on_keys(),
-          .validated = [this]() -> Metadata {
-            if (data_.facts.ensemble.empty()) return {};
-            return {{"ensemble", json_text(json_of(data_.facts.ensemble))}};
-          },
+          .validated = [this] { return validation_metadata(data_.facts); },
           .take_first_weights =
               [this] { load_first_weights(SafetensorsFile(options_.init_from), model_.params); },
           .description = description(),
@@ -249,12 +222,10 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
   if (valid)
     console_.print("valid   loss {}, {} windows scored\n", format_score(*valid, 5),
                    with_commas(data_.valid->count()));
-  weigh_members();
-  if (recipe_.has_folds() || weighs_members()) {
-    const RunDescription::Table table = recipe_.has_folds() ? table_of_folds(data_.facts.ensemble, recipe_)
-                                                            : table_of_validation(data_.facts.ensemble);
-    console_.print("\n{}\n", table.title), console_.print(table);
-    description.tables.insert(description.tables.end() - 1, table);
+  finish_validation(recipe_, model_, data_);
+  if (const auto table = validation_table(recipe_, data_)) {
+    console_.print("\n{}\n", table->title), console_.print(*table);
+    description.tables.insert(description.tables.end() - 1, *table);
   }
   std::vector<TestPart> parts = data_.tests;
   if (recipe_.data.score == Scored::valid) parts = {{"valid", *data_.valid}};

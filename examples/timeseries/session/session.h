@@ -35,10 +35,6 @@ class SeriesTraining {
   std::vector<RunDescription::Figure> facts() const;
   RunDescription description() const;
   TrainingTask task();
-  bool weighs_members() const;                   // an ensemble's, by the valid split
-  bool keeps_members() const;                    // each network of an ensemble keeps its own best epoch
-  SharedScore score_of(SeriesWindows& windows);  // what validates; it weighs the members of an ensemble
-  void weigh_members();                          // by the weights that are kept
   Metadata metadata() const;
   DataDifferences differences(const Metadata& then) const;
   TrainingRun training_run();
