@@ -10,6 +10,13 @@ namespace timeseries {
 
 namespace {
 
+// A number of rows.
+template <class T>
+RecipeKey& rows_key(RecipeReader& reader, const char* name, T& rows, const char* meaning, double least,
+                    double most = 1e6) {
+  return reader.key(name, rows, meaning).at_least(least).at_most(most).unit("rows");
+}
+
 void declare_model(RecipeReader& reader, Recipe& r) {
   const char *zeng = "Zeng et al. 2023", *kim = "Kim et al. 2022";
   reader.section("model", "The network: from a window of rows to a forecast, or to a probability.");
@@ -52,27 +59,17 @@ void declare_model(RecipeReader& reader, Recipe& r) {
           "window its mean, and divides by its standard deviation")
       .source(fmt::format("{}; {}", zeng, kim))
       .fixed();
-  reader
-      .key("segment", r.model.segment,
-           "direct, segment-rnn: rows that one step of the recurrent layers reads")
-      .at_least(1)
-      .at_most(1'000'000)
-      .unit("rows")
+  rows_key(reader, "segment", r.model.segment,
+           "direct, segment-rnn: rows that one step of the recurrent layers reads", 1)
       .source("Lin et al. 2023")
       .fixed();
-  reader
-      .key("highway", r.model.highway,
+  rows_key(reader, "highway", r.model.highway,
            "direct: so many last values are added to the output as weighted sums: to forecast, of each "
-           "target's own, with the same weights for all; to detect, of all channels'; 0: none")
-      .at_least(0)
-      .at_most(1'000'000)
-      .unit("rows")
+           "target's own, with the same weights for all; to detect, of all channels'; 0: none",
+           0)
       .source("Lai et al. 2018")
       .fixed();
-  reader.key("moving_average", r.model.moving_average, "dlinear: rows that are averaged")
-      .at_least(1)
-      .at_most(100'000)
-      .unit("rows")
+  rows_key(reader, "moving_average", r.model.moving_average, "dlinear: rows that are averaged", 1, 100'000)
       .source(zeng)
       .fixed();
   declare_recurrent_keys(reader, r.model);
@@ -183,12 +180,8 @@ void declare_data(RecipeReader& reader, Recipe& r) {
                {"most", Together::most}},
               "resample: what several rows of a step become")
       .fixed();
-  reader.key("window", d.window, "rows that are read").at_least(1).at_most(1'000'000).unit("rows").fixed();
-  reader.key("horizon", d.horizon, "rows that are forecast")
-      .at_least(1)
-      .at_most(1'000'000)
-      .unit("rows")
-      .fixed();
+  rows_key(reader, "window", d.window, "rows that are read", 1).fixed();
+  rows_key(reader, "horizon", d.horizon, "rows that are forecast", 1).fixed();
   reader.key("stride", d.stride, "rows from a window to the next in training; every window is scored")
       .at_least(1)
       .unit("rows")
@@ -228,23 +221,13 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .below(1)
       .may_change();
   constexpr double most_rows = 1e9;
-  reader
-      .key("train_rows", d.train_rows,
-           "rows: that train, the first ones; 0: all that valid_rows and test_rows leave")
-      .at_least(0)
-      .at_most(most_rows)
-      .unit("rows")
+  rows_key(reader, "train_rows", d.train_rows,
+           "rows: that train, the first ones; 0: all that valid_rows and test_rows leave", 0, most_rows)
       .may_change()
       .cuts_windows();
-  reader.key("valid_rows", d.valid_rows, "rows: after them, that validate")
-      .at_least(0)
-      .at_most(most_rows)
-      .unit("rows")
-      .may_change();
-  reader.key("test_rows", d.test_rows, "rows: after those, that are the test; 0: to the end")
-      .at_least(0)
-      .at_most(most_rows)
-      .unit("rows")
+  rows_key(reader, "valid_rows", d.valid_rows, "rows: after them, that validate", 0, most_rows).may_change();
+  rows_key(reader, "test_rows", d.test_rows, "rows: after those, that are the test; 0: to the end", 0,
+           most_rows)
       .may_change();
   reader.key("valid_from", d.valid_from, "time: first one that validates, as in \"2016-09-01\"")
       .may_change()
@@ -257,26 +240,19 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .at_least(0)
       .may_change()
       .cuts_windows();
-  reader.key("period", d.period, "rows of a season: for the seasonal baselines, and for MASE")
-      .at_least(1)
-      .at_most(1'000'000)
-      .unit("rows")
+  rows_key(reader, "period", d.period, "rows of a season: for the seasonal baselines, and for MASE", 1)
       .harmless();
-  reader
-      .key(
-          "second_period", d.second_period,
-          "rows of a second season, for the seasonal baselines: the week of hours whose period is a day; 0: none")
-      .at_least(0)
-      .at_most(1'000'000)
-      .unit("rows")
+  rows_key(
+      reader, "second_period", d.second_period,
+      "rows of a second season, for the seasonal baselines: the week of hours whose period is a day; 0: none",
+      0)
       .harmless();
   reader.key("autoregression", d.autoregression, "order of the autoregression among the baselines; 0: none")
       .at_least(0)
       .at_most(1000)
       .harmless();
   for (const ForecastBaselineRow& row : forecast_baselines)
-    if (row.key)
-      reader.key(std::string(row.word), d.*row.key, row.meaning).source(row.source).harmless();
+    if (row.key) reader.key(std::string(row.word), d.*row.key, row.meaning).source(row.source).harmless();
   reader
       .key(
           "bounds", d.bounds,
