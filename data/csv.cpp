@@ -35,6 +35,11 @@ CsvReader::CsvReader(std::string_view text, std::string origin, char separator)
   }
   text_ = text_.substr(0, text_.find_last_not_of(blanks) + 1);
   require_input(!text_.empty(), "{}: the file is empty", origin_);
+  for (std::size_t line; (line = text_.rfind('\n')) != text_.npos &&
+                         text_.find_first_not_of(blanks + separator, line) == text_.npos;)
+    text_ = text_.substr(0, text_.find_last_not_of(blanks, line) + 1);
+  if (text_.starts_with("sep=") && text_.find_first_of("\r\n") == 5)
+    at_ = text_.find('\n') + 1, next_line_ = 2;
   const char *const begin = text_.data(), *const end = begin + text_.size();
   has_quotes_ = find_byte(begin, end, '"') != end;
   for (const char* at = begin; (at = find_byte(at, end, '\n')) != end; ++at) ++lines_;

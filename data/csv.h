@@ -1,8 +1,8 @@
 // Comma-separated values as RFC 4180 describes them: rows of cells, each row with the line it begins in.
 //
 // Lines end with LF or CRLF; a byte-order mark is passed over; quotes enclose separators, line ends and,
-// doubled, quotes. Blanks around a cell without quotes do not belong to it. Empty lines at the end do not
-// count.
+// doubled, quotes. Blanks around a cell without quotes do not belong to it. Lines at the end that are empty, or hold
+// separators alone, do not count; nor does a first line "sep=;", as spreadsheets write it.
 #pragma once
 
 #include <cstdint>

@@ -135,8 +135,11 @@ TextLine take_line(std::string_view& text) {
 void throw_no_text(std::string_view origin, int64_t line, char byte) {
   throw InputError(fmt::format(
       "{}:{}: {}", origin, line,
-      byte == 0 ? "a NUL byte stands there, which no text has; UTF-16 must be saved as UTF-8"
-                : fmt::format("this is not UTF-8 text (byte {:#04x})", static_cast<unsigned char>(byte))));
+      byte == 0
+          ? "a NUL byte stands there, which no text has; UTF-16 must be saved as UTF-8"
+          : fmt::format(
+                "this is not UTF-8 text (byte {:#04x}): save it as UTF-8; a spreadsheet calls it \"CSV UTF-8\"",
+                static_cast<unsigned char>(byte))));
 }
 
 void require_no_nul(std::string_view end, std::string_view text, std::string_view origin) {

@@ -300,7 +300,9 @@ TEST_CASE("a column that is not read shows its first cell that is no number") {
   const ProgramRun run = forecast_of(
       folder, days(84, [&](int day) { return cell(day) + "," + week(day); }).replace(5, 1, "x,y"));
   CHECK_MESSAGE(
-      run.err.find("columns 1 of 2: left out: x ('None' in line 11 is no number)") != std::string::npos,
+      run.err.find(
+          "columns 1 of 2: left out: x ('None' in line 11 is no number: forecast if the cell is one, or is left "
+          "empty)") != std::string::npos,
       run.err);
 }
 

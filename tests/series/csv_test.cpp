@@ -61,6 +61,13 @@ TEST_CASE("ragged rows are refused with line and column") {
   CHECK(refusal("a,b\n1,2\n\n3,4\n") == "x.csv:3: column 2 is missing; the row has 1 cell, the header 2");
 }
 
+TEST_CASE("a line of the separator, and lines of separators at the end, are no rows") {
+  const Series series = parse("sep=;\r\na;b\r\n1;2\r\n3;4\r\n;\r\n ; \r\n", {.separator = ';'});
+  CHECK(series.values == Values{1, 2, 3, 4});
+  CHECK(series.lines == std::vector<int64_t>{3, 4});
+  CHECK(lacks(refusal("a,b\n1,2\n,\n3,4\n"), {"x.csv:3: column 1 ('a'): a value is missing"}) == "");
+}
+
 TEST_CASE("a file without values is refused") {
   CHECK(refusal("") == "x.csv: the file is empty");
   CHECK(refusal("\n \r\n") == "x.csv: the file is empty");
@@ -71,7 +78,7 @@ TEST_CASE("a file without values is refused") {
 
 TEST_CASE("names must be there, and different") {
   CHECK(refusal("a,b,a\n1,2,3\n") == "x.csv:1: column 3 is named 'a', as column 1 is");
-  CHECK(refusal("a,b,\n1,2,\n") == "x.csv:1: column 3 has no name");
+  CHECK(refusal("a,b,\n1,2,\n") == "x.csv:1: column 3 has no name: name it, or delete it if it is empty");
   // A name is printed in many places: none of them may be broken by it.
   const std::string two_lines = "a,\"b\n(kW)\"\n1,2\n";
   CHECK(lacks(refusal(two_lines), {"x.csv:1: column 2", "control character", "'b?(kW)'"}) == "");
@@ -107,8 +114,12 @@ TEST_CASE("what stands below no name must number the rows: values there would be
   CHECK(refusal(",x\n0,5\n\n2,6\n") == "x.csv:3: column 2 is missing; the row has 1 cell, the header 2");
   CHECK(refusal(",x\n0,5\n1,6\n1,7\n") == said(4, "1") + ": it comes after 1");
   CHECK(refusal(",x\n7,5\n3,6\n") == said(3, "3") + ": it comes after 7");
-  CHECK(refusal(",x\n31/01/20,5\n") ==
-        said(2, "31/01/20") + "; if it is a time, these forms are read: " + forms_of_time);
+  CHECK(refusal(",x\nFY20/21,5\n") ==
+        said(2, "FY20/21") + "; if it is a time, these forms are read: " + forms_of_time);
+  CHECK(
+      refusal(",x\n31/01/20,5\n") ==
+      "x.csv:2: column 1 ('time'): '31/01/20' has a year of two digits, and no row tells which number it is: write the "
+      "years with four; data.date_order = \"dmy\" or \"mdy\" says that they stand last");
   CHECK(parse(",x\n-1,5\n0,6\n8,7\n").values == Values{5, 6, 7});  // a part of a table keeps its numbers
 }
 
@@ -119,7 +130,7 @@ TEST_CASE("a separator at the end of the rows alone does not shift the columns")
   CHECK(refusal("date,load\n2020-01-01,1000,\n") == "x.csv:2: " + said);
   CHECK(refusal("id;load\n1;1000;\n2;1001;\n", {.separator = ';'}) == "x.csv:2: " + said);
   CHECK(refusal(",load\n1,1000,\n") == "x.csv:2: " + said);
-  CHECK(refusal("temp,load,\n20.5,1000,\n") == "x.csv:1: column 3 has no name");
+  CHECK(lacks(refusal("temp,load,\n20.5,1000,\n"), {"x.csv:1: column 3 has no name: "}) == "");
   // A cell that is empty in quotes is there: the column of row numbers is what the header lacks.
   CHECK(lacks(refusal("\"a\",\"b\"\n\"1\",5,\"\"\n"), {"x.csv:2: column 3 ('b')", "a value is missing"}) ==
         "");
@@ -354,8 +365,8 @@ TEST_CASE("times must be read, ascend, be different, and leave no gaps") {
         "x.csv:4: column 1 ('date'): 2020-01-02 comes after 2020-01-03: rows must be in order of time");
   CHECK(
       refusal("date,x\n2020-01-01,1\n2020-01-01,2\n") ==
-      "x.csv:3: column 1 ('date'): 2020-01-01 stands there twice; data.resample = \"1d\" puts rows of one time "
-      "together (data.together)");
+      "x.csv:3: column 1 ('date'): 2020-01-01 stands there twice; data.resample = \"1d\" and data.together = "
+      "\"sum\", or \"mean\", \"last\", put rows of one time together");
   CHECK(lacks(refusal("date,x\n2020-01-06,1\n2020-01-13,1\n2020-01-13,2\n"), {"data.resample = \"1w\""}) ==
         "");
   CHECK(parse("date,x\n2020-01-06,1\n2020-01-13,1\n2020-01-13,2\n", {.resample = "1w"}).values ==
@@ -377,8 +388,11 @@ TEST_CASE("times must be read, ascend, be different, and leave no gaps") {
 }
 
 TEST_CASE("a date of another form is refused with the forms that are read") {
-  for (const std::string date : {"01/31/20", "31.1.20", "32/1/2020", "2020-1-32", "31 Jan 20", "Jan-20",
-                                 "14:05", "1/31/20 2:05 PM", "2020/13/1"}) {
+  for (const std::string date : {"01/31/20", "31.1.20", "31 Jan 20", "Jan-20", "1/31/20 2:05 PM"})
+    CHECK(lacks(refusal("date,x\n" + date + ",1\n"),
+                {"x.csv:2: column 1 ('date'): '" + date + "' has a year of two digits",
+                 "write the years with four"}) == "");
+  for (const std::string date : {"01/31/30", "32/1/2020", "2020-1-32", "14:05", "2020/13/1"}) {
     CHECK(refusal("date,x\n" + date + ",1\n") ==
           "x.csv:2: column 1 ('date'): '" + date +
               "' is not a number; if it is a time, these forms are read: " + forms_of_time);
@@ -428,7 +442,7 @@ TEST_CASE(
   CHECK(csv.cells() == Views{"7", "8"});
   CHECK(csv.count() == 2);
   CHECK(csv.line() == 4);
-  CHECK(refusal("a,b\n1,2\n" + std::string(999, ',') + "\n") ==
+  CHECK(refusal("a,b\n1,2\n3" + std::string(999, ',') + "\n") ==
         "x.csv:3: column 3 is one too many; the row has 1000 cells, the header 2");
   const auto columns = [](std::size_t count) {
     std::string header = "c0";

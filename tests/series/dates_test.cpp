@@ -77,6 +77,9 @@ TEST_CASE("a date is read however it is written, if its year has four digits") {
            {"2017-03-31t14:05z", "2017-03-31 14:05:00Z"},
            {"2017-03-31 14:05:59.000000000", "2017-03-31 14:05:59"},
            {"20170331T140559Z", "2017-03-31 14:05:59Z"},
+           {"2020-W01", "2019-12-30"},
+           {"2020-W53", "2020-12-28"},
+           {"2021W1", "2021-01-04"},
            {"20170331T1405", "2017-03-31 14:05:00"},
            {"20170331 14:05", "2017-03-31 14:05:00"}})
     CHECK_MESSAGE(text_of(text) == meant, text);
@@ -91,6 +94,8 @@ TEST_CASE("a date is read however it is written, if its year has four digits") {
                                  "May 5",
                                  "1980 13",
                                  "1970 Q5",
+                                 "2021-W53",
+                                 "2021-W00",
                                  "1970 Q0",
                                  "Q1",
                                  "Q11970",
@@ -130,6 +135,10 @@ TEST_CASE("dates whose year comes last are read in one order") {
   CHECK(text_of("05/20/1987", DateOrder::day_first) == "no time");
   CHECK(text_of("30/02/1987", DateOrder::day_first) == "no time");
   CHECK(text_of("05/20-1987", DateOrder::month_first) == "no time");
+  CHECK(text_of("9-Jan-29", DateOrder::day_first) == "2029-01-09");
+  CHECK(text_of("1/9/69", DateOrder::month_first) == "1969-01-09");
+  CHECK(text_of("1/9/30", DateOrder::month_first) == "no time");  // 2030 or 1930
+  CHECK(text_of("Jan-20", DateOrder::day_first) == "2020-01");
   CHECK_FALSE(reads_as_date("20170331"));
   CHECK_FALSE(reads_as_date("1/2"));
 }

@@ -32,9 +32,15 @@ TEST_CASE("the only column of dates is the time wherever it stands, and that is 
   CHECK(lacks(refusal(two, {.time = "from"}), {"column 3 ('to'): '2020-01-02' is not a number",
                                                "a column of dates", "data.channels = [\"y\"]"}) == "");
   CHECK(parse(two, {.time = "from", .channels = {"y"}}).values == Values{5, 6});
-  // Whoever leaves out dates that cannot be read is told what is lost.
+  // Years of two digits are read where they stand last for sure; whoever leaves out other forms is told what is lost.
   CHECK(parse("date,y\n31.1.20,5\n29.2.20,6\n", {.channels = {"y"}}).notes ==
-        Names{"column 1 ('date') may hold times, but '31.1.20' is not read as one: rows are numbered"});
+        Names{"column 1 ('date'): dates are read as day/month/year, as '31.1.20' in line 2 shows",
+              "column 1 ('date'): '31.1.20' in line 2 is read as 2020-01-31"});
+  CHECK(parse("date,y\nFY19/20,5\nFY20/21,6\n", {.channels = {"y"}}).notes ==
+        Names{std::string(
+                  "column 1 ('date') may hold times, but 'FY19/20' in line 2 is not read as one: rows are "
+                  "numbered; write it in one of these forms: ") +
+              forms_of_time});
   // A model that has no times is given none by another column of the file.
   CHECK(parse("y,time\n5,2020-01-01\n", {.channels = {"y"}, .model = "m"}).times.form == TimeForm::number);
 }

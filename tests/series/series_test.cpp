@@ -25,6 +25,7 @@ TEST_CASE("times are read in their forms, and in no other") {
   CHECK(text_of("2016-07-01T05:06") == "2016-07-01 05:06:00");
   CHECK(text_of("2017/03/01") == "2017-03-01");
   CHECK(text_of("2017/03") == "2017-03");
+  CHECK(text_of("2017-02-28 24:00") == "2017-03-01 00:00:00");
   CHECK(text_of("2017/03/01 12:30:00") == "2017-03-01 12:30:00");
   // With an offset from UTC they are counted in UTC, and written as their clock shows them.
   CHECK(text_of("2016-07-01T05:06:07Z") == "2016-07-01 05:06:07Z");
@@ -48,7 +49,7 @@ TEST_CASE("times are read in their forms, and in no other") {
                                  "17-03-01",
                                  "2017/03-01",
                                  "2017-03/01",
-                                 "2017-03-01 24:00",
+                                 "2017-03-01 24:01",
                                  "2017-03-01 12",
                                  "2017-03-01 12:60",
                                  "2017-03-01 12:00:60",

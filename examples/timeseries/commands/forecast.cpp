@@ -210,7 +210,8 @@ void forecast(Command& command) {
     show_data(text);
   else
     write_new_file(out, text);
-  for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
+  for (const std::string& note : series.notes)  // training has printed those of its file
+    if (!is_file || (!future.empty() && note.starts_with(future))) show(stderr, "note: {}\n", note);
   constexpr int most_warnings = 5;
   const auto warned =
       std::ranges::count_if(all, [](const Forecast& forecast) { return forecast.warning.has_value(); });

@@ -149,12 +149,14 @@ SeriesColumns read_header(const CsvReader& csv, Row header, const Row& first, co
   }
   const bool unnamed = one_short || begun_empty;
   if (!unnamed || !count_up(header.cells)) require_names(csv, header, first, unnamed ? 1 : 0, options);
+  require_upright(csv, header.cells, options);
   SeriesColumns columns;
   columns.names = std::move(header.cells);
   if (unnamed) name_first_column(columns, csv, first);
   for (std::size_t i = 0; i < columns.names.size(); ++i) {
     const std::size_t place = i + 1 + static_cast<std::size_t>(columns.skipped);
-    require_input(!columns.names[i].empty(), "{}:1: column {} has no name", csv.origin(), place);
+    require_input(!columns.names[i].empty(),
+                  "{}:1: column {} has no name: name it, or delete it if it is empty", csv.origin(), place);
     const auto [same, is_new] = columns.places.emplace(columns.names[i], static_cast<int>(i));
     require_input(is_new, "{}:1: column {} is named '{}', as column {} is", csv.origin(), place,
                   one_line(columns.names[i]), same->second + 1 + columns.skipped);
@@ -232,9 +234,10 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
   for (std::size_t i = 0; i < count; ++i) {
     const std::string& cell = first[i + skipped];
     if (parse_number(cell, options.decimal) || !looks_like_a_date(cell) || is_asked_for(i)) continue;
-    columns.notes.push_back(
-        fmt::format("column {} ('{}') may hold times, but '{}' is not read as one: rows are numbered",
-                    i + skipped + 1, one_line(columns.names[i]), one_line(cell)));
+    columns.notes.push_back(fmt::format(
+        "column {} ('{}') may hold times, but '{}' in line {} is not read as one: rows are numbered; "
+        "write it in one of these forms: {}",
+        i + skipped + 1, one_line(columns.names[i]), one_line(cell), csv.line(), forms_of_time));
     return;
   }
 }

@@ -53,8 +53,17 @@ std::string toml_list(const std::vector<std::string>& names);
 // A line of a recipe: data.time = "when"
 std::string toml_line(std::string_view key, std::string_view value);
 
-// If the rows are several series: a message with the column that names them and how to read all or one of them.
-// None if the times ascend, or no column would make them ascend.
+// Throws InputError if nobody names columns and most names are times: the table lies on its side.
+void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
+                     const SeriesOptions& options);
+
+// Says how to write the time in one column, if each row has it in several: a date and an hour, or a year and a month. None if
+// the column of times, or without one a column of years, makes no ascending times with others.
+std::optional<std::string> time_in_parts(std::string_view text, const SeriesColumns& columns,
+                                         const CsvReader& csv);
+
+// Says which column names the series of a file that has several, or which two, and how to read one of them. None if the times
+// ascend, or no column makes them.
 std::optional<std::string> several_series(std::string_view text, const SeriesColumns& columns,
                                           const CsvReader& csv, const SeriesOptions& options);
 

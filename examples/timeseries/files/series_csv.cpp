@@ -152,8 +152,9 @@ enum class Direction : int8_t { back = -1, unknown = 0, forward = 1 };
   const bool can_merge = hint.empty() || clock;
   if (time.count == last && can_merge && columns.id < 0 && time.form != TimeForm::number &&
       options.model.empty())
-    hint += fmt::format("; {} puts rows of one time together (data.together)",
-                        toml_line("data.resample", resample_text(times)));
+    hint +=
+        fmt::format("; {} and data.together = \"sum\", or \"mean\", \"last\", put rows of one time together",
+                    toml_line("data.resample", resample_text(times)));
   const std::string of_series =
       columns.id < 0
           ? ""
@@ -391,6 +392,8 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
                 which_was_meant(columns.only_word, words));
   for (const WrittenChannel& channel : written)
     if (!channel.note.empty()) series.notes.push_back(channel.note);
+  if (columns.time < 0 && columns.id < 0 && (options.channels.empty() || options.channels_guessed))
+    if (const auto parts = time_in_parts(text, columns, csv)) throw InputError(*parts);
   if (columns.time < 0 && columns.id < 0) require_no_times(series, columns, first, options);
   if (!series.times.offsets.empty())
     series.notes.push_back(fmt::format("the times have offsets from UTC: rows beyond the last keep its {}",

@@ -57,13 +57,31 @@ const Reading* chosen(const Reading& a, const Reading& b, std::string& why) {
     }
     if (a.*ordered) break;
   }
-  if (!a.is_ordered()) return nullptr;
   if (a.at == b.at) return &a;
+  if (!a.is_ordered()) return nullptr;
   const bool even = a.is_even();
   if (even == b.is_even()) return nullptr;
   why = "in no other order are they evenly spaced";
   return even ? &a : &b;
 }
+
+// Years of two digits stand last for sure where what stands first changes more often: 25/01/13 may begin with one.
+struct ShortYears {
+  std::string cell = {};  // the first with one
+  int64_t line = 0;
+  int64_t firsts = 0, years = 0;  // how often these change
+  std::string_view first = {};
+  int year = 0;
+
+  void add(std::string_view text, const Time& time, int64_t at_line) {
+    const int now = calendar_of(time).year;
+    if (cell.empty() && text.find(std::to_string(now)) == text.npos) cell = text, line = at_line;
+    const std::string_view begin = text.substr(0, text.find_first_of("/-., "));
+    if (!first.empty()) firsts += begin != first, years += now != year;
+    first = begin, year = now;
+  }
+  bool are_last() const { return cell.empty() || years < firsts; }
+};
 
 }  // namespace
 
@@ -77,6 +95,7 @@ DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns,
   if (options.date_order != DateOrder::unknown) return options.date_order;
   const auto at = static_cast<std::size_t>(columns.time + columns.skipped);
   std::array readings = {Reading{DateOrder::day_first}, Reading{DateOrder::month_first}};
+  ShortYears short_years;
   std::string cell;  // a cell that both orders fit
   CsvReader csv = at_first_row;
   try {
@@ -98,15 +117,25 @@ DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns,
           readings[k].cell = cells[at], readings[k].line = csv.line();
         if (times[0] && times[1]) readings[k].add(*times[k]);
       }
+      if (const auto& time = times[0] ? times[0] : times[1]) short_years.add(cells[at], *time, csv.line());
       if (times[0] && times[1] && cell.empty() && times[0]->count != times[1]->count) cell = cells[at];
     } while (csv.next());
   } catch (const InputError&) {}  // reported when the rows are read
   std::string why;
+  const std::string column = fmt::format("column {} ('{}')", at + 1,
+                                         one_line(columns.names[static_cast<std::size_t>(columns.time)]));
+  if (!short_years.are_last() && options.usual_order == DateOrder::unknown)
+    throw InputError(fmt::format(
+        "{}:{}: {}: '{}' has a year of two digits, and no row tells which number it is: "
+        "write the years with four{}",
+        csv.origin(), short_years.line, column, one_line(short_years.cell),
+        options.model.empty() ? "; data.date_order = \"dmy\" or \"mdy\" says that they stand last" : ""));
   const auto note = [&](DateOrder order) {
     if (!why.empty())
-      columns.notes.push_back(fmt::format("column {} ('{}'): dates are read as {}, {}", at + 1,
-                                          one_line(columns.names[static_cast<std::size_t>(columns.time)]),
-                                          described(order), why));
+      columns.notes.push_back(fmt::format("{}: dates are read as {}, {}", column, described(order), why));
+    if (const auto time = parse_time(short_years.cell, order))
+      columns.notes.push_back(fmt::format("{}: '{}' in line {} is read as {}", column,
+                                          one_line(short_years.cell), short_years.line, to_text(*time)));
     return order;
   };
   const Reading* found = chosen(readings[0], readings[1], why);
@@ -115,11 +144,11 @@ DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns,
     why = "as those of the rows that trained";
     return note(options.usual_order);
   }
-  throw InputError(fmt::format(
-      "{}: column {} ('{}'): '{}' may be day/month/year or month/day/year, and no row tells which: {}",
-      csv.origin(), at + 1, one_line(columns.names[static_cast<std::size_t>(columns.time)]), one_line(cell),
-      options.model.empty() ? "data.date_order = \"dmy\" or \"mdy\" does"
-                            : "write the year first, as in 2017-03-31"));
+  throw InputError(
+      fmt::format("{}: {}: '{}' may be day/month/year or month/day/year, and no row tells which: {}",
+                  csv.origin(), column, one_line(cell),
+                  options.model.empty() ? "data.date_order = \"dmy\" or \"mdy\" does"
+                                        : "write the year first, as in 2017-03-31"));
 }
 
 }  // namespace unroll

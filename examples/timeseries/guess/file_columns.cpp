@@ -1,6 +1,7 @@
 #include "examples/timeseries/guess/file_columns.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -24,6 +25,7 @@ struct Column {
   NumberOrder order = {};
   bool counts_up = true;  // 1, 2, 3, …: it numbers the rows
   double last = 0;
+  int64_t open = 0;  // cells at the end without a value
 
   void add(std::string_view cell, int64_t line, NumberMarks marks) {
     const auto number = written_number(cell, marks);
@@ -32,13 +34,13 @@ struct Column {
     if (number && *unit == number->unit) {
       const double value = number->value;
       counts_up = counts_up && (numbers == 0 ? value == 0 || value == 1 : value == last + 1);
-      last = value;
+      last = value, open = 0;
       ++numbers;
       return;
     }
     counts_up = false;
     const bool is_missing = !number && says_missing(cell);
-    ++(is_missing ? missing : others);
+    ++(is_missing ? missing : others), ++open;
     if (!is_missing && other_line == 0) other = cell, other_line = line;
   }
 };
@@ -118,9 +120,15 @@ bool guess_time(FileReading& reading, const FileColumns& file, const Column& col
       says(wishes, "data.time"))
     return false;
   reading.keys.emplace_back("time", toml_string(column.name));
-  reading.guesses.push_back({"time", fmt::format("column '{}'", one_line(column.name)),
-                             fmt::format("the first one, {}", column.order.described()),
-                             fmt::format("--column {} forecasts it", one_line(column.name))});
+  // Days from 2000 to 2050 as spreadsheets count them.
+  const bool may_be_days = 36'526 <= column.last && column.last < 54'789;
+  reading.guesses.push_back(
+      {"time", fmt::format("column '{}'", one_line(column.name)),
+       fmt::format("the first one, {}{}", column.order.described(),
+                   may_be_days ? "; if they are a spreadsheet's days, format the cells as dates "
+                                 "there, as 2025-03-31, and save again"
+                               : ""),
+       fmt::format("--column {} forecasts it", one_line(column.name))});
   return true;
 }
 
@@ -128,9 +136,13 @@ bool guess_time(FileReading& reading, const FileColumns& file, const Column& col
 std::string left_out(const FileColumns& file, const Column& column, const Wishes& wishes) {
   if (column.name == wishes.label) return "the label";
   if (column.others > 0) {
-    const std::string cell =
-        fmt::format("'{}' in line {} is no number", one_line(column.other, 20), column.other_line);
-    return column.numbers > column.others ? cell : fmt::format("text, {}", cell);
+    const std::string cell = fmt::format("'{}' in line {}", one_line(column.other, 20), column.other_line);
+    if (column.numbers <= column.others) return fmt::format("text, {} is no number", cell);
+    return column.others == 1
+               ? fmt::format("{} is no number: forecast if the cell is one, or is left empty", cell)
+               : fmt::format(
+                     "{} is no number, nor are {} other cells: forecast if they are, or are left empty", cell,
+                     column.others - 1);
   }
   if (column.numbers == 0) return "empty";
   if (file.columns.size() == 1) return "";
@@ -172,7 +184,8 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   file.each_cell([&](size_t c, std::string_view cell, int64_t line) {
     file.columns[c].add(cell, line, {options.decimal, options.thousands});
   });
-  std::vector<std::string> names, out;
+  std::vector<std::string> names, out, open,
+      ahead;                       // of the rows at the end one lacks values, the other has them
   const Column* nearly = nullptr;  // the one of most numbers beside other cells
   for (const Column& column : file.columns) {
     if (std::ranges::find(categories, column.name) != categories.end()) continue;
@@ -185,6 +198,7 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
       reading.targets.push_back(column.name);
     else
       out.push_back(fmt::format("{} ({})", one_line(column.name), why));
+    if (why.empty()) (column.open > 1 ? open : ahead).push_back(column.name);
     if (column.others > 0 && column.numbers > (nearly ? nearly->numbers : 0)) nearly = &column;
   }
   if (reading.targets.empty() && nearly)
@@ -196,10 +210,36 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
         {"columns", fmt::format("{} of {}", reading.targets.size(), names.size()),
          out.empty() ? "all hold numbers" : fmt::format("left out: {}", fmt::join(out, ", ")),
          "--column NAME"});
+  if (!open.empty() && !ahead.empty())
+    reading.guesses.push_back({"ahead",
+                               fmt::format("the last rows have no '{}', but '{}'",
+                                           one_line(fmt::format("{}", fmt::join(open, "', '"))),
+                                           one_line(fmt::format("{}", fmt::join(ahead, "', '")))),
+                               "these options forecast them with it",
+                               fmt::format("--column {} --set 'data.known={}' --future {}",
+                                           fmt::join(open, " --column "), toml_list(ahead), origin)});
   return reading;
 }
 
+// Rows without times may end with their sums.
+static void require_no_totals(const Series& series) {
+  const int64_t last = series.rows() - 1;
+  for (int channel = 0; channel < series.width() && series.time_name.empty() && series.members.empty();
+       ++channel) {
+    double sum = 0, most = 0;
+    for (int64_t row = 0; row < last; ++row)
+      if (!series.is_filled(row, channel))
+        sum += series.at(row, channel), most = std::max(most, std::abs(series.at(row, channel)));
+    const double value = series.at(last, channel);
+    require_input(std::abs(value - sum) > 1e-3 * std::abs(sum) || std::abs(value) <= 3 * most,
+                  "{}:{}: '{}' is {}, the sum of the rows above it: delete the line, which holds totals",
+                  series.origin, series.lines.back(), one_line(series.channels[static_cast<size_t>(channel)]),
+                  value);
+  }
+}
+
 FileReading reading_of_holes(const Series& series, const Wishes& wishes) {
+  require_no_totals(series);
   FileReading reading;
   if (series.added_rows > 0) {
     reading.keys.emplace_back("gaps", toml_string("fill"));

@@ -162,6 +162,7 @@ std::vector<std::string> members_of(const Size& size, const Recipe& recipe) {
   std::string option = key + "=VALUE";
   if (equals == begin + key.size() && message.compare(equals + 3, 1, "\"") == 0)
     option = key + "=" + message.substr(equals + 4, message.find('"', equals + 4) - equals - 4);
+  if (message.find(" and data.together") != std::string::npos) option += " --set data.together=sum";
   throw InputError(fmt::format("{}; as an option: --set {}", message, option));
 }
 

@@ -246,8 +246,27 @@ std::optional<std::string> FarOutside::warning_of_forecasts(const Series& series
 std::optional<std::string> FarOutside::warning_of_training(const Series& series) const {
   if (count_ == 0) return {};
   return furthest(series, "is", "the other rows that train") +
-         ": it sets scale and loss, and flattens the forecasts; if it is a mistake, empty the cell";
+         ": it sets scale and loss, and flattens the forecasts; if it is a mistake, or stands for a missing value, empty the cell";
 }
+
+namespace {
+
+// Values in order without one at an end that may stand for missing ones: it repeats itself, far from the others.
+std::span<const double> without_stand_in(std::span<const double> values) {
+  const auto low = std::ranges::equal_range(values, values.front()),
+             high = std::ranges::equal_range(values, values.back());
+  const auto is_far = [](const auto& same, std::span<const double> rest) {
+    const double value = same.front();
+    if (value == 0 || same.size() < 2 || rest.empty()) return false;
+    return std::min(std::abs(value - rest.front()), std::abs(value - rest.back())) >
+           10 * (rest.back() - rest.front());
+  };
+  if (const auto rest = values.subspan(low.size()); is_far(low, rest)) return rest;
+  if (const auto rest = values.first(values.size() - high.size()); is_far(high, rest)) return rest;
+  return values;
+}
+
+}  // namespace
 
 std::vector<std::string> warnings_of_outliers(const Series& series, const Part& train) {
   constexpr size_t most_warnings = 5, least_rows = 20;
@@ -264,11 +283,11 @@ std::vector<std::string> warnings_of_outliers(const Series& series, const Part& 
         for (int64_t row = span.begin; row < span.end; ++row)
           if (!series.is_filled(row, channel)) values.push_back(series.at(row, channel));
       if (values.size() < least_rows || channel == series.label) continue;
-      const auto few = static_cast<int64_t>(2 + values.size() / 100);
-      std::ranges::nth_element(values, values.begin() + few);
-      inner.least.back() = values[static_cast<size_t>(few)];
-      std::ranges::nth_element(values, values.end() - 1 - few);
-      inner.most.back() = *(values.end() - 1 - few);
+      std::ranges::sort(values);
+      const std::span<const double> rest = without_stand_in(values);
+      const size_t few = 2 + rest.size() / 100;
+      if (rest.size() < least_rows) continue;
+      inner.least.back() = rest[few], inner.most.back() = rest[rest.size() - 1 - few];
       if (inner.least.back() < inner.most.back()) channels.insert(channel);  // else most are 0, or a flag
     }
     const Scaling none;

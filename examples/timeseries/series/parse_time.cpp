@@ -101,6 +101,14 @@ std::optional<Time> month_of(const Scanner& scan, int64_t year, int64_t month) {
 }
 
 int64_t read_year(Scanner& scan) { return scan.digits(4, 4, 1, 9999); }
+// Also reads two digits, beside an order: order_of_dates() gives one to a column whose years are sure to stand last.
+int64_t read_last_year(Scanner& scan, DateOrder order) {
+  if (order == DateOrder::unknown || scan.digits_ahead() != 2) return read_year(scan);
+  constexpr int64_t latest = 29, earliest = 69;  // programs disagree on the century of those between
+  const int64_t year = scan.digits(2, 2, 0, 99);
+  scan.good = scan.good && (year <= latest || year >= earliest);
+  return year + (year <= latest ? 2000 : 1900);
+}
 int64_t read_day(Scanner& scan) { return scan.digits(1, 2, 1, 31); }
 // The month's number from 1. The scan fails if no month has this name.
 int64_t read_month_name(Scanner& scan) {
@@ -120,7 +128,17 @@ std::optional<Time> quarter_of(const Scanner& scan, int64_t year, int64_t quarte
   return Time{TimeForm::quarter, 12 * year + 3 * (quarter - 1)};
 }
 
-// 1970 Q1, 1970-01, 1970-01-31, 1970 Jan, 1970-Jan-31
+// Monday of week 1, which holds the fourth of January, and of the later ones: the rest of 1970-W01.
+std::optional<Time> read_week(Scanner& scan, int64_t year) {
+  scan.left.remove_prefix(1);
+  const int64_t week = scan.digits(1, 2, 1, 53);
+  if (!scan.good || year < 1) return std::nullopt;
+  const int64_t fourth = days_of(year, 1, 4), monday = fourth - weekday_of(fourth) + 7 * (week - 1);
+  if (monday + 3 >= days_of(year + 1, 1, 1)) return std::nullopt;  // most years have 52
+  return Time{TimeForm::date, monday};
+}
+
+// 1970 Q1, 1970-W01, 1970-01, 1970-01-31, 1970 Jan, 1970-Jan-31
 std::optional<Time> read_year_first(Scanner& scan) {
   const int64_t year = read_year(scan);
   Scanner named = scan;
@@ -128,6 +146,10 @@ std::optional<Time> read_year_first(Scanner& scan) {
   if (const auto quarter = read_quarter(named)) {
     scan = named;
     return quarter_of(scan, year, *quarter);
+  }
+  if (named.left.size() > 1 && lower(named.left[0]) == 'w' && is_digit(named.left[1])) {
+    scan = named;
+    return read_week(scan, year);
   }
   if (!named.left.empty() && is_letter(named.left[0]) && lower(named.left[0]) != 't') {
     scan = named;
@@ -159,7 +181,7 @@ std::optional<Time> read_day_first(Scanner& scan, DateOrder order) {
     scan = named;
     const int64_t month = read_month_name(scan);
     scan.gap();
-    const int64_t year = read_year(scan);
+    const int64_t year = read_last_year(scan, order);
     return scan.good ? date_of(scan, year, month, first) : std::nullopt;
   }
   if (scan.left.empty() || std::string_view("/-.").find(scan.left[0]) == std::string_view::npos)
@@ -172,7 +194,7 @@ std::optional<Time> read_day_first(Scanner& scan, DateOrder order) {
   }
   const int64_t second = read_day(scan);
   scan.expect(dash);
-  const int64_t year = read_year(scan);
+  const int64_t year = read_last_year(scan, order);
   const bool day_first = order == DateOrder::day_first;
   const int64_t month = day_first ? second : first, of_month = day_first ? first : second;
   scan.good = scan.good && order != DateOrder::unknown && month <= 12;
@@ -180,7 +202,7 @@ std::optional<Time> read_day_first(Scanner& scan, DateOrder order) {
 }
 
 // Q1 1970, Jan 1970, Jan 31, 1970
-std::optional<Time> read_name_first(Scanner& scan) {
+std::optional<Time> read_name_first(Scanner& scan, DateOrder order) {
   if (const auto quarter = read_quarter(scan)) {
     scan.gap();
     const int64_t year = read_year(scan);
@@ -188,9 +210,11 @@ std::optional<Time> read_name_first(Scanner& scan) {
   }
   const int64_t month = read_month_name(scan);
   scan.gap();
-  if (scan.digits_ahead() == 4) {
-    const int64_t year = read_year(scan);
-    return month_of(scan, year, month);
+  Scanner last = scan;
+  const int64_t of_last = read_last_year(last, order);
+  if (last.done()) {
+    scan = last;
+    return month_of(scan, of_last, month);
   }
   const int64_t of_month = read_day(scan);
   scan.gap();
@@ -209,7 +233,7 @@ std::optional<Time> read_date(Scanner& scan, DateOrder order) {
   }
   std::optional<Time> date;
   if (!scan.left.empty() && is_letter(scan.left[0]))
-    date = read_name_first(scan);
+    date = read_name_first(scan, order);
   else if (scan.digits_ahead() == 8) {  // 19700131T1405: alone it is a number
     const int64_t year = scan.fixed(4, 1, 9999), month = scan.fixed(2, 1, 12), day = scan.fixed(2, 1, 31);
     date = scan.good ? date_of(scan, year, month, day) : std::nullopt;
@@ -244,10 +268,10 @@ std::optional<int64_t> read_offset(Scanner& scan) {
   return west ? -offset : offset;
 }
 
-// Microseconds since midnight: 9:05, 14:05:59.25, 2:05:59 PM, or 140559 after a T.
+// Microseconds since midnight: 9:05, 14:05:59.25, 24:00, 2:05:59 PM, or 140559 after a T.
 int64_t read_time_of_day(Scanner& scan, bool basic) {
   const bool alone = basic && (scan.digits_ahead() == 4 || scan.digits_ahead() == 6);
-  int64_t hour = alone ? scan.fixed(2, 0, 23) : scan.digits(1, 2, 0, 23);
+  int64_t hour = alone ? scan.fixed(2, 0, 23) : scan.digits(1, 2, 0, 24);
   if (!alone) scan.expect(':');
   int64_t moment = scan.fixed(2, 0, 59) * 60 * one_second;
   const bool seconds = alone ? scan.digits_ahead() == 2 : scan.accept(':');
@@ -270,6 +294,7 @@ int64_t read_time_of_day(Scanner& scan, bool basic) {
     scan.good = scan.good && 1 <= hour && hour <= 12;
     hour = hour % 12 + (lower(half[0]) == 'p' ? 12 : 0);
   }
+  scan.good = scan.good && hour * one_hour + moment <= one_day;  // 24:00 ends a day
   return hour * one_hour + moment;
 }
 

@@ -1,0 +1,132 @@
+// Files whose times are not in one column. See series_columns.h.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "examples/timeseries/files/cells.h"
+#include "examples/timeseries/files/series_columns.h"
+#include "framework/check.h"
+#include "framework/one_line.h"
+
+namespace unroll {
+namespace {
+
+// A number that makes a time finer, by the name of its column.
+struct NumberPart {
+  std::array<std::string_view, 4> names;
+  TimeForm of;
+  const char* joined;
+};
+constexpr std::array number_parts = {
+    NumberPart{{"mon", "mois", "mes", "mês"}, TimeForm::year, "{}-{:02}"},
+    NumberPart{{"week", "woche", "kw", "sem"}, TimeForm::year, "{}-W{:02}"},
+    NumberPart{{"qua", "qtr", "quartal", "trim"}, TimeForm::year, "{} Q{}"},
+    NumberPart{{"day", "tag", "jour", "dia"}, TimeForm::month, "{}-{:02}"},
+    NumberPart{{"hour", "hr", "stunde", "heure"}, TimeForm::date, "{} {:02}:00"}};
+
+bool says_one_of(const std::string& name, const std::array<std::string_view, 4>& words) {
+  std::string small = name;
+  for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+  return std::any_of(words.begin(), words.end(), [&](auto word) { return small.find(word) != small.npos; });
+}
+
+// The time and the cell of another column, as one cell; "": the cell is no part of a time.
+std::string joined(const Time& time, std::string_view cell, const std::string& name) {
+  const std::string before = to_text({.form = time.form, .count = time.count});
+  const auto number = parse_number(cell);
+  if (!number) return fmt::format("{} {}", before, cell);
+  const auto is_named = [&](const NumberPart& part) {
+    return part.of == time.form && says_one_of(name, part.names);
+  };
+  const auto part = std::find_if(number_parts.begin(), number_parts.end(), is_named);
+  if (part == number_parts.end() || *number != std::floor(*number) || *number < 0 || *number > 99) return "";
+  return fmt::format(fmt::runtime(part->joined), before, static_cast<int>(*number));
+}
+
+// An hour may come twice where clocks are set back.
+bool are_in_order(const std::vector<Time>& times) {
+  std::size_t ascending = 0, descending = 0;
+  for (std::size_t i = 1; i < times.size(); ++i)
+    ascending += times[i].count > times[i - 1].count, descending += times[i].count < times[i - 1].count;
+  return 100 * std::max(ascending, descending) >= 99 * (times.size() - 1);
+}
+
+// A column of times without gaps; empty: some cell is none.
+template <class Read>
+std::vector<Time> times_of(CsvReader csv, std::size_t column, const Read& read) {
+  std::vector<Time> times;
+  try {
+    do {
+      const auto time = column < csv.cells().size() ? read(csv.cells()[column], times.size()) : std::nullopt;
+      if (!time) return {};
+      times.push_back(*time);
+    } while (csv.next());
+  } catch (const InputError&) { return {}; }  // said where the rows are read
+  return times;
+}
+
+}  // namespace
+
+void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
+                     const SeriesOptions& options) {
+  if (!options.channels.empty() || !options.known.empty()) return;
+  constexpr std::ptrdiff_t least = 4;
+  const auto is_time = [](const std::string& name) {
+    const auto time = parse_time(name, TimeForm::year);
+    return reads_as_date(name) || (time && time->form != TimeForm::number);
+  };
+  constexpr std::ptrdiff_t most = 64;  // of a million names these tell enough
+  const auto end = names.begin() + std::min(most, std::ssize(names));
+  const auto count = std::count_if(names.begin(), end, is_time);
+  if (count < least || 2 * count < end - names.begin()) return;
+  throw InputError(fmt::format(
+      "{}:1: the first line holds times, as '{}': transpose the table, so that each time has a line and each series "
+      "a column",
+      csv.origin(), one_line(*std::find_if(names.begin(), end, is_time))));
+}
+
+std::optional<std::string> time_in_parts(std::string_view text, const SeriesColumns& columns,
+                                         const CsvReader& read) {
+  CsvReader csv(text, read.origin(), read.separator());
+  csv.next(), csv.next();
+  const auto place = [&](std::size_t name) { return name + static_cast<std::size_t>(columns.skipped); };
+  std::vector<std::size_t> found;
+  std::vector<Time> times;
+  for (std::size_t i = 0; i < columns.names.size() && times.empty(); ++i) {
+    const bool is_year = columns.time < 0 && says_one_of(columns.names[i], {"year", "yr", "jahr", "ann"});
+    if (!is_year && static_cast<int>(i) != columns.time) continue;
+    times = times_of(csv, place(i), [&](std::string_view cell, std::size_t) {
+      return is_year ? parse_time(cell, TimeForm::year) : time_in(cell, columns);
+    });
+    found = {i};
+  }
+  std::string example;
+  for (std::size_t i = 0; i < columns.names.size() && !times.empty() && !are_in_order(times); ++i) {
+    if (std::find(found.begin(), found.end(), i) != found.end()) continue;
+    std::string first;
+    const std::vector<Time> finer =
+        times_of(csv, place(i), [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
+          const std::string text_of = row < times.size() ? joined(times[row], cell, columns.names[i]) : "";
+          if (row == 0) first = text_of;
+          const auto time = parse_time(text_of);
+          return time && time->form > times[row].form ? time : std::nullopt;
+        });
+    if (finer.empty()) continue;
+    times = finer, example = first;
+    found.push_back(i), i = static_cast<std::size_t>(-1);  // a further part may stand before it
+  }
+  if (found.size() < 2 || !are_in_order(times)) return std::nullopt;
+  std::string names;
+  for (std::size_t k = 0; k < found.size(); ++k)
+    names += fmt::format("{}'{}'",
+                         k == 0                 ? ""
+                         : k + 1 < found.size() ? ", "
+                                                : " and ",
+                         one_line(columns.names[found[k]]));
+  return fmt::format("{}: the time stands in columns {}: write one column in their place, as {} in line {}",
+                     read.origin(), names, one_line(example), csv.line());
+}
+
+}  // namespace unroll

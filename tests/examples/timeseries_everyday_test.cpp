@@ -1,0 +1,240 @@
+// Files as people have them: each is forecast, or one line names what to change, and the change works.
+#include "examples/timeseries/series/times.h"
+#include "tests/examples/timeseries.h"
+
+using namespace unroll;
+
+namespace {
+
+const Words quick = set({"training.epochs=1", "model.hidden=4", "ensemble.folds=2", "data.period=7",
+                         R"(ensemble.members=["architecture=linear", "seasonal"])"});
+
+ProgramRun forecast_of(const Folder& folder, const std::string& csv, const Words& more = {}) {
+  folder.write("x.csv", csv);
+  return started(Words{"forecast", "x.csv", "--steps", "2"} + quick + more, folder.path());
+}
+// The one line in which a file is refused.
+std::string refusal(const Folder& folder, const std::string& csv) {
+  const ProgramRun run = forecast_of(folder, csv);
+  CHECK_MESSAGE((run.code == 2 && lines_of(run.err).size() == 1), run.err);
+  return run.err;
+}
+std::string first_forecast(const ProgramRun& run) {
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  const std::string line = lines_of(run.out).at(1);
+  return line.substr(0, line.find(',', line.find(',') + 1));
+}
+template <class Cells>
+std::string rows(const std::string& header, int count, const Cells& cells) {
+  std::string csv = header + "\n";
+  for (int row = 0; row < count; ++row) csv += cells(row) + "\n";
+  return csv;
+}
+// Rows repeat each week.
+int week(int row) { return 10 + row % 7; }
+CalendarTime day(int row) {
+  return calendar_of({.form = TimeForm::date, .count = parse_time("2021-01-04")->count + row});
+}
+int count_of(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("a time in several columns is refused with the cell that joins them, which is read") {
+  struct Kind {
+    std::string header, names, joined, next;
+    std::function<std::string(int)> parts, one;
+  };
+  const auto month = [](int row) { return row % 12 + 1; };
+  const std::vector<Kind> kinds = {
+      {"Date,Time", "'Date' and 'Time'", "2021-01-14 12:00 AM", "2021-01-17 12:00:00",
+       [](int row) {
+         return fmt::format("{}/{}/2021,{}:00 {}", 1, 14 + row / 24, (row + 11) % 12 + 1,
+                            row % 24 < 12 ? "AM" : "PM");
+       },
+       [](int row) {
+         return fmt::format("2021-01-{:02} {}:00 {}", 14 + row / 24, (row + 11) % 12 + 1,
+                            row % 24 < 12 ? "AM" : "PM");
+       }},
+      {"DATE,HOUR", "'DATE' and 'HOUR'", "2021-01-04 01:00", "2021-01-07 13:00:00",
+       [](int row) { return fmt::format("202101{:02},{}", 4 + row / 24, row % 24 + 1); },
+       [](int row) { return fmt::format("2021-01-{:02} {:02}:00", 4 + row / 24, row % 24 + 1); }},
+      {"Year,Month", "'Year' and 'Month'", "2019-01", "2026-01",
+       [=](int row) { return fmt::format("{},{}", 2019 + row / 12, month(row)); },
+       [=](int row) { return fmt::format("{}-{:02}", 2019 + row / 12, month(row)); }},
+      {"Month,Year", "'Year' and 'Month'", "2019-01", "2026-01",
+       [=](int row) { return fmt::format("{},{}", month(row), 2019 + row / 12); },
+       [=](int row) { return fmt::format("{}-{:02}", 2019 + row / 12, month(row)); }},
+      {"Year,ISO Week", "'Year' and 'ISO Week'", "2021-W01", "2022-08-15",
+       [](int row) { return fmt::format("{},{}", 2021 + row / 52, row % 52 + 1); },
+       [](int row) { return fmt::format("{}-W{:02}", 2021 + row / 52, row % 52 + 1); }},
+      {"year,month,day", "'year', 'month' and 'day'", "2021-01-04", "2021-03-29",
+       [](int row) { return fmt::format("2021,{},{}", day(row).month, day(row).day); },
+       [](int row) { return fmt::format("2021-{:02}-{:02}", day(row).month, day(row).day); }}};
+  const Folder folder;
+  for (const Kind& kind : kinds) {
+    CAPTURE(kind.header);
+    const auto with = [&](const auto& cell) {
+      return [&](int row) { return fmt::format("{},{}", cell(row), week(row)); };
+    };
+    CHECK(refusal(folder, rows(kind.header + ",x", 84, with(kind.parts))) ==
+          fmt::format(
+              "timeseries: x.csv: the time stands in columns {}: write one column in their place, as {} in "
+              "line 2\n",
+              kind.names, kind.joined));
+    CHECK(first_forecast(forecast_of(folder, rows("time,x", 84, with(kind.one)))) == kind.next + ",10");
+  }
+}
+
+TEST_CASE("years of two digits are read where they stand last for sure, and that is said") {
+  const Folder folder;
+  const auto check = [&](const auto& cell, const std::string& note, const std::string& next) {
+    const ProgramRun run = forecast_of(
+        folder, rows("t,x", 84, [&](int row) { return fmt::format("{},{}", cell(row), week(row)); }));
+    CHECK(first_forecast(run) == next + ",10");
+    CHECK_MESSAGE(run.err.find("column 1 ('t'): " + note) != std::string::npos, run.err);
+  };
+  check([](int row) { return fmt::format("{}/{}/21", day(row).month, day(row).day); },
+        "'1/4/21' in line 2 is read as 2021-01-04", "2021-03-29");
+  check([](int row) { return fmt::format("{:02}.{:02}.21", day(row).day, day(row).month); },
+        "'04.01.21' in line 2 is read as 2021-01-04", "2021-03-29");
+  constexpr const char* names[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                   "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  check([&](int row) { return fmt::format("{}-{}", names[row % 12], 19 + row / 12); },
+        "'Jan-19' in line 2 is read as 2019-01", "2026-01");
+  // The year first, or days of a month: each number that stands last changes more often.
+  for (const char* form : {"21/01/{:02}", "Jan-{:02}"})
+    CHECK(refusal(folder, rows("t,x", 28,
+                               [&](int row) {
+                                 return fmt::format(fmt::runtime(form), row + 1) +
+                                        fmt::format(",{}", week(row));
+                               }))
+              .find(": write the years with four; data.date_order = ") != std::string::npos);
+  const ProgramRun fiscal = forecast_of(folder, rows("t,x", 30, [](int row) {
+                                          return fmt::format("FY{}/{},{}", 1980 + row, 81 + row, week(row));
+                                        }));
+  CHECK_MESSAGE(
+      fiscal.err.find("'FY1980/81' in line 2 is not read as one: rows are numbered; write it in one of "
+                      "these forms: 2017-03-31") != std::string::npos,
+      fiscal.err);
+}
+
+TEST_CASE("numbers for the days of a spreadsheet name their cure") {
+  const Folder folder;
+  const ProgramRun run = forecast_of(
+      folder, rows("Date,x", 84, [](int row) { return fmt::format("{},{}", 45658 + row, week(row)); }));
+  CHECK_MESSAGE(run.err.find("format the cells as dates there, as 2025-03-31") != std::string::npos, run.err);
+}
+
+TEST_CASE("words and numbers that stand for missing values are named") {
+  const Folder folder;
+  const auto with = [](const std::string& cell) {
+    return rows("t,x,y", 84, [&](int row) {
+      return fmt::format("2021-{:02}-{:02},{},{}", day(row).month, day(row).day,
+                         row % 20 == 5 ? cell : std::to_string(week(row)), week(row));
+    });
+  };
+  ProgramRun run = forecast_of(folder, with("ERR"));
+  CHECK_MESSAGE(
+      run.err.find("left out: x ('ERR' in line 7 is no number, nor are 3 other cells: forecast if they are, "
+                   "or are left empty)") != std::string::npos,
+      run.err);
+  run = forecast_of(folder, with(""));
+  CHECK(lines_of(run.out).at(0) == "time,x,x_low,x_high,y,y_low,y_high");
+  for (const char* sentinel : {"-999", "9999"}) {
+    run = forecast_of(folder, with(sentinel));
+    CHECK_MESSAGE(run.err.find(fmt::format("'x' is {} at 2021-01-09, far outside of 10 to 16", sentinel)) !=
+                      std::string::npos,
+                  run.err);
+    CHECK_MESSAGE(run.err.find("or stands for a missing value, empty the cell") != std::string::npos,
+                  run.err);
+  }
+}
+
+TEST_CASE("a total without a name, a line of the separator, other bytes, a table on its side, empty lines") {
+  const Folder folder;
+  const std::string csv = rows("day,x", 84, [](int row) { return fmt::format("d{},{}", row, week(row)); });
+  int total = 0;
+  for (int row = 0; row < 84; ++row) total += week(row);
+  CHECK(
+      refusal(folder, csv + fmt::format(",{}\n", total)) ==
+      fmt::format(
+          "timeseries: x.csv:86: 'x' is {}, the sum of the rows above it: delete the line, which holds totals\n",
+          total));
+  std::string semicolons = csv;
+  std::ranges::replace(semicolons, ',', ';');
+  CHECK(forecast_of(folder, "sep=;\r\n" + semicolons + ";\n;\n").out == forecast_of(folder, csv).out);
+  CHECK(
+      refusal(folder,
+              "t,Gr\xf6\xdf"
+              "e\n2021-01-01,1\n") ==
+      "timeseries: x.csv:1: this is not UTF-8 text (byte 0xf6): save it as UTF-8; a spreadsheet calls it \"CSV UTF-8\"\n");
+  for (const char* form : {"2021-{:02}", "20{:02}"}) {
+    std::string header = "Product", tea = "Tea", milk = "Milk";
+    for (int k = 1; k <= 12; ++k)
+      header += "," + fmt::format(fmt::runtime(form), k), tea += ",5", milk += ",7";
+    const std::string error = refusal(folder, header + "\n" + tea + "\n" + milk + "\n");
+    CHECK_MESSAGE(error.find(": transpose the table, so that each time has a line") != std::string::npos,
+                  error);
+  }
+}
+
+TEST_CASE("rows of one time: how they are put together is named, or which columns name their series") {
+  const Folder folder;
+  const auto dated = [](int row) { return fmt::format("2021-{:02}-{:02}", day(row).month, day(row).day); };
+  const std::string twice =
+      rows("t,x", 84, [&](int row) { return fmt::format("{},{}", dated(row / 2), week(row / 2)); });
+  CHECK(
+      refusal(folder, twice) ==
+      "timeseries: x.csv:3: column 1 ('t'): 2021-01-04 stands there twice; data.resample = \"1d\" and data.together = "
+      "\"sum\", or \"mean\", \"last\", put rows of one time together; as an option: --set data.resample=1d --set "
+      "data.together=sum\n");
+  CHECK(first_forecast(forecast_of(folder, twice, set({"data.resample=1d", "data.together=sum"}))) ==
+        "2021-02-15,20");
+  const auto keyed = [&](const std::string& header, const char* form) {
+    return rows(header, 336, [&](int row) {
+      return fmt::format("{},{},{}", dated(row / 4),
+                         fmt::format(fmt::runtime(form), row / 2 % 2 ? "S" : "N", row % 2 ? "Tea" : "Milk"),
+                         week(row / 4));
+    });
+  };
+  CHECK(
+      refusal(folder, keyed("t,shop,product,x", "{},{}")) ==
+      "timeseries: x.csv: 4 series in one file, by columns 'shop' and 'product' together (N Milk, N Tea, S Milk, ...): "
+      "write one column in their place, as 'N Milk', and name it in data.id; as an option: --set data.id=VALUE\n");
+  const ProgramRun run = started(Words{"forecast", "x.csv", "--steps", "2"} +
+                                     set({"data.id=key", "training.epochs=1", "model.hidden=4"}),
+                                 (folder.write("x.csv", keyed("t,key,x", "{} {}")), folder.path()));
+  CHECK_MESSAGE(lines_of(run.out).size() == 9, run.err);
+}
+
+TEST_CASE("each note is printed once") {
+  const Folder folder;
+  const ProgramRun run =
+      forecast_of(folder, rows("t,x", 84, [](int row) {
+                    return fmt::format("{}/{}/2021,{}%", day(row).month, day(row).day, week(row));
+                  }));
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK(count_of(run.err, "dates are read as month/day/year") == 1);
+  CHECK(count_of(run.err, "numbers are read without the marks around them") == 1);
+}
+
+TEST_CASE(
+    "rows to be forecast in which another column is known: how to forecast with it is said, and works") {
+  const Folder folder;
+  const std::string csv = rows("t,promo,x", 91, [](int row) {
+    return fmt::format("2021-{:02}-{:02},{},{}", day(row).month, day(row).day, row % 3 ? 0 : 1,
+                       row < 84 ? std::to_string(week(row)) : "");
+  });
+  const ProgramRun run = forecast_of(folder, csv);
+  CHECK_MESSAGE(
+      run.err.find("ahead   the last rows have no 'x', but 'promo': these options forecast them with it "
+                   "(--column x --set 'data.known=[\"promo\"]' --future x.csv)") != std::string::npos,
+      run.err);
+  CHECK(first_forecast(forecast_of(
+            folder, csv, Words{"--column", "x", "--future", "x.csv"} + set({"data.known=[\"promo\"]"}))) ==
+        "2021-03-29,10");
+}
