@@ -5,7 +5,7 @@
 #include <deque>
 #include <map>
 
-#include "examples/timeseries/recipe/recipe_baselines.h"
+#include "examples/timeseries/baselines/baselines.h"
 #include "examples/timeseries/scores/verdict.h"
 #include "framework/one_line.h"
 
