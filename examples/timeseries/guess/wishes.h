@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "training/program/recipe/recipe_reader.h"
+#include "examples/timeseries/recipe/recipe.h"
 
 namespace timeseries {
 
@@ -26,6 +26,12 @@ struct Guess {
   std::string name, what;  // "season", "12 rows"
   std::string why;         // "a year of 12 rows: strength 0.82"
   std::string option;      // that says otherwise: "--set data.period=N"
+};
+
+struct GuessedRecipe {
+  RecipeFile file;  // its text holds the guesses
+  Recipe recipe;    // with the overrides
+  std::vector<Guess> guesses;
 };
 
 }  // namespace timeseries
