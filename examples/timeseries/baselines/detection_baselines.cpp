@@ -142,7 +142,7 @@ DetectionBaseline threshold_baseline(const SeriesWindows& train) {
     const Threshold threshold = best_threshold(channel, std::move(rows));
     if (threshold.right > best.right) best = threshold;
   }
-  const std::string channel = one_line(train.series().channels[static_cast<std::size_t>(best.channel)]);
+  const std::string channel = one_line(train.series().channels[best.channel]);
   return {std::isinf(best.value)
               ? fmt::format("threshold: always {:d}", best.above)
               : fmt::format("threshold {} {} {:.6g}", channel, best.above ? '>' : '<', best.value),

@@ -333,8 +333,7 @@ EtsStates::EtsStates(EtsModel model) : model_(std::move(model)) {}
 double EtsStates::season(int64_t row) const {
   if (model_.season.empty()) return 0;
   const auto period = static_cast<int64_t>(model_.season.size());
-  return row < 0 ? model_.season[static_cast<std::size_t>(row + period)]
-                 : seasons_[static_cast<std::size_t>(row)];
+  return row < 0 ? model_.season[row + period] : seasons_[row];
 }
 
 void EtsStates::add(double y) {

@@ -70,8 +70,8 @@ class EtsStates {
 
  private:
   // States after a row, from row -1 on; the season is the one of the row itself.
-  double level(int64_t row) const { return row < 0 ? model_.level : levels_[static_cast<std::size_t>(row)]; }
-  double slope(int64_t row) const { return row < 0 ? model_.slope : slopes_[static_cast<std::size_t>(row)]; }
+  double level(int64_t row) const { return row < 0 ? model_.level : levels_[row]; }
+  double slope(int64_t row) const { return row < 0 ? model_.slope : slopes_[row]; }
   double season(int64_t row) const;
   EtsModel model_;
   std::vector<double> levels_, slopes_, seasons_;

@@ -66,7 +66,7 @@ std::vector<double> fit_autoregression(const Series& series, const Part& train, 
     return coefficients;
   }
   double moved = level;
-  for (int k = 1; k <= order; ++k) moved -= level * coefficients[static_cast<std::size_t>(k)];
+  for (int k = 1; k <= order; ++k) moved -= level * coefficients[k];
   coefficients[0] += moved;
   return coefficients;
 }
@@ -127,7 +127,7 @@ ForecastBaseline training_mean(const Series& series, const Part& train) {
     means.push_back(sum / count);
   }
   return {"mean of training", 0, [=](const Series&, int64_t, int channel, std::span<double> forecast) {
-            std::fill(forecast.begin(), forecast.end(), means[static_cast<std::size_t>(channel)]);
+            std::fill(forecast.begin(), forecast.end(), means[channel]);
           }};
 }
 
@@ -142,9 +142,8 @@ ForecastBaseline autoregression(const Series& series, const Part& train, int ord
             for (int64_t h = 0; h < static_cast<int64_t>(forecast.size()); ++h) {
               double value = a[0];
               for (int64_t k = 1; k <= order; ++k)
-                value += a[static_cast<std::size_t>(k)] * (k <= h ? forecast[static_cast<std::size_t>(h - k)]
-                                                                  : now.at(origin + h - k, channel));
-              forecast[static_cast<std::size_t>(h)] = value;
+                value += a[k] * (k <= h ? forecast[h - k] : now.at(origin + h - k, channel));
+              forecast[h] = value;
             }
           }};
 }

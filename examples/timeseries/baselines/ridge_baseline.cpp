@@ -197,7 +197,7 @@ std::optional<ForecastBaseline> ridge(const Series& series, const Part& train, i
       [form, models](const Series& now, int64_t origin, int channel, std::span<double> forecast) {
         const RidgeModel& model = models.at(channel);
         const auto at = [&](int64_t row) {
-          return row < origin ? now.at(row, channel) : forecast[static_cast<std::size_t>(row - origin)];
+          return row < origin ? now.at(row, channel) : forecast[row - origin];
         };
         std::vector<double> features(static_cast<std::size_t>(form.columns()));
         const auto horizon = static_cast<std::size_t>(form.horizon);

@@ -83,8 +83,7 @@ std::optional<ForecastBaseline> ets(const Series& series, const Part& train, int
   constexpr std::size_t most = 8;
   std::string form = forms.size() == 1 ? forms[0] : "";
   for (std::size_t i = 0; i < std::min(most, forms.size()) && forms.size() > 1; ++i)
-    form += fmt::format("{}{} of {}", i ? ", " : "", forms[i],
-                        one_line(series.channels[static_cast<std::size_t>(targets[i])]));
+    form += fmt::format("{}{} of {}", i ? ", " : "", forms[i], one_line(series.channels[targets[i]]));
   if (forms.size() > most) form += ", …";
   return carried_on("ETS", rows.begin, std::move(fitted),
                     fmt::format("{}, {}", form, fitted_to(rows, train)));

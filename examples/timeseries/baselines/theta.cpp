@@ -126,7 +126,7 @@ ThetaStates::ThetaStates(ThetaModel model) : model_(std::move(model)) {}
 
 double ThetaStates::season(int64_t row) const {
   if (model_.season.empty()) return model_.multiplies ? 1 : 0;
-  return model_.season[static_cast<std::size_t>(row % static_cast<int64_t>(model_.season.size()))];
+  return model_.season[row % static_cast<int64_t>(model_.season.size())];
 }
 
 void ThetaStates::add(double y) {
@@ -137,7 +137,7 @@ void ThetaStates::add(double y) {
 
 void ThetaStates::forecast(int64_t rows, std::span<double> to) const {
   require(rows >= 1 && rows <= this->rows(), "theta: {} rows of {}", rows, this->rows());
-  const double level = levels_[static_cast<std::size_t>(rows - 1)];
+  const double level = levels_[rows - 1];
   const double ahead = (1 - std::pow(1 - model_.alpha, static_cast<double>(rows))) / model_.alpha;
   for (std::size_t h = 0; h < to.size(); ++h)
     to[h] = with(level + model_.slope / 2 * (static_cast<double>(h) + ahead),

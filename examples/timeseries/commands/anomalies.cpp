@@ -133,8 +133,7 @@ std::vector<int> labels_in(const SavedModel& saved, const std::filesystem::path&
 std::vector<int> called_rows(const Watch& watch, const Rule& rule, int64_t begin, int64_t end) {
   std::vector<int> called(static_cast<size_t>(end - begin));
   for (const Watched& value : watch.values)
-    if (value.row >= begin && value.row < end && rule.calls(value))
-      called[static_cast<size_t>(value.row - begin)] = 1;
+    if (value.row >= begin && value.row < end && rule.calls(value)) called[value.row - begin] = 1;
   return called;
 }
 
@@ -181,9 +180,9 @@ std::string csv_of(const Watch& watch, const Series& series, const std::vector<i
     const int channel = targets[value.target];
     text +=
         fmt::format("{},{},{:.10g},{:.10g},{:.10g},{:.10g},{:.6g},{:.6g},{}", series.times.text(value.row),
-                    csv_cell(series.channels[static_cast<size_t>(channel)]), series.at(value.row, channel),
-                    value.forecast, value.low, value.high, value.error, value.p, rule.calls(value) ? 1 : 0);
-    if (!labels.empty()) text += fmt::format(",{}", labels[static_cast<size_t>(value.row)]);
+                    csv_cell(series.channels[channel]), series.at(value.row, channel), value.forecast,
+                    value.low, value.high, value.error, value.p, rule.calls(value) ? 1 : 0);
+    if (!labels.empty()) text += fmt::format(",{}", labels[value.row]);
     text += '\n';
   }
   return text;
@@ -209,8 +208,7 @@ RunDescription::Table table_of(const Watch& watch, const Series& series, const s
         {series.times.text(value->row), fmt::format("{:.6g}", series.at(value->row, channel)),
          fmt::format("{:.6g}", value->forecast), fmt::format("{:.6g} to {:.6g}", value->low, value->high),
          fmt::format("{:.2g}", value->p)});
-    if (targets.size() > 1)
-      table.rows.back().insert(table.rows.back().begin() + 1, series.channels[static_cast<size_t>(channel)]);
+    if (targets.size() > 1) table.rows.back().insert(table.rows.back().begin() + 1, series.channels[channel]);
   }
   return table;
 }
@@ -218,7 +216,7 @@ RunDescription::Table table_of(const Watch& watch, const Series& series, const s
 Chart chart_of(const Watch& watch, const Series& series, const std::vector<int>& targets, size_t target,
                const Rule& rule) {
   const int channel = targets[target];
-  const std::string& name = series.channels[static_cast<size_t>(channel)];
+  const std::string& name = series.channels[channel];
   const int64_t first = watch.values.front().row;
   Chart chart{
       .title = "Anomalies of " + name,

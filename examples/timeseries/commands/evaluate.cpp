@@ -32,9 +32,7 @@ void print(const Console& console, const Evaluation& evaluation, const SeriesDat
 std::string csv_of(const WindowForecast& forecast, const Series& series, const std::vector<int>& targets) {
   const auto end = [](double value) { return std::isnan(value) ? std::string() : fmt::format("{}", value); };
   const std::string of_series =
-      series.members.empty()
-          ? ""
-          : csv_cell(series.members[static_cast<size_t>(series.member_of(forecast.origin))].name) + ",";
+      series.members.empty() ? "" : csv_cell(series.members[series.member_of(forecast.origin)].name) + ",";
   const std::string origin = of_series + series.times.text(forecast.origin);
   std::string text;
   for (size_t i = 0; i < forecast.values.size(); ++i) {
@@ -42,7 +40,7 @@ std::string csv_of(const WindowForecast& forecast, const Series& series, const s
     const int64_t row = forecast.origin + step;
     const int channel = targets[i % targets.size()];
     text += fmt::format("{},{},{},{},{},{},{},{}", origin, step + 1, series.times.text(row),
-                        csv_cell(series.channels[static_cast<size_t>(channel)]),
+                        csv_cell(series.channels[channel]),
                         series.is_filled(row, channel) ? "" : fmt::format("{}", series.at(row, channel)),
                         forecast.values[i], end(forecast.low[i]), end(forecast.high[i]));
     for (size_t k = 0; k < decile_count; ++k) text += "," + end(forecast.deciles[i * decile_count + k]);

@@ -18,7 +18,7 @@ namespace {
 std::string names_of(const Series& series, const std::vector<int>& channels) {
   constexpr size_t most = 12;
   std::vector<std::string> names;
-  for (const int channel : channels) names.push_back(series.channels[static_cast<size_t>(channel)]);
+  for (const int channel : channels) names.push_back(series.channels[channel]);
   const size_t others = names.size() > most ? names.size() - most : 0;
   names.resize(names.size() - others);
   return fmt::format("{}{}", fmt::join(names, ", "), others ? fmt::format(" and {} others", others) : "");
@@ -30,7 +30,7 @@ RunDescription::Table table_of_parts(const SeriesData& data) {
   const auto add = [&](const std::string& name, const Series& series, const Part& part, int64_t windows) {
     if (part.empty()) return;
     int64_t first = part.front().begin, last = part.back().end - 1;  // by time, if there are several series
-    const auto at = [&](int64_t row) { return series.times.at[static_cast<size_t>(row)]; };
+    const auto at = [&](int64_t row) { return series.times.at[row]; };
     for (const Span& span : part) {
       if (at(span.begin) < at(first)) first = span.begin;
       if (at(span.end - 1) > at(last)) last = span.end - 1;

@@ -43,7 +43,7 @@ std::string number(double value, double scale) {
 std::string header_of(const Series& series, const std::vector<int>& targets, bool interval, bool names) {
   std::unordered_set<std::string> taken;
   if (names) taken.insert(series.id_name);
-  for (const int target : targets) taken.insert(series.channels[static_cast<size_t>(target)]);
+  for (const int target : targets) taken.insert(series.channels[target]);
   const auto free_name = [&](std::initializer_list<std::string> choices) {
     for (const std::string& name : choices)
       if (!name.empty() && taken.insert(name).second) return name;
@@ -54,7 +54,7 @@ std::string header_of(const Series& series, const std::vector<int>& targets, boo
   std::string text = names ? csv_cell(series.id_name) + "," : "";
   text += csv_cell(free_name({"time", series.time_name, "row"}));
   for (const int target : targets) {
-    const std::string& name = series.channels[static_cast<size_t>(target)];
+    const std::string& name = series.channels[target];
     text += "," + csv_cell(name);
     for (const char* end : {"low", "high"})
       if (interval) text += "," + csv_cell(free_name({name + "_" + end, name + "_interval_" + end}));
@@ -69,12 +69,12 @@ std::string csv_of(const Forecaster& forecaster, const Forecast& forecast, bool 
   const int member = series.member_of(forecast.origin);
   std::string text;
   for (int step = 0; step < forecaster.steps(); ++step) {
-    if (names) text += csv_cell(series.members[static_cast<size_t>(member)].name) + ",";
+    if (names) text += csv_cell(series.members[member].name) + ",";
     text += series.times.text(forecast.origin + step);
     for (size_t t = 0; t < targets.size(); ++t) {
       const size_t at = static_cast<size_t>(step) * targets.size() + t;
       const Scaling& scaling = forecaster.scaling();
-      const double scale = scaling.scale[static_cast<size_t>(scaling.place(targets[t], member))];
+      const double scale = scaling.scale[scaling.place(targets[t], member)];
       text += "," + number(forecast.values[at], scale);
       if (interval) text += "," + number(forecast.low[at], scale) + "," + number(forecast.high[at], scale);
     }
@@ -93,8 +93,7 @@ void require_future(bool reads_none, const fs::path& future, const fs::path& of)
 std::string name_of_series(const Series& series, int64_t row) {
   return series.members.empty()
              ? ""
-             : fmt::format("series '{}': ",
-                           one_line(series.members[static_cast<size_t>(series.member_of(row))].name));
+             : fmt::format("series '{}': ", one_line(series.members[series.member_of(row)].name));
 }
 
 // Refuses wrong options before the training.

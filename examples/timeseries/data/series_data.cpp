@@ -133,8 +133,7 @@ std::vector<int> targets_of(const Recipe& recipe, const Series& series) {
   const bool has_known =
       std::ranges::any_of(d.known, [](const std::string& name) { return name != known_calendar; });
   for (int k = 0; d.targets.empty() && has_known && k < series.width() - series.calendar; ++k)
-    if (std::ranges::find(d.known, series.channels[static_cast<size_t>(k)]) == d.known.end())
-      targets.push_back(k);
+    if (std::ranges::find(d.known, series.channels[k]) == d.known.end()) targets.push_back(k);
   return targets;
 }
 
@@ -159,9 +158,9 @@ void warn_of_one_class(const Series& series, const Part& train, std::vector<std:
   for (const Span& span : train)
     for (int64_t row = span.begin; row < span.end; ++row) ones += series.at(row, series.label) == 1;
   if (ones == 0 || ones == rows_of(train))
-    warnings.push_back(fmt::format(
-        "'{}' is {} in all rows that train: no detector can learn from them what {} looks like",
-        one_line(series.channels[static_cast<size_t>(series.label)]), ones == 0 ? 0 : 1, ones == 0 ? 1 : 0));
+    warnings.push_back(
+        fmt::format("'{}' is {} in all rows that train: no detector can learn from them what {} looks like",
+                    one_line(series.channels[series.label]), ones == 0 ? 0 : 1, ones == 0 ? 1 : 0));
 }
 
 }  // namespace
@@ -195,7 +194,7 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
                 series.origin);
   if (std::ranges::find(recipe.data.known, known_calendar) != recipe.data.known.end())
     for (int k = columns; k < series.width() - series.coded; ++k)
-      if (!series.channels[static_cast<size_t>(k)].ends_with(" missing")) options.known.push_back(k);
+      if (!series.channels[k].ends_with(" missing")) options.known.push_back(k);
   return SeriesWindows(series, scaling, part, part_name, options);
 }
 
@@ -311,7 +310,7 @@ void SeriesData::note_short_series(const std::vector<int>& not_split) {
     constexpr size_t most = 5;
     std::vector<std::string> names;
     for (size_t k = 0; k < std::min(most, members.size()); ++k)
-      names.push_back("'" + one_line(facts.members[static_cast<size_t>(members[k])]) + "'");
+      names.push_back("'" + one_line(facts.members[members[k]]) + "'");
     notes.push_back(fmt::format("{} of {} series {}: {}{}", with_commas(members.size()),
                                 with_commas(series().count()), what, fmt::join(names, ", "),
                                 members.size() > most ? ", …" : ""));
@@ -320,9 +319,8 @@ void SeriesData::note_short_series(const std::vector<int>& not_split) {
   const auto& options = train->options();
   const auto without = [&](const SeriesWindows& windows) {
     std::vector<bool> has(facts.members.size());
-    for (const int member : not_split) has[static_cast<size_t>(member)] = true;
-    for (const int64_t origin : windows.origins())
-      has[static_cast<size_t>(series().member_of(origin))] = true;
+    for (const int member : not_split) has[member] = true;
+    for (const int64_t origin : windows.origins()) has[series().member_of(origin)] = true;
     std::vector<int> members;
     for (size_t k = 0; k < has.size(); ++k)
       if (!has[k]) members.push_back(static_cast<int>(k));

@@ -37,11 +37,11 @@ void sort_words(SeriesCategory& category) {
   });
   std::vector<std::string> words;
   for (std::size_t k = 0; k < order.size(); ++k) {
-    words.push_back(category.words[static_cast<std::size_t>(order[k])]);
-    to[static_cast<std::size_t>(order[k])] = static_cast<int32_t>(k);
+    words.push_back(category.words[order[k]]);
+    to[order[k]] = static_cast<int32_t>(k);
   }
   category.words = std::move(words);
-  for (int32_t& code : category.codes) code = to[static_cast<std::size_t>(code)];
+  for (int32_t& code : category.codes) code = to[code];
 }
 
 // Copies the codes to their channels.
@@ -80,7 +80,7 @@ void CategoryColumn::settle(Series& series, SeriesCategory& category) const {
   for (int member = 0; member < series.count(); ++member) {
     int32_t before = missing;
     for (int64_t row = series.begin_of(member); row < series.end_of(member); ++row) {
-      int32_t& code = category.codes[static_cast<std::size_t>(row)];
+      int32_t& code = category.codes[row];
       if (code == missing) {
         if (before == missing)
           throw InputError(fmt::format(
@@ -94,9 +94,9 @@ void CategoryColumn::settle(Series& series, SeriesCategory& category) const {
   }
   sort_words(category);
   if (filled > 0)
-    series.notes.push_back(fmt::format(
-        "{} missing word{} of '{}' filled in (the previous one); the first in line {}", filled,
-        filled == 1 ? "" : "s", one_line(category.name), series.lines[static_cast<std::size_t>(first)]));
+    series.notes.push_back(
+        fmt::format("{} missing word{} of '{}' filled in (the previous one); the first in line {}", filled,
+                    filled == 1 ? "" : "s", one_line(category.name), series.lines[first]));
 }
 
 void add_categories(Series& series) {
@@ -122,8 +122,7 @@ std::vector<CategoryWords> words_of_categories(const Series& series, const Part&
     CategoryWords found{.name = category.name, .words = {}, .is_static = !series.members.empty()};
     std::vector<bool> stands(category.words.size());
     for (const Span& span : part)
-      for (int64_t row = span.begin; row < span.end; ++row)
-        stands[static_cast<std::size_t>(category.codes[static_cast<std::size_t>(row)])] = true;
+      for (int64_t row = span.begin; row < span.end; ++row) stands[category.codes[row]] = true;
     for (std::size_t code = 0; code < stands.size(); ++code)
       if (stands[code]) found.words.push_back(category.words[code]);
     for (int member = 0; member < series.count() && found.is_static; ++member) {
@@ -151,18 +150,17 @@ void encode_categories(Series& series, const std::vector<CategoryWords>& known, 
     for (int member = 0; member < series.count(); ++member) {
       const int64_t begin = series.begin_of(member);
       for (int64_t row = begin; row < series.end_of(member); ++row) {
-        int32_t& code = category.codes[static_cast<std::size_t>(row)];
-        const std::string& word = category.words[static_cast<std::size_t>(code)];
-        code = to[static_cast<std::size_t>(code)];
+        int32_t& code = category.codes[row];
+        const std::string& word = category.words[code];
+        code = to[code];
         if (code == CategoryColumn::missing)
           throw InputError(fmt::format("{}: '{}': {}{}", place_of_word(series, category, row), one_line(word),
                                        which, which_was_meant(word, known[k].words)));
-        const int32_t first = category.codes[static_cast<std::size_t>(begin)];
+        const int32_t first = category.codes[begin];
         if (known[k].is_static && code != first)
           throw InputError(fmt::format(
               "{}: '{}' follows '{}', and where the model was trained each series had one word throughout",
-              place_of_word(series, category, row), one_line(word),
-              one_line(known[k].words[static_cast<std::size_t>(first)])));
+              place_of_word(series, category, row), one_line(word), one_line(known[k].words[first])));
       }
     }
     category.words = known[k].words, category.is_static = known[k].is_static;

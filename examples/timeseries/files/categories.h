@@ -24,8 +24,7 @@ class CategoryColumn {
   template <class Where>
   int32_t code(std::string_view cell, const Where& where) {
     if (cell.empty()) return missing;
-    if (last_ != missing && words_[static_cast<std::size_t>(last_)] == cell)
-      return last_;  // as in the row above
+    if (last_ != missing && words_[last_] == cell) return last_;  // as in the row above
     const std::string word(cell);
     const auto known = codes_.find(word);
     return last_ = known != codes_.end() ? known->second : new_word(word, where());

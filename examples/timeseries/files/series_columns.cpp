@@ -16,7 +16,7 @@ namespace unroll {
 
 std::string SeriesColumns::where(const CsvReader& csv, int column) const {
   return fmt::format("{}:{}: column {} ('{}')", csv.origin(), csv.line(), column + skipped + 1,
-                     one_line(names[static_cast<std::size_t>(column)]));
+                     one_line(names[column]));
 }
 
 namespace {
@@ -197,14 +197,14 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
     };
     return name == options.label || is_id(i) || has(options.channels) || has(options.categories);
   };
-  const auto name = [&](int column) { return one_line(columns.names[static_cast<std::size_t>(column)]); };
+  const auto name = [&](int column) { return one_line(columns.names[column]); };
   const auto take = [&](const std::vector<int>& dated, TimeForm form, bool is_sure) {
     // A model without times may read a file that has some.
     if (dated[0] != 0 && !options.model.empty()) return;
     if (dated[0] != 0 && dated.size() > 1)
-      throw InputError(fmt::format(
-          "{}: columns '{}' and '{}' hold dates: {} makes one the time", csv.origin(), name(dated[0]),
-          name(dated[1]), toml_line("data.time", columns.names[static_cast<std::size_t>(dated[0])])));
+      throw InputError(fmt::format("{}: columns '{}' and '{}' hold dates: {} makes one the time",
+                                   csv.origin(), name(dated[0]), name(dated[1]),
+                                   toml_line("data.time", columns.names[dated[0]])));
     columns.time = dated[0], columns.form = form, columns.time_found = true;
     if (!is_sure)
       columns.notes.push_back(fmt::format("column {} ('{}') holds {}, and is taken as the time (data.time)",
@@ -292,7 +292,7 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   }
   if (columns.time >= 0 && !columns.time_found)
     columns.form = form_of_column(csv, static_cast<std::size_t>(columns.time + columns.skipped),
-                                  columns.names[static_cast<std::size_t>(columns.time)]);
+                                  columns.names[columns.time]);
   if (columns.time >= 0) columns.order = order_of_dates(csv, columns, options);
   require_input(columns.id < 0 || columns.id != columns.time,
                 "{}: column '{}' cannot both name the series and hold the times", csv.origin(),
@@ -306,7 +306,7 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
     require_input(column != columns.time, "{}: column '{}' holds the times, and is no category", csv.origin(),
                   one_line(name));
     columns.categories.push_back(column);
-    is_chosen[static_cast<std::size_t>(column)] = true;
+    is_chosen[column] = true;
   }
   for (const std::string& name : options.channels) {
     const int column = find_column(csv, columns, name, options);
@@ -314,14 +314,13 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
                   one_line(name));
     require_input(column != columns.id, "{}: column '{}' names the series (data.id), and is no channel",
                   csv.origin(), one_line(name));
-    require_input(!is_chosen[static_cast<std::size_t>(column)], "{}: channel '{}' is asked for twice",
-                  csv.origin(), one_line(name));
-    is_chosen[static_cast<std::size_t>(column)] = true;
+    require_input(!is_chosen[column], "{}: channel '{}' is asked for twice", csv.origin(), one_line(name));
+    is_chosen[column] = true;
     columns.chosen.push_back(column);
   }
   const bool every = options.channels.empty() && !options.times_alone;
   for (int i = 0; every && i < static_cast<int>(columns.names.size()); ++i) {
-    if (i != columns.time && i != columns.only && i != columns.id && !is_chosen[static_cast<std::size_t>(i)])
+    if (i != columns.time && i != columns.only && i != columns.id && !is_chosen[i])
       columns.chosen.push_back(i);
   }
   if (label >= 0) {
@@ -334,7 +333,7 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   std::vector<int> read = columns.chosen;
   read.insert(read.end(), columns.categories.begin(), columns.categories.end());
   for (const int column : read) {  // names appear in tables, files and pictures
-    const std::string& name = columns.names[static_cast<std::size_t>(column)];
+    const std::string& name = columns.names[column];
     const bool prints =
         std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < 32 || c == 127; });
     require_input(prints,

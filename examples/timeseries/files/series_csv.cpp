@@ -58,21 +58,18 @@ std::string advice(const CsvReader& csv, const SeriesColumns& columns, int colum
   if (!is_date && looks_like_a_date(cell))
     return fmt::format("; if it is a time, these forms are read: {}", forms_of_time);
   if (is_date && columns.time < 0 && options.model.empty())
-    return fmt::format("; {} makes it the time",
-                       toml_line("data.time", columns.names[static_cast<std::size_t>(column)]));
+    return fmt::format("; {} makes it the time", toml_line("data.time", columns.names[column]));
   std::vector<std::string> others;
   for (const int other : columns.chosen) {
     const auto at = static_cast<std::size_t>(other + columns.skipped);
-    const bool is_label =
-        columns.label >= 0 && other == columns.chosen[static_cast<std::size_t>(columns.label)];
+    const bool is_label = columns.label >= 0 && other == columns.chosen[columns.label];
     if (!is_label && (written_number(csv.cells()[at], marks_of(options)) || says_missing(csv.cells()[at])))
-      others.push_back(columns.names[static_cast<std::size_t>(other)]);
+      others.push_back(columns.names[other]);
   }
   if (!options.channels.empty() || others.empty()) return "";
   const std::string as_words =
       is_date ? ""
-              : fmt::format(" (data.categories = {} reads its words)",
-                            toml_list({columns.names[static_cast<std::size_t>(column)]}));
+              : fmt::format(" (data.categories = {} reads its words)", toml_list({columns.names[column]}));
   return fmt::format("; a column of {} is left out by naming the channels{}: data.channels = {}",
                      is_date ? "dates" : "text", as_words, toml_list(others));
 }
@@ -85,7 +82,7 @@ struct WrittenChannel {
 
 double read_value(std::string_view text, const CsvReader& csv, const SeriesColumns& columns, int channel,
                   std::string_view cell, const SeriesOptions& options, WrittenChannel& written) {
-  const int column = columns.chosen[static_cast<std::size_t>(channel)];
+  const int column = columns.chosen[channel];
   const auto where = [&] { return columns.where(csv, column); };
   if (says_missing(cell)) {
     if (channel == columns.label) throw InputError(fmt::format("{}: a label is missing", where()));
@@ -111,10 +108,9 @@ double read_value(std::string_view text, const CsvReader& csv, const SeriesColum
                     where(), one_line(cell), parsed->unit.empty() ? "no unit" : parsed->unit,
                     written.unit->empty() ? "none" : *written.unit));
   if (written.note.empty() && !parse_number(cell, options.decimal))
-    written.note =
-        fmt::format("column {} ('{}'): numbers are read without the marks around them, '{}' in line {} as {}",
-                    column + columns.skipped + 1, one_line(columns.names[static_cast<std::size_t>(column)]),
-                    one_line(cell), csv.line(), value);
+    written.note = fmt::format(
+        "column {} ('{}'): numbers are read without the marks around them, '{}' in line {} as {}",
+        column + columns.skipped + 1, one_line(columns.names[column]), one_line(cell), csv.line(), value);
   if (!std::isfinite(value))
     throw InputError(fmt::format("{}: '{}' is no finite number", where(), one_line(cell)));
   if (channel == columns.label && value != 0 && value != 1)
@@ -127,8 +123,8 @@ double read_value(std::string_view text, const CsvReader& csv, const SeriesColum
 // Most of the whole numbers look like dates: how to read them as values instead.
 std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& options) {
   if (!columns.time_found || columns.form == TimeForm::number || !options.model.empty()) return "";
-  std::vector<std::string> names = {columns.names[static_cast<std::size_t>(columns.time)]};
-  for (const int column : columns.chosen) names.push_back(columns.names[static_cast<std::size_t>(column)]);
+  std::vector<std::string> names = {columns.names[columns.time]};
+  for (const int column : columns.chosen) names.push_back(columns.names[column]);
   if (columns.label >= 0) names.erase(names.begin() + 1 + columns.label);
   return fmt::format("; if the column holds values, data.channels = {} reads it as a channel",
                      toml_list(names));
@@ -156,10 +152,8 @@ enum class Direction : int8_t { back = -1, unknown = 0, forward = 1 };
         fmt::format("; {} and data.together = \"sum\", or \"mean\", \"last\", put rows of one time together",
                     toml_line("data.resample", resample_text(times)));
   const std::string of_series =
-      columns.id < 0
-          ? ""
-          : fmt::format(" of series '{}'",
-                        one_line(csv.cells()[static_cast<std::size_t>(columns.id + columns.skipped)]));
+      columns.id < 0 ? ""
+                     : fmt::format(" of series '{}'", one_line(csv.cells()[columns.id + columns.skipped]));
   const std::string where = columns.where(csv, columns.time);
   if (time.count == last)
     throw InputError(fmt::format("{}: {}{} stands there twice{}", where, to_text(before), of_series, hint));
@@ -254,7 +248,7 @@ std::string times_in_channel(const Series& series, int channel) {
     numbers.push_back(static_cast<int64_t>(value));
   }
   const auto rows = static_cast<std::size_t>(series.rows());
-  const std::string& name = series.channels[static_cast<std::size_t>(channel)];
+  const std::string& name = series.channels[channel];
   if (are_stamps(numbers, rows)) return stamps;
   const TimeForm form = ascends ? form_of_numbers(numbers, name, rows) : TimeForm::number;
   return form != TimeForm::number ? times_called(form) : moments_of_numbers(numbers, name, rows);
@@ -267,21 +261,20 @@ void require_no_times(const Series& series, const SeriesColumns& columns, const 
   std::vector<std::string> others = series.channels;
   if (columns.label >= 0) others.erase(others.begin() + columns.label);
   const auto refuse = [&](int channel, const std::string& what, bool may_be_time) {
-    const std::string& name = series.channels[static_cast<std::size_t>(channel)];
+    const std::string& name = series.channels[channel];
     std::erase(others, name);
     throw InputError(fmt::format(
         "{}: column {} ('{}') holds {}: {}data.channels = {} leaves it out; to read it as a "
         "channel, name it there too",
-        series.origin, columns.chosen[static_cast<std::size_t>(channel)] + columns.skipped + 1,
-        one_line(name), what, may_be_time ? toml_line("data.time", name) + " makes it the time, " : "",
-        toml_list(others)));
+        series.origin, columns.chosen[channel] + columns.skipped + 1, one_line(name), what,
+        may_be_time ? toml_line("data.time", name) + " makes it the time, " : "", toml_list(others)));
   };
   if (others.size() < 2) return;
   for (int channel = 0; channel < series.width(); ++channel) {
     if (channel == columns.label) continue;
     if (const std::string times = times_in_channel(series, channel); !times.empty())
       refuse(channel, times, times != stamps);
-    const bool is_first = columns.chosen[static_cast<std::size_t>(channel)] == 0 && columns.skipped == 0;
+    const bool is_first = columns.chosen[channel] == 0 && columns.skipped == 0;
     if (is_first && !first.described().empty()) refuse(channel, first.described(), first.is_whole());
   }
 }
@@ -296,20 +289,17 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
   series.label = columns.label;
   series.date_order = columns.order;
   series.notes = columns.notes;
-  if (columns.time >= 0) series.time_name = columns.names[static_cast<std::size_t>(columns.time)];
-  for (const int column : columns.chosen)
-    series.channels.push_back(columns.names[static_cast<std::size_t>(column)]);
-  if (columns.id >= 0) series.id_name = columns.names[static_cast<std::size_t>(columns.id)];
+  if (columns.time >= 0) series.time_name = columns.names[columns.time];
+  for (const int column : columns.chosen) series.channels.push_back(columns.names[column]);
+  if (columns.id >= 0) series.id_name = columns.names[columns.id];
   require_input(columns.id < 0 || options.resample.empty(),
                 "{}: rows of several series (data.id) cannot be put together by steps (data.resample)",
                 origin);
   const std::size_t width = columns.names.size() + static_cast<std::size_t>(columns.skipped);
   std::vector<CategoryColumn> words_of(columns.categories.size(), CategoryColumn(options.decimal));
   for (const int column : columns.categories)
-    series.categories.push_back({.name = columns.names[static_cast<std::size_t>(column)],
-                                 .column = column + columns.skipped + 1,
-                                 .words = {},
-                                 .codes = {}});
+    series.categories.push_back(
+        {.name = columns.names[column], .column = column + columns.skipped + 1, .words = {}, .codes = {}});
   require_input(series.categories.empty() || options.resample.empty(),
                 "{}: words (data.categories) cannot be put together by steps (data.resample)", origin);
   // Reserves room for all rows: a growing vector would need twice as much.
@@ -334,7 +324,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
                       series.rows() > 0 && !cells.front().empty() ? or_no_row(csv, columns) : ""));
     require_input(count <= width, "{}:{}: column {} is one too many; the row has {} cells, the header {}",
                   origin, csv.line(), width + 1, count, width);
-    const auto cell = [&](int column) { return cells[static_cast<std::size_t>(column + columns.skipped)]; };
+    const auto cell = [&](int column) { return cells[column + columns.skipped]; };
     if (columns.skipped > 0) check_row_number(csv, row_number);
     if (columns.only >= 0 && cell(columns.only) != columns.only_word) {
       if (words.size() < 100 && std::find(words.begin(), words.end(), cell(columns.only)) == words.end())
@@ -362,9 +352,8 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
     series.values.resize(before + columns.chosen.size());
     double* to = series.values.data() + before;
     for (int channel = 0; channel < width_read; ++channel) {
-      const std::string_view text_of = cells[static_cast<std::size_t>(
-          columns.chosen[static_cast<std::size_t>(channel)] + columns.skipped)];
-      WrittenChannel& how = written[static_cast<std::size_t>(channel)];
+      const std::string_view text_of = cells[columns.chosen[channel] + columns.skipped];
+      WrittenChannel& how = written[channel];
       if (channel != columns.label && (!how.unit || how.unit->empty()))
         if (const auto plain = plain_decimal(text_of, options.decimal)) {
           how.unit.emplace();
@@ -387,8 +376,7 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
     }
   } while (csv.next());
   require_input(series.rows() > 0, "{}: no row has '{}' in column '{}' (data.only){}", origin,
-                one_line(columns.only_word),
-                columns.only < 0 ? "" : one_line(columns.names[static_cast<std::size_t>(columns.only)]),
+                one_line(columns.only_word), columns.only < 0 ? "" : one_line(columns.names[columns.only]),
                 which_was_meant(columns.only_word, words));
   for (const WrittenChannel& channel : written)
     if (!channel.note.empty()) series.notes.push_back(channel.note);

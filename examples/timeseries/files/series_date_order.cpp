@@ -122,8 +122,7 @@ DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns,
     } while (csv.next());
   } catch (const InputError&) {}  // reported when the rows are read
   std::string why;
-  const std::string column = fmt::format("column {} ('{}')", at + 1,
-                                         one_line(columns.names[static_cast<std::size_t>(columns.time)]));
+  const std::string column = fmt::format("column {} ('{}')", at + 1, one_line(columns.names[columns.time]));
   if (!short_years.are_last() && options.usual_order == DateOrder::unknown)
     throw InputError(fmt::format(
         "{}:{}: {}: '{}' has a year of two digits, and no row tells which number it is: "

@@ -233,8 +233,7 @@ static void require_no_totals(const Series& series) {
     const double value = series.at(last, channel);
     require_input(std::abs(value - sum) > 1e-3 * std::abs(sum) || std::abs(value) <= 3 * most,
                   "{}:{}: '{}' is {}, the sum of the rows above it: delete the line, which holds totals",
-                  series.origin, series.lines.back(), one_line(series.channels[static_cast<size_t>(channel)]),
-                  value);
+                  series.origin, series.lines.back(), one_line(series.channels[channel]), value);
   }
 }
 

@@ -46,7 +46,7 @@ std::vector<std::vector<double>> sample_of(const Series& series, const std::vect
   for (int64_t k = 0; k < count; ++k) {
     const int64_t chosen = k * all / count;
     const int member = static_cast<int>(chosen / std::ssize(targets));
-    const int channel = series.channel(targets[static_cast<size_t>(chosen % std::ssize(targets))]);
+    const int channel = series.channel(targets[chosen % std::ssize(targets)]);
     const int64_t begin = series.begin_of(member);
     std::vector<double>& y = sample.emplace_back();
     for (int64_t row = begin; row < begin + rows_that_train(series, member, train); ++row)
@@ -176,10 +176,10 @@ class Guesser {
     require_input(rows_ >= fewest, "{}: {} row{} to train on {} too few for a forecast, which takes {}",
                   name_of_series_file(csv_), rows_, rows_ == 1 ? "" : "s", rows_ == 1 ? "is" : "are", fewest);
     if (several_)
-      draft_.note({"series", fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
-                   fmt::format("lengths are those of '{}', the median",
-                               one_line(series.members[static_cast<size_t>(typical)].name)),
-                   "--set data.id=NAME"});
+      draft_.note(
+          {"series", fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
+           fmt::format("lengths are those of '{}', the median", one_line(series.members[typical].name)),
+           "--set data.id=NAME"});
     draft_.say({"time",
                 series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
                 series.time_name.empty() ? "no column of dates: rows are numbered"

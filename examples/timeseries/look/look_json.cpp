@@ -56,7 +56,7 @@ Json series_json(const LookedWindow& window, const LookedSeries& look) {
   };
   Json rows = Json::array(), channels = Json::array(), values = Json::array(), history = Json::array(),
        times = Json::array(), truth = Json::array();
-  for (const int input : window.inputs()) channels.push_back(series.channels[static_cast<size_t>(input)]);
+  for (const int input : window.inputs()) channels.push_back(series.channels[input]);
   for (int64_t row = window.first_read(); row < window.first_read() + window.window(); ++row) {
     rows.push_back(series.times.text(row));
     history.push_back(value(row, window.channel()));

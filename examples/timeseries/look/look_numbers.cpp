@@ -38,7 +38,7 @@ std::vector<size_t> middle_outputs(const SeriesModel& model, const LookedWindow&
     const auto column = static_cast<size_t>(model.column_of(step, window.target()));
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [&](size_t q) { return values[q][column]; });
-    result.push_back(order[static_cast<size_t>(window.recipe().middle_output())]);
+    result.push_back(order[window.recipe().middle_output()]);
   }
   return result;
 }
@@ -119,8 +119,8 @@ std::vector<std::vector<double>> LookedWindow::forecast() const {
   std::vector<std::vector<double>> result(static_cast<size_t>(found.dim(0)));
   for (int q = 0; q < found.dim(0); ++q)
     for (int step = 0; step < horizon(); ++step)
-      result[static_cast<size_t>(q)].push_back(bound.clamp(scaling().undo(
-          values[static_cast<size_t>((q * horizon() + step) * targets + target_)], channel())));
+      result[q].push_back(
+          bound.clamp(scaling().undo(values[(q * horizon() + step) * targets + target_], channel())));
   return result;
 }
 

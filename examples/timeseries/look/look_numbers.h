@@ -30,7 +30,7 @@ class LookedWindow {
   const Series& series() const { return series_; }
   SeriesModel& model() const { return *model_; }
   const std::vector<int>& inputs() const { return windows_->options().inputs; }
-  int channel() const { return windows_->options().targets[static_cast<size_t>(target_)]; }
+  int channel() const { return windows_->options().targets[target_]; }
   int target() const { return target_; }  // index among the model's targets
   bool detects() const { return recipe().detects(); }
   int window() const { return recipe().data.window; }
@@ -39,7 +39,7 @@ class LookedWindow {
   int64_t first_read() const { return first_read(origin_); }       // row of the window
   int64_t origin() const { return origin_; }                       // first row forecast
   bool is_known(int64_t row, int channel) const;                   // whether the file has a value there
-  std::string target_name() const { return series_.channels[static_cast<size_t>(channel())]; }
+  std::string target_name() const { return series_.channels[channel()]; }
 
   // [window, 1, inputs], scaled: this window, or any window of the file's rows.
   Tensor input() const { return windows_->input_before(origin_); }

@@ -25,7 +25,7 @@ void add(Properties& to, const LookedWindow& window, const std::vector<double>& 
   const Series& series = window.series();
   for (int step = 0; step < window.steps(); ++step) {
     const int t = (step + 1) * segment - 1;  // the last row read
-    const auto at = [&](int row) { return row < 0 ? none : z[static_cast<size_t>(row)]; };
+    const auto at = [&](int row) { return row < 0 ? none : z[row]; };
     to.value.numbers.push_back(at(t));
     to.change.numbers.push_back(at(t) - at(t - 1));
     to.before.numbers.push_back(at(t - period + 1));
@@ -51,8 +51,7 @@ std::vector<OfferedUnit> offer_units(const LookedWindow& window) {
   const bool sees_period = window.recipe().data.period > 1 && window.recipe().data.period < window.window();
   const int period = sees_period ? static_cast<int>(window.recipe().data.period) : 1;
   const int column = model.read_column(window.target());
-  const std::string name = window.series().channels[static_cast<size_t>(
-      window.inputs()[static_cast<size_t>(model.input_column(window.target()))])];
+  const std::string name = window.series().channels[window.inputs()[model.input_column(window.target())]];
   Properties properties{{"the " + name + " just read"},
                         {"its change from the row before"},
                         {fmt::format("{} of {} rows before the one to come", name, period)},

@@ -15,7 +15,7 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPar
   const Series& series = part.windows.series();
   const auto& interval = evaluation.interval;
   const int channel = data.targets()[0], horizon = recipe.data.horizon;
-  const std::string& name = series.channels[static_cast<size_t>(channel)];
+  const std::string& name = series.channels[channel];
   const size_t shown = evaluation.drawn.size();
   const int64_t origin = evaluation.drawn.front().origin;
   const int64_t history = horizon == 1 ? 0
@@ -25,9 +25,7 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPar
 
   Chart chart{
       .title = fmt::format("Forecasts of {}{}: {}",
-                           series.members.empty()
-                               ? ""
-                               : series.members[static_cast<size_t>(series.member_of(origin))].name + ": ",
+                           series.members.empty() ? "" : series.members[series.member_of(origin)].name + ": ",
                            name, part.name),
       .description =
           horizon == 1

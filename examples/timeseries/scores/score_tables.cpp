@@ -171,8 +171,7 @@ std::optional<RunDescription::Table> table_of_coverage(const Evaluation& evaluat
       intervals.add(fmt::format("step {}", step), model.scores.at_step(step - 1));
   constexpr int most = 12;
   for (int target = 0; target < std::min(most, evaluation.targets) && evaluation.targets > 1; ++target)
-    intervals.add(data.series().channels[static_cast<size_t>(data.targets()[static_cast<size_t>(target)])],
-                  model.scores.of_target(target));
+    intervals.add(data.series().channels[data.targets()[target]], model.scores.of_target(target));
   if (evaluation.targets > most)
     intervals.table.note = fmt::format("The first {} of {} channels.", most, evaluation.targets);
   return intervals.table;
@@ -281,8 +280,7 @@ Json json_of(const Evaluation& evaluation) {
       for (int step = 0; step < evaluation.horizon; ++step)
         json[row.name]["by_step"].push_back(json_of(row.scores.at_step(step)));
       for (int target = 0; target < evaluation.targets; ++target)
-        json[row.name]["by_channel"][evaluation.channels[static_cast<size_t>(target)]] =
-            json_of(row.scores.of_target(target));
+        json[row.name]["by_channel"][evaluation.channels[target]] = json_of(row.scores.of_target(target));
     }
     if (!evaluation.members.empty()) json[row.name]["by_series"] = json_by_series(evaluation, row, json_of);
     json[row.name]["windows"] = row.scores.windows();

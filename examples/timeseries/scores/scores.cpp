@@ -203,8 +203,7 @@ Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part
                                         window_labels(part.windows))});
     add_detections(data, part.windows, evaluation);
   } else {
-    for (const int target : data.targets())
-      evaluation.channels.push_back(data.series().channels[static_cast<size_t>(target)]);
+    for (const int target : data.targets()) evaluation.channels.push_back(data.series().channels[target]);
     evaluation.members = data.facts.members;
     Scoring scoring(recipe, data, part);
     if (model) add_model(*model, scoring, each, evaluation);

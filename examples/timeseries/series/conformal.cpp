@@ -40,7 +40,7 @@ double ConformalInterval::unit_of(int64_t origin, std::size_t target) const {
     const double off = series_->at(row, channel) - mean;
     squares += off * off / n;
   }
-  const double scale = scaling_.scale[static_cast<std::size_t>(scaling_.place(channel, member))];
+  const double scale = scaling_.scale[scaling_.place(channel, member)];
   return scale * std::cbrt(std::max(std::sqrt(squares) / scale, 0.1));
 }
 
@@ -65,7 +65,7 @@ double ConformalInterval::Errors::quantile(double level) const {
   const auto n = static_cast<int64_t>(sorted.size());
   const auto k = static_cast<int64_t>(std::ceil(level * static_cast<double>(n + 1) - 1e-9));
   return n < least_errors || k > n ? std::numeric_limits<double>::quiet_NaN()
-                                   : sorted[static_cast<std::size_t>(std::max<int64_t>(k, 1) - 1)];
+                                   : sorted[std::max<int64_t>(k, 1) - 1];
 }
 
 template <class Use>

@@ -111,7 +111,7 @@ std::vector<ReliabilityBin> reliability(std::span<const double> probability, std
   std::vector<ReliabilityBin> all(static_cast<std::size_t>(bins), {0, 0, 0});
   for (std::size_t i = 0; i < label.size(); ++i) {
     const int bin = std::min(static_cast<int>(probability[i] * bins), bins - 1);
-    ReliabilityBin& at = all[static_cast<std::size_t>(bin)];
+    ReliabilityBin& at = all[bin];
     ++at.count;
     at.mean_probability += probability[i];
     at.positive_share += label[i];

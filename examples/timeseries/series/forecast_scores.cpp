@@ -89,7 +89,7 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value, cons
         if (series.is_filled(origin + step, channel)) continue;
         const double truth = series.at(origin + step, channel), forecast = value(i, base + channel);
         const double error = forecast - truth;
-        const double scale = scaling.scale[static_cast<std::size_t>(base + channel)];
+        const double scale = scaling.scale[base + channel];
         const double scaled = error / scale;
         const double size = std::abs(forecast) + std::abs(truth);
         const double naive = mase_scale_[static_cast<std::size_t>(member) * targets.size() + t];
@@ -112,7 +112,7 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value, cons
                  .pinball = 0,
                  .crps = 0});
         sums_[static_cast<std::size_t>(step) * targets.size() + t].add(one);
-        if (!of_member_.empty()) of_member_[static_cast<std::size_t>(member)].add(one);
+        if (!of_member_.empty()) of_member_[member].add(one);
       }
     }
   }
@@ -143,8 +143,7 @@ ForecastErrors ForecastScores::sum(int step_begin, int step_end, int target_begi
           "scores: no such step or target");
   Sums sums;
   for (int step = step_begin; step < step_end; ++step) {
-    for (int target = target_begin; target < target_end; ++target)
-      sums.add(sums_[static_cast<std::size_t>(step * targets() + target)]);
+    for (int target = target_begin; target < target_end; ++target) sums.add(sums_[step * targets() + target]);
   }
   return sums.errors();
 }

@@ -79,9 +79,8 @@ void require_positive(const Series& series, const Scaling& scaling) {
         if (at >= series.lines.size() || series.lines[at] == 0) break;
         require_input(series.at(row, channel) > 0,
                       "{}:{}: channel '{}' is {}, and scaling.transform = \"{}\" takes values above 0",
-                      series.origin, series.lines[at],
-                      one_line(series.channels[static_cast<std::size_t>(channel)]), series.at(row, channel),
-                      scaling.power[static_cast<std::size_t>(place)] == 0 ? "log" : "box-cox");
+                      series.origin, series.lines[at], one_line(series.channels[channel]),
+                      series.at(row, channel), scaling.power[place] == 0 ? "log" : "box-cox");
       }
     }
 }
@@ -90,10 +89,10 @@ namespace {
 
 // 'load'; with several series 'load' of 'north'.
 std::string name_of(const Series& series, int channel, const Part& part) {
-  const std::string name = "'" + one_line(series.channels[static_cast<std::size_t>(channel)]) + "'";
+  const std::string name = "'" + one_line(series.channels[channel]) + "'";
   if (series.members.empty()) return name;
   const int member = series.member_of(part.front().begin);
-  return fmt::format("{} of '{}'", name, one_line(series.members[static_cast<std::size_t>(member)].name));
+  return fmt::format("{} of '{}'", name, one_line(series.members[member].name));
 }
 
 // The observed values of the part's longest span, in which seasons follow each other without a break.
@@ -188,7 +187,7 @@ Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, Transf
   const Measured measured(series, part);
   for (int channel = 0; channel < series.width() - series.calendar; ++channel) {
     if (channel == series.label) continue;
-    const auto& [rows, least, most, sum, squares] = measured.channels[static_cast<std::size_t>(channel)];
+    const auto& [rows, least, most, sum, squares] = measured.channels[channel];
     require_input(rows > 0, "{}: channel {}: all values to measure its scale on are missing", series.origin,
                   name_of(series, channel, part));
     const std::size_t at = static_cast<std::size_t>(channel);
@@ -218,8 +217,7 @@ Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, st
     any.scale.assign(size, 1), any.power.assign(size, std::nan(""));
     for (int member = 0; member < any.members; ++member)
       for (const int channel : named)
-        any.power[static_cast<std::size_t>(any.place(channel, member))] =
-            transform == Transform::log ? 0 : 0.5;
+        any.power[any.place(channel, member)] = transform == Transform::log ? 0 : 0.5;
     require_positive(series, any);
   }
   Found found;

@@ -45,16 +45,15 @@ std::optional<Decomposed> decompose(std::span<const double> y, int64_t period) {
     change += (y[t] - y[t - static_cast<std::size_t>(period)]) / static_cast<double>(n - period);
   for (int64_t t = half; t + half < n; ++t) {
     if (half == 0) {
-      off.push_back(y[static_cast<std::size_t>(t)] -
-                    change * static_cast<double>(t) / static_cast<double>(period));
+      off.push_back(y[t] - change * static_cast<double>(t) / static_cast<double>(period));
       continue;
     }
     double sum = 0;
     for (int64_t k = t - half; k <= t + half; ++k) {
       const bool is_end = period % 2 == 0 && (k == t - half || k == t + half);
-      sum += y[static_cast<std::size_t>(k)] * (is_end ? 0.5 : 1);
+      sum += y[k] * (is_end ? 0.5 : 1);
     }
-    off.push_back(y[static_cast<std::size_t>(t)] - sum / static_cast<double>(period));
+    off.push_back(y[t] - sum / static_cast<double>(period));
   }
   std::vector<double> sums(static_cast<std::size_t>(period)), counts(sums.size());
   const auto place = [&](std::size_t i) { return i % static_cast<std::size_t>(period); };
@@ -72,7 +71,7 @@ std::vector<double> without_season(std::span<const double> y, int64_t period) {
   if (!found) return rest;
   for (int64_t t = 0; t < static_cast<int64_t>(y.size()); ++t) {
     const int64_t place = ((t - found->first) % period + period) % period;
-    rest[static_cast<std::size_t>(t)] -= found->seasonal[static_cast<std::size_t>(place)];
+    rest[t] -= found->seasonal[place];
   }
   return rest;
 }

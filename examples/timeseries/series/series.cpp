@@ -124,7 +124,7 @@ void add_indicators(Series& series) {
   std::vector<std::vector<double>> columns;
   for (int channel = 0; channel < series.width(); ++channel) {
     if (channel == series.label) continue;
-    names.push_back(series.channels[static_cast<std::size_t>(channel)] + " missing");
+    names.push_back(series.channels[channel] + " missing");
     require_input(std::ranges::find(series.channels, names.back()) == series.channels.end(),
                   "{}: there is a channel '{}' already", series.origin, one_line(names.back()));
     columns.emplace_back();

@@ -108,27 +108,21 @@ struct Series {
 
   int width() const { return static_cast<int>(channels.size()); }
   int64_t rows() const { return static_cast<int64_t>(times.at.size()); }
-  double at(int64_t row, int channel) const {
-    return values[static_cast<std::size_t>(row * width() + channel)];
-  }
+  double at(int64_t row, int channel) const { return values[row * width() + channel]; }
   bool is_filled(int64_t row, int channel) const {
-    return !filled.empty() && filled[static_cast<std::size_t>(row * width() + channel)] != 0;
+    return !filled.empty() && filled[row * width() + channel] != 0;
   }
   // The number of series, the series of a row, and a series' rows.
   int count() const { return members.empty() ? 1 : static_cast<int>(members.size()); }
   int member_of(int64_t row) const;
-  int64_t begin_of(int member) const {
-    return members.empty() ? 0 : members[static_cast<std::size_t>(member)].begin;
-  }
-  int64_t end_of(int member) const {
-    return members.empty() ? rows() : members[static_cast<std::size_t>(member)].end;
-  }
+  int64_t begin_of(int member) const { return members.empty() ? 0 : members[member].begin; }
+  int64_t end_of(int member) const { return members.empty() ? rows() : members[member].end; }
   // A copy of one series' rows, as the only series.
   Series alone(int member) const;
   bool is_category(int channel) const { return channel >= width() - coded; }
   // Whether the value was filled in and its series has none before it.
   bool is_unknown(int64_t row, int channel) const {
-    return !filled.empty() && filled[static_cast<std::size_t>(row * width() + channel)] == 2;
+    return !filled.empty() && filled[row * width() + channel] == 2;
   }
   // Inserts channels before channel `at`: names, and for each a column of rows() observed values.
   void insert_channels(int at, const std::vector<std::string>& names,

@@ -42,12 +42,12 @@ void SeriesMembers::settle(Series& series) const {
   };
   // Each swap brings one row to its place.
   for (std::ptrdiff_t row = 0; row < std::ssize(to); ++row) {
-    while (to[static_cast<std::size_t>(row)] != row) {
-      const std::ptrdiff_t other = to[static_cast<std::size_t>(row)];
+    while (to[row] != row) {
+      const std::ptrdiff_t other = to[row];
       swap_rows(series.values, row, other, width), swap_rows(series.times.at, row, other, 1);
       swap_rows(series.times.offsets, row, other, 1), swap_rows(series.lines, row, other, 1);
       for (SeriesCategory& category : series.categories) swap_rows(category.codes, row, other, 1);
-      std::swap(to[static_cast<std::size_t>(row)], to[static_cast<std::size_t>(other)]);
+      std::swap(to[row], to[other]);
     }
   }
 }

@@ -83,14 +83,14 @@ void fill_gaps(Series& series) {
   int64_t gaps = 0, line = 0;
   for (int member = 0; member < series.count(); ++member)
     for (int64_t row = series.begin_of(member); row < series.end_of(member); ++row) {
-      const int64_t now = times.at[static_cast<std::size_t>(row)];
+      const int64_t now = times.at[row];
       if (row > series.begin_of(member)) {
-        const int64_t before = times.at[static_cast<std::size_t>(row - 1)];
+        const int64_t before = times.at[row - 1];
         const double steps = steps_between(times.form, before, now, times.step);
         const double whole = std::round(steps);
         if (whole >= 2 && whole <= static_cast<double>(series.rows()) &&
             std::abs(steps - whole) <= most_off) {
-          if (++gaps == 1) line = series.lines[static_cast<std::size_t>(row)];
+          if (++gaps == 1) line = series.lines[row];
           for (int64_t k = 1; k < static_cast<int64_t>(whole); ++k)
             rows.add(row - 1, time_after(times.form, before, times.step, k), true);
         }
@@ -128,15 +128,13 @@ void cut_open_end(Series& series, const SeriesOptions& options) {
     if (end == begin) end = series.end_of(member);  // no value is known; fill_in() reports this
     if (const int64_t open = series.end_of(member) - end; open > series.open_rows)
       series.open_rows = open, first = end;
-    for (int64_t row = begin; row < end; ++row)
-      rows.add(row, series.times.at[static_cast<std::size_t>(row)], false);
+    for (int64_t row = begin; row < end; ++row) rows.add(row, series.times.at[row], false);
   }
   if (series.open_rows == 0) return;
   series.notes.push_back(
       fmt::format("{} without a value of {} at the end: to be forecast, from line {} on (data.open_end)",
                   series.open_rows == 1 ? "a row" : fmt::format("{} rows", series.open_rows),
-                  one_line(fmt::format("'{}'", fmt::join(options.open_end, "', '"))),
-                  series.lines[static_cast<std::size_t>(first)]));
+                  one_line(fmt::format("'{}'", fmt::join(options.open_end, "', '"))), series.lines[first]));
   put_rows(series, rows);
 }
 
@@ -217,12 +215,12 @@ void turn_around(Series& series) {
 void fill_in(Series& series, Missing missing) {
   const int width = series.width();
   const auto value = [&](int64_t row, int channel) -> double& {
-    return series.values[static_cast<std::size_t>(row * width + channel)];
+    return series.values[row * width + channel];
   };
   int64_t filled = 0, first_row = series.rows();
   const auto mark = [&](int64_t row, int channel, uint8_t how) {
     series.filled.resize(series.values.size());
-    series.filled[static_cast<std::size_t>(row * width + channel)] = how;
+    series.filled[row * width + channel] = how;
   };
   const auto fill = [&](int member, int channel) {
     const int64_t begin = series.begin_of(member), end = series.end_of(member);
@@ -231,14 +229,11 @@ void fill_in(Series& series, Missing missing) {
       int64_t next = row;
       while (next < end && std::isnan(value(next, channel))) ++next;
       const auto beside = [&](bool there, std::string_view which) {
-        require_input(there,
-                      "{}:{}: channel '{}': a value is missing, and there is none {} it{} to fill it in from",
-                      series.origin, series.lines[static_cast<std::size_t>(row)],
-                      one_line(series.channels[static_cast<std::size_t>(channel)]), which,
-                      series.members.empty()
-                          ? ""
-                          : fmt::format(" in series '{}'",
-                                        one_line(series.members[static_cast<std::size_t>(member)].name)));
+        require_input(
+            there, "{}:{}: channel '{}': a value is missing, and there is none {} it{} to fill it in from",
+            series.origin, series.lines[row], one_line(series.channels[channel]), which,
+            series.members.empty() ? ""
+                                   : fmt::format(" in series '{}'", one_line(series.members[member].name)));
       };
       if (missing == Missing::mask && row == begin) {
         beside(next < end, "after");
@@ -270,7 +265,7 @@ void fill_in(Series& series, Missing missing) {
                                        missing == Missing::previous ? "the previous value"
                                        : missing == Missing::mask   ? "the previous value, and marked"
                                                                     : "interpolated",
-                                       series.lines[static_cast<std::size_t>(first_row)]));
+                                       series.lines[first_row]));
   }
 }
 

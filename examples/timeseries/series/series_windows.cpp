@@ -53,11 +53,11 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
           "windows: a scaling of {} channels of {} series for {} of {}", scaling.scale.size(),
           scaling.members, series.width() * series.count(), series.count());
   std::vector<bool> is_read(static_cast<std::size_t>(series.width()));
-  for (const int input : options_.inputs) is_read[static_cast<std::size_t>(input)] = true;
+  for (const int input : options_.inputs) is_read[input] = true;
   for (const int target : options_.targets) {
-    if (options_.lead == 0 && is_read[static_cast<std::size_t>(target)])
+    if (options_.lead == 0 && is_read[target])
       throw Error(fmt::format("windows: with a lead of 0, channel '{}' would be read and predicted at once",
-                              one_line(series.channels[static_cast<std::size_t>(target)])));
+                              one_line(series.channels[target])));
   }
   for (const int input : options_.inputs)
     is_known_.push_back(std::ranges::find(options_.known, input) != options_.known.end());
@@ -113,7 +113,7 @@ void SeriesWindows::shuffle(uint64_t seed, uint32_t epoch) {
   in_order();
   const RandomKey random{.seed = seed, .place = place_of("windows/order"), .step = epoch};
   for (std::size_t i = order_.size(); i > 1; --i)
-    std::swap(order_[i - 1], order_[static_cast<std::size_t>((uint64_t{random.bits(i)} * i) >> 32)]);
+    std::swap(order_[i - 1], order_[(uint64_t{random.bits(i)} * i) >> 32]);
 }
 
 void SeriesWindows::read(int64_t origin, real* to, int64_t step) const {
@@ -183,12 +183,12 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size, int first, int end) {
       .origins = origins().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows))};
   const auto input = batch.input.on_host(Access::overwrite), target = batch.target.on_host(Access::overwrite);
   for (int b = 0; b < rows; ++b) {
-    const int64_t origin = batch.origins[static_cast<std::size_t>(b)];
+    const int64_t origin = batch.origins[b];
     const int base = scaling_.place(0, series_->member_of(origin));
     read(origin, input.data() + b * inputs, int64_t{rows} * inputs);
     for (int h = 0; h < options_.horizon; ++h) {
       for (int t = 0; t < targets; ++t) {
-        const int channel = options_.targets[static_cast<std::size_t>(t)];
+        const int channel = options_.targets[t];
         target[(int64_t{h} * rows + b) * targets + t] =
             static_cast<real>(scaling_.apply(series_->at(origin + h, channel), base + channel));
       }

@@ -31,7 +31,7 @@ Part from_row(const Part& part, int64_t row) {
 Part from_rows(const Part& part, const Series& series, std::span<const int64_t> rows) {
   Part result;
   for (Span span : part) {
-    span.begin = std::max(span.begin, rows[static_cast<std::size_t>(series.member_of(span.begin))]);
+    span.begin = std::max(span.begin, rows[series.member_of(span.begin)]);
     if (span.begin < span.end) result.push_back(span);
   }
   return result;
@@ -109,7 +109,7 @@ SeriesSplit split_shuffled(int64_t rows, double train, double valid, uint64_t se
     std::sort(order.begin() + begin, order.begin() + end);
     Part result;
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = order[static_cast<std::size_t>(i)];
+      const int64_t row = order[i];
       result.push_back({row, row + 1, 0});
     }
     return result;

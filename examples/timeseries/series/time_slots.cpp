@@ -90,7 +90,7 @@ int64_t after_slots(TimeForm form, int64_t at, const TimeStep& step, int64_t pla
   const int64_t days_of_cycle = step.unit == Unit::month ? 28 : step.count / one_day;
   require_input(places < 11'000'000 / days_of_cycle * n, "{} rows ahead are beyond the year 30000", places);
   const int64_t slot = slot_of(form, at, step) + places, cycle = floor_div(slot, n);
-  const int64_t place = within(step, cycle, step.slots[static_cast<std::size_t>(slot - n * cycle)]);
+  const int64_t place = within(step, cycle, step.slots[slot - n * cycle]);
   if (step.unit == Unit::month)
     return days_of({cycle, static_cast<int>(place)}) * day_unit(form) +
            (form == TimeForm::date_time ? time_of_day(at) : 0);
@@ -142,14 +142,13 @@ std::string slots_text(const TimeStep& step) {
     return "on the " + listed(words) + " of the month";
   }
   const auto at = [&](int64_t slot) {
-    const std::string day = step.count == one_week ? weekdays[static_cast<std::size_t>(slot / one_day)] : "";
+    const std::string day = step.count == one_week ? weekdays[slot / one_day] : "";
     return day + (day.empty() ? "" : " ") + clock_text(slot % one_day);
   };
   const bool whole_days =
       std::ranges::all_of(step.slots, [&](int64_t slot) { return (slot - step.slots[0]) % one_day == 0; });
   if (whole_days) {
-    for (const int64_t slot : step.slots)
-      words.emplace_back(weekdays[static_cast<std::size_t>(slot / one_day)]);
+    for (const int64_t slot : step.slots) words.emplace_back(weekdays[slot / one_day]);
     return "on " + listed(words);
   }
   return fmt::format("from {} to {}, {} times a {}", at(step.slots.front()), at(step.slots.back()),

@@ -182,7 +182,7 @@ std::optional<ByClock> by_written_clock(std::span<const int64_t> at, std::span<c
   ByClock found{.times = {at.begin(), at.end()}, .zone = *least, .whole_days = true};
   for (std::size_t i = 0; i < at.size(); ++i) found.times[i] += offsets[i];
   if (!are_whole_days(found.times) || !all_ascend(found.times)) return std::nullopt;
-  if (*most != *least) found.summer = time_of_day(at[static_cast<std::size_t>(most - offsets.begin())]);
+  if (*most != *least) found.summer = time_of_day(at[most - offsets.begin()]);
   return found;
 }
 

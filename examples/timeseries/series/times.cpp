@@ -221,7 +221,7 @@ Time Times::time(int64_t row) const {
   Time result{.form = form, .count = 0, .compact = compact, .utc = utc};
   if (!offsets.empty()) result.offset = offsets[std::min(static_cast<std::size_t>(row), offsets.size() - 1)];
   if (ahead <= 0) {
-    result.count = at[static_cast<std::size_t>(row)];
+    result.count = at[row];
     return result;
   }
   result.count = time_after(form, at.back(), step, ahead);

@@ -109,16 +109,14 @@ std::vector<std::vector<double>> weights_by(const Recipe& recipe, const SeriesDa
       if (!all[m].is_complete) continue;
       std::vector<double> of;
       for (const size_t t : together) {
-        const double scale =
-            together.size() > 1 ? data.facts.scaling.scale[static_cast<size_t>(targets[t])] : 1;
+        const double scale = together.size() > 1 ? data.facts.scaling.scale[targets[t]] : 1;
         for (const double e : errors_of(data.series(), windows, m, t, targets, in)) of.push_back(e / scale);
       }
       if (of.empty() || !std::ranges::all_of(of, [](double e) { return std::isfinite(e); })) continue;
       which.push_back(m), errors.push_back(std::move(of));
     }
     require_input(!errors.empty(), "{}: no member of the ensemble can forecast the folds of '{}'",
-                  data.series().origin,
-                  data.series().channels[static_cast<size_t>(targets[together.front()])]);
+                  data.series().origin, data.series().channels[targets[together.front()]]);
     const std::vector<double> found = weights_of(recipe.ensemble.weights, products_of(errors));
     for (size_t k = 0; k < which.size(); ++k)
       for (const size_t t : together) weights[which[k]][t] = found[k];
@@ -200,10 +198,9 @@ EnsembleFacts run_folds(const RunOptions& run, const Recipe& recipe, const std::
   for (size_t f = 0; f < all.size(); ++f) {
     std::vector<double> mse;
     for (size_t t = 0; t < targets.size(); ++t)
-      mse.push_back(all[f].is_complete
-                        ? mean_square(errors_of(series, windows, f, t, targets, every),
-                                      data.facts.scaling.scale[static_cast<size_t>(targets[t])])
-                        : std::nan(""));
+      mse.push_back(all[f].is_complete ? mean_square(errors_of(series, windows, f, t, targets, every),
+                                                     data.facts.scaling.scale[targets[t]])
+                                       : std::nan(""));
     if (f < members) facts.members.push_back({all[f].name, weights[f], mse});
     if (f == ensemble) facts.scaled_mse = mse;
     if (all[f].network >= 0 || !all[f].is_complete) continue;
