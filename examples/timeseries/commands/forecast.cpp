@@ -8,26 +8,16 @@
 #include "data/csv.h"
 #include "examples/timeseries/commands/commands.h"
 #include "examples/timeseries/commands/forecaster.h"
+#include "examples/timeseries/commands/model_or_series.h"
 #include "examples/timeseries/files/series_file.h"
-#include "examples/timeseries/guess/from_file.h"
-#include "examples/timeseries/recipe/options.h"
 #include "framework/signals.h"
-#include "training/files/atomic_file.h"
 #include "training/program/cli/console.h"
-#include "training/program/cli/pages.h"
-#include "training/program/run/machine.h"
-#include "training/report/run_description.h"
 
 namespace timeseries {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-// Works even if neither file exists yet.
-bool same_file(const std::string& a, const std::string& b) {
-  return fs::weakly_canonical(fs::absolute(a)) == fs::weakly_canonical(fs::absolute(b));
-}
 
 // A value to six digits of its channel's scale, about what a float32 model resolves, and at least six of its own:
 // 123456789.12345 at a deviation of 3.
@@ -96,36 +86,12 @@ std::string name_of_series(const Series& series, int64_t row) {
              : fmt::format("series '{}': ", one_line(series.members[series.member_of(row)].name));
 }
 
-// Refuses wrong options before the training.
-SavedModel model_of_file(const fs::path& csv, const Wishes& wishes, double seconds, const std::string& target,
-                         const std::string& only, const fs::path& future) {
-  RunOptions run;
-  run.program = "timeseries";
-  if (csv == standard_input) run.data = csv;
-  const Console console{.out = stderr};
-  const Recipe recipe = recipe_for(csv, wishes, seconds, console).recipe;
-  require_input(!recipe.detects(), "forecast: data.label is for detectors, and {} is to be forecast",
-                csv.string());
-  require_input(
-      target.empty() || recipe.data.targets.empty() || std::ranges::count(recipe.data.targets, target) > 0,
-      "forecast: --target {} is not forecast", target);
-  require_input(only.empty() || !recipe.data.id.empty(),
-                "forecast: --series {}: {} is of one series (data.id names none)", one_line(only),
-                csv.string());
-  require_future(recipe.data.known.empty(), future, csv);
-  require_input(future.empty() || fs::exists(future), "{}: there is no such file", future.string());
-  return train_on_file(run, recipe, csv, console);
-}
-
-}  // namespace
-
-void forecast(Command& command) {
-  std::string csv, plot, out, target, only, future;
+struct Asked : ModelOrSeries {
+  std::string future;
   int steps = 0;
-  Machine machine;
-  bool ascii = false;
-  FileOptions file;
-  RecipeOptions options = recipe_options();
+};
+
+void declare(Command& command, Asked& asked) {
   command.describe(
       "Forecasts the rows after the last one of a series. Beyond its horizon a model goes on from its own "
       "forecasts. The interval is as wide as its forecasts of the validation split and of the test were wrong; of "
@@ -134,21 +100,14 @@ void forecast(Command& command) {
       "each guess, trains an ensemble on rolling folds and then on all rows, within a budget of time, and keeps "
       "no model; the interval is as wide as the forecasts of the folds were wrong. A model of several series (data.id) "
       "forecasts each of them, also those that it was not trained on, or the one that --series names.");
-  add_checkpoint(command);
-  command.also_takes_series();
-  add_csv_option(command, csv);
-  command.option("steps", steps, "N", "rows to forecast").otherwise("the model's horizon, or guessed");
-  command.option("future", future, "FILE",
+  asked.add_model(command);
+  command.option("steps", asked.steps, "N", "rows to forecast").otherwise("the model's horizon, or guessed");
+  command.option("future", asked.future, "FILE",
                  "a CSV file of what is known of the rows to forecast: times, and the columns of data.known");
-  command.option("series", only, "NAME", "the one of several series that is forecast")
+  command.option("series", asked.only, "NAME", "the one of several series that is forecast")
       .otherwise("all; the first is drawn");
-  command.option("target", target, "NAME", "the channel that is drawn").otherwise("the first one");
-  command.option("plot", plot, "FILE", "draws history, forecast and interval, as SVG");
-  command.option("out", out, "FILE", "writes the forecast as CSV, in place of printing it");
-  command.option("ascii", ascii, "draws it in the terminal");
-  machine.add_to(command);
-  file.add_to(command);
-  options.add_to(command, {.seed = true});
+  asked.add_output(command, "draws history, forecast and interval, as SVG",
+                   "writes the forecast as CSV, in place of printing it");
   command.example("forecast sales.csv --column units --steps 14 --out next.csv --plot next.svg",
                   "without a recipe or a model: an ensemble within a minute");
   command.example("forecast runs/airline-1/best.safetensors --steps 24 --ascii",
@@ -157,72 +116,72 @@ void forecast(Command& command) {
                   "with the prices of the days to come");
   command.example("forecast model.safetensors --csv sales.csv --out next.csv --plot next.svg",
                   "from a newer file of the same channels");
-  if (!command.parse()) return;
-  machine.set_up(command);
-  require_input(!command.given("steps") || (steps >= 1 && steps <= 1'000'000),
-                "forecast: --steps {} must be in [1, 1000000]", steps);
-  require_new("forecast", plot);
-  require_new("forecast", out);
-  require_input(plot.empty() || out.empty() || !same_file(plot, out),
-                "forecast: --plot {} and --out {} are one file; each needs its own", plot, out);
-  require_input(target.empty() || !plot.empty() || ascii,
-                "forecast: --target is for a picture: --plot or --ascii");
-  const std::string& word = command.positional();
-  const bool is_file = is_series_file(word);
-  if (is_file) {
-    require_input(csv.empty(), "forecast: --csv {} beside {}: the series stands in the model's place already",
-                  csv, word);
-    if (word == standard_input) csv = word;
-  } else {
-    file.refuse(command, "a model has its own recipe");
-    for (const char* option : {"set", "engine", "seed"})
-      require_input(!command.given(option),
-                    "forecast: --{} is for a series without a recipe, FILE.csv; a model has its own", option);
-  }
-  SavedModel saved = is_file ? model_of_file(word, file.wishes(command, steps, 1, options.overrides(command)),
-                                             file.seconds(), target, only, future)
-                             : read_saved_model(word);
-  if (!command.given("steps")) steps = saved.recipe.data.horizon;
+}
 
-  require_input(only.empty() || !saved.recipe.data.id.empty(),
+// Refuses wrong options before the training.
+SavedModel train_on_series(const Command& command, const Asked& asked) {
+  const fs::path csv = command.positional(), future = asked.future;
+  const Recipe recipe =
+      asked.guess(command, asked.file.wishes(command, asked.steps, 1, asked.options.overrides(command)));
+  require_input(!recipe.detects(), "forecast: data.label is for detectors, and {} is to be forecast",
+                csv.string());
+  asked.check_target(command, recipe);
+  require_input(asked.only.empty() || !recipe.data.id.empty(),
+                "forecast: --series {}: {} is of one series (data.id names none)", one_line(asked.only),
+                csv.string());
+  require_future(recipe.data.known.empty(), future, csv);
+  require_input(future.empty() || fs::exists(future), "{}: there is no such file", future.string());
+  return asked.train(command, recipe);
+}
+
+// Warns of up to five series.
+void warn(const Series& series, const std::vector<Forecast>& all) {
+  constexpr int most = 5;
+  int warned = 0;
+  for (const Forecast& forecast : all)
+    if (forecast.warning && ++warned <= most)
+      show(stderr, "warning: {}{}\n", name_of_series(series, forecast.origin), *forecast.warning);
+  if (warned > most) show(stderr, "warning: and so of {} further series\n", warned - most);
+}
+
+}  // namespace
+
+void forecast(Command& command) {
+  Asked asked;
+  declare(command, asked);
+  if (!command.parse()) return;
+  asked.machine.set_up(command);
+  require_input(!command.given("steps") || (asked.steps >= 1 && asked.steps <= 1'000'000),
+                "forecast: --steps {} must be in [1, 1000000]", asked.steps);
+  asked.check(command);
+  if (command.positional() == standard_input) asked.csv = standard_input;
+  const SavedModel saved =
+      asked.is_file ? train_on_series(command, asked) : read_saved_model(command.positional());
+  if (!command.given("steps")) asked.steps = saved.recipe.data.horizon;
+
+  require_input(asked.only.empty() || !saved.recipe.data.id.empty(),
                 "forecast: --series {}: the model of {} is of one series (data.id names none)",
-                one_line(only), saved.path.string());
-  require_future(columns_of_future(saved.recipe, saved.facts).empty(), future, saved.path);
-  Forecaster forecaster(saved, csv, steps, future, only);
+                one_line(asked.only), saved.path.string());
+  require_future(columns_of_future(saved.recipe, saved.facts).empty(), asked.future, saved.path);
+  Forecaster forecaster(saved, asked.csv, asked.steps, asked.future, asked.only);
   const Series& series = forecaster.series();
-  int drawn = 0;
-  if (!target.empty()) {
-    const auto found = std::ranges::find(forecaster.targets(), series.channel(target));
-    require_input(found != forecaster.targets().end(), "forecast: --target {} is not forecast", target);
-    drawn = static_cast<int>(found - forecaster.targets().begin());
-  }
+  const auto drawn = static_cast<int>(asked.place_drawn(command, series, forecaster.targets()));
   std::vector<Forecast> all;
   for (const int member : forecaster.forecast_series()) {
     stop_if_signalled();
     all.push_back(forecaster.forecast(forecaster.known_end(member)));
   }
   const Forecast& found = all.front();
-  const bool names = !series.members.empty() && only.empty();
+  const bool names = !series.members.empty() && asked.only.empty();
   std::string text = header_of(series, forecaster.targets(), !found.low.empty(), names) + "\n";
   for (const Forecast& forecast : all) text += csv_of(forecaster, forecast, names);
-  if (out.empty())
-    show_data(text);
-  else
-    write_new_file(out, text);
+  asked.print_or_write(text);
   for (const std::string& note : series.notes)  // training has printed those of its file
-    if (!is_file || (!future.empty() && note.starts_with(future))) show(stderr, "note: {}\n", note);
-  constexpr int most_warnings = 5;
-  const auto warned =
-      std::ranges::count_if(all, [](const Forecast& forecast) { return forecast.warning.has_value(); });
-  int shown = 0;
-  for (const Forecast& forecast : all)
-    if (forecast.warning && ++shown <= most_warnings)
-      show(stderr, "warning: {}{}\n", name_of_series(series, forecast.origin), *forecast.warning);
-  if (warned > most_warnings) show(stderr, "warning: and so of {} further series\n", warned - most_warnings);
+    if (!asked.is_file || (!asked.future.empty() && note.starts_with(asked.future)))
+      show(stderr, "note: {}\n", note);
+  warn(series, all);
   show(stderr, "interval: {}\n", found.interval);
-  const Chart chart = chart_of(forecaster, found, drawn);
-  if (!plot.empty()) write_new_file(plot, chart_file(chart));
-  if (ascii) show("{}", chart_text(chart, page_columns(), 20));
+  asked.draw(chart_of(forecaster, found, drawn));
 }
 
 }  // namespace timeseries

@@ -232,7 +232,8 @@ std::string step_code(const TimeStep& step) {
   std::string zone = step.zone == 0 && step.slots.empty() ? "" : fmt::format(" {}", step.zone);
   if (!step.slots.empty()) zone += fmt::format(" {}", fmt::join(step.slots, " "));
   if (step.unit == Unit::month)
-    return fmt::format("{} {} {} {}{}", code, day_codes[static_cast<std::size_t>(step.day)], step.of_month, step.summer, zone);
+    return fmt::format("{} {} {} {}{}", code, day_codes[static_cast<std::size_t>(step.day)], step.of_month,
+                       step.summer, zone);
   return fmt::format("{} {} {}{}", code, step.jitter, step.summer, zone);
 }
 

@@ -1,0 +1,42 @@
+// Options and steps of commands that take a model, or a series in its place, and print, write and draw what they find.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "examples/timeseries/guess/from_file.h"
+#include "examples/timeseries/recipe/options.h"
+#include "training/program/run/machine.h"
+#include "training/report/chart.h"
+
+namespace timeseries {
+
+struct ModelOrSeries {
+  std::string csv, only, target, plot, out;  // --csv, --series, --target, --plot, --out
+  bool ascii = false;
+  bool is_file = false;  // a series stands in the model's place
+  Machine machine = {};
+  FileOptions file = {};
+  RecipeOptions options = recipe_options();
+
+  // Declares the word and --csv.
+  void add_model(Command& command);
+  // Declares --target and those below, with what --plot and --out say.
+  void add_output(Command& command, const char* plot_says, const char* out_says);
+  // Sets is_file. Throws InputError: a file that must not exist, a target without a picture, an option of the other kind.
+  void check(const Command& command);
+
+  // The recipe guessed for the series. Throws InputError like guess_recipe.
+  Recipe guess(const Command& command, const Wishes& wishes) const;
+  // Throws InputError if a guessed recipe does not forecast the target.
+  void check_target(const Command& command, const Recipe& recipe) const;
+  // A model of the series. Requires: `recipe` comes from guess().
+  SavedModel train(const Command& command, const Recipe& recipe) const;
+
+  // The target's place among these channels. Throws InputError if it is none of them.
+  size_t place_drawn(const Command& command, const Series& series, const std::vector<int>& channels) const;
+  void print_or_write(const std::string& text) const;
+  void draw(const Chart& chart) const;
+};
+
+}  // namespace timeseries

@@ -1,0 +1,118 @@
+#include "examples/timeseries/scores/watch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "examples/timeseries/scores/scores.h"
+
+namespace timeseries {
+
+namespace {
+
+// Errors of windows that lack values. They are larger, so they are compared with windows that lack as many or more.
+struct LackingErrors {
+  std::vector<std::pair<int64_t, std::vector<double>>> known = {};  // missing values, and errors [targets]
+  // NaN: fewer than 8 such errors are known.
+  double p_value(int64_t missing, size_t target, double error) const {
+    int64_t all = 0, not_less = 0;
+    for (const auto& [lacked, errors] : known)
+      if (lacked >= missing && std::isfinite(errors[target])) ++all, not_less += errors[target] >= error;
+    return all < ConformalInterval::least_errors || std::isnan(error)
+               ? std::nan("")
+               : static_cast<double>(1 + not_less) / static_cast<double>(1 + all);
+  }
+};
+
+int64_t missing_before(const SeriesWindows& windows, int64_t origin) {
+  int64_t missing = 0;
+  for (int64_t row = origin - windows.options().window; row < origin; ++row)
+    for (const int channel : windows.options().inputs) missing += windows.series().is_filled(row, channel);
+  return missing;
+}
+
+// Marks rows in [begin, end) with a value that the rule calls.
+std::vector<int> called_rows(const Watch& watch, const AnomalyRule& rule, int64_t begin, int64_t end) {
+  std::vector<int> called(static_cast<size_t>(end - begin));
+  for (const WatchedValue& value : watch.values)
+    if (value.row >= begin && value.row < end && rule.calls(value)) called[value.row - begin] = 1;
+  return called;
+}
+
+}  // namespace
+
+Watch watch(const SavedModel& saved, const SeriesData& data, SeriesWindows& windows,
+            const SeriesModel& model) {
+  const std::vector<int>& targets = data.targets();
+  std::optional<Ensemble> ensemble;
+  if (saved.recipe.is_ensemble())
+    ensemble.emplace(saved.recipe, model, data.facts.ensemble, data.series(), data.split.train, targets);
+  LackingErrors lacking;
+  const Forecasts forecasts = ensemble ? ensemble->forecasts() : forecasts_of(saved.recipe, model);
+  ForecastInterval interval =
+      make_interval(saved.recipe, data.facts.trained, windows, saved.recipe.data.horizon, false);
+  interval.errors_of = "the test's rows before";
+  const Forecasts noting = [&](SeriesWindows& valid, const ForecastUse& use) {
+    return forecasts(valid, [&](WindowForecast& forecast) {
+      if (const int64_t missing = missing_before(valid, forecast.origin))
+        lacking.known.emplace_back(
+            missing, interval.widths.errors_of(forecast.origin, forecast.values, forecast.values));
+      use(forecast);
+    });
+  };
+  if (auto valid = windows_if_any(saved.recipe, data.series(), data.facts.scaling,
+                                  from_rows(data.split.valid, data.series(), data.first_untrained)))
+    if (learn_from(interval, noting, *valid, true)) interval.errors_of = "the validation split";
+  if (know_folds(interval, data.facts.ensemble, "the model", true)) interval.errors_of = "the folds";
+  Watch found{.values = {}, .known = 0, .errors_of = interval.errors_of};
+  bool is_first = true;
+  forecasts(windows, [&](WindowForecast& forecast) {
+    const std::vector<double> errors =
+        interval.widths.errors_of(forecast.origin, forecast.values, forecast.values);
+    std::vector<double> p = interval.widths.p_values(forecast.origin, errors);
+    const int64_t missing = missing_before(windows, forecast.origin);
+    for (size_t t = 0; missing > 0 && t < p.size(); ++t) p[t] = lacking.p_value(missing, t, errors[t]);
+    const bool is_watched = missing == 0 || !std::ranges::all_of(p, [](double v) { return std::isnan(v); });
+    found.not_watched += !is_watched;
+    if (missing > 0) lacking.known.emplace_back(missing, errors);
+    if (std::exchange(is_first, false)) {
+      const auto [chose, others] = interval.widths.known();
+      found.known = chose + others;
+    }
+    forecast.low = forecast.high = forecast.values;  // for quantiles: the middle one
+    interval.put(forecast);
+    for (size_t t = 0; t < targets.size(); ++t)
+      if (!std::isnan(p[t]))
+        found.values.push_back({forecast.origin, t, forecast.values[t], forecast.low[t], forecast.high[t],
+                                errors[t], std::min(1.0, p[t] * static_cast<double>(targets.size()))});
+    if (is_watched) interval.widths.learn(forecast.origin, forecast.values, forecast.values, false);
+  });
+  return found;
+}
+
+EventScores scores_of(const Watch& watch, const AnomalyRule& rule, const std::vector<int>& labels,
+                      int64_t begin, int64_t end) {
+  return score_events(
+      called_rows(watch, rule, begin, end),
+      std::span(labels).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+}
+
+std::optional<double> best_error(const Watch& watch, const std::vector<int>& labels, int64_t begin,
+                                 int64_t end) {
+  std::vector<double> errors;
+  for (const WatchedValue& value : watch.values)
+    if (value.row >= begin && value.row < end) errors.push_back(value.error);
+  std::ranges::sort(errors, std::greater{});
+  errors.erase(std::unique(errors.begin(), errors.end()), errors.end());
+  constexpr size_t most = 500;
+  std::optional<double> best;
+  double f1 = 0;
+  for (size_t k = 0; k < std::min(most, errors.size()); ++k) {
+    const EventScores scores = scores_of(watch, {.least_error = errors[k]}, labels, begin, end);
+    if (!(scores.f1 > f1)) continue;
+    f1 = scores.f1, best = k + 1 < errors.size() ? (errors[k] + errors[k + 1]) / 2 : errors[k];
+  }
+  return best;
+}
+
+}  // namespace timeseries
