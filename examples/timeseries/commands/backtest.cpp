@@ -114,15 +114,38 @@ std::vector<std::string> all_folds(const std::vector<std::string>& mine) {
   return all;
 }
 
-}  // namespace
+// Trains and scores the folds that fall to this rank. Gives every rank the bytes of all.
+std::vector<std::string> score_folds(const RunOptions& run, const Recipe& recipe,
+                                     const std::vector<SeriesSplit>& splits,
+                                     const std::vector<std::string>& names) {
+  const Console console = run.console();
+  std::vector<std::string> found(splits.size());
+  for (size_t k = 0; k < splits.size(); ++k) {
+    if (static_cast<int>(k) % process_count() != process_rank()) continue;
+    {
+      const AloneForNow alone;
+      EnsembleFacts members;
+      if (recipe.has_folds())
+        members = run_folds(run, recipe, run.data, {.out = console.out, .quiet = true}, splits[k]);
+      SeriesTraining training(run, recipe,
+                              {.fold = splits[k], .ensemble = members.empty() ? nullptr : &members});
+      found[k] = bytes_of(training.score_fold());
+    }
+    console.info("fold {}/{}: {}\n", k + 1, splits.size(), names[k]);
+  }
+  return all_folds(found);
+}
 
-void backtest(Command& command) {
-  RunOptions run;
+struct Asked {
+  RunOptions run = {};
   std::string csv;
   int folds = 5;
-  Machine machine;
   int64_t test_rows = 0;
+  Machine machine = {};
   RecipeOptions options = recipe_options();
+};
+
+void declare(Command& command, Asked& asked) {
   command.describe(
       "Trains a recipe's model anew for each of several folds, and scores it on each fold's test beside the "
       "baselines. To forecast, the origin rolls: each fold tests the rows after those of the fold before, "
@@ -130,25 +153,23 @@ void backtest(Command& command) {
       "validates on the one before it, and trains on the others. Training windows cross no border of the "
       "two; scored windows look back into the rows before theirs. The recipe's own split is not used; "
       "nothing is written. Processes that mpirun started share the folds.");
-  options.add_with_recipe(command, {.seed = true});
+  asked.options.add_with_recipe(command, {.seed = true});
   command.group(csv_option().heading);
-  add_csv_option(command, csv);
-  machine.add_to(command);
+  add_csv_option(command, asked.csv);
+  asked.machine.add_to(command);
   command.group("Folds");
-  command.option("folds", folds, "N", "how many");
+  command.option("folds", asked.folds, "N", "how many");
   command
-      .option("test-rows", test_rows, "N",
+      .option("test-rows", asked.test_rows, "N",
               "to forecast: rows that a fold tests, and as many that it validates on")
       .otherwise("a twentieth of the series, the horizon at least");
   command.group("Output");
-  add_json_option(command, run.json);
+  add_json_option(command, asked.run.json);
   command.example("backtest airline --folds 4 --test-rows 12", "the last four years, one after the other");
   command.example("backtest eeg --folds 10", "ten contiguous blocks");
-  if (!command.parse()) return;
-  require_input(folds >= 2 && folds <= 1000, "backtest: --folds {} must be in [2, 1000]", folds);
-  require_input(test_rows >= 0, "backtest: --test-rows {} is negative", test_rows);
-  Recipe recipe = load_recipe(command.positional(), options.overrides(command));
-  machine.set_up(command, recipe.training.precision);
+}
+
+void check(const Command& command, const Recipe& recipe) {
   require_input(
       !recipe.detects() || !command.given("test-rows"),
       "backtest: --test-rows is for forecasts; to detect (data.label), a fold tests one of --folds blocks");
@@ -165,35 +186,36 @@ void backtest(Command& command) {
       recipe.training.init_from.empty(),
       "backtest: training.init_from = {}: the model may have been trained on what a fold tests; each fold begins anew",
       toml_string(recipe.training.init_from));
+}
+
+}  // namespace
+
+void backtest(Command& command) {
+  Asked asked;
+  declare(command, asked);
+  if (!command.parse()) return;
+  require_input(asked.folds >= 2 && asked.folds <= 1000, "backtest: --folds {} must be in [2, 1000]",
+                asked.folds);
+  require_input(asked.test_rows >= 0, "backtest: --test-rows {} is negative", asked.test_rows);
+  const Recipe recipe = load_recipe(command.positional(), asked.options.overrides(command));
+  asked.machine.set_up(command, recipe.training.precision);
+  check(command, recipe);
+  RunOptions& run = asked.run;
   run.program = command.program();
-  run.data = csv;
+  run.data = asked.csv;
 
   const Console console = run.console();
-  const Series series = load_series(recipe, csv);
-  std::vector<std::string> names;
-  std::vector<Judged> judged;
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  const std::vector<SeriesSplit> splits = folds_of(recipe, series, folds, test_rows);
-  const SeriesData first_fold(recipe, csv, {.fold = splits.front()});
+  const Series series = load_series(recipe, asked.csv);
+  const std::vector<SeriesSplit> splits = folds_of(recipe, series, asked.folds, asked.test_rows);
+  const SeriesData first_fold(recipe, asked.csv, {.fold = splits.front()});
   print_notes(console, first_fold);
-  const size_t targets = first_fold.targets().size();
-  std::vector<std::string> found(splits.size());  // of folds that this rank scores
-  for (size_t k = 0; k < splits.size(); ++k) {
-    const SeriesSplit& split = splits[k];
+  std::vector<std::string> names;
+  for (const SeriesSplit& split : splits)
     names.push_back(fmt::format("{} to {}", series.times.text(split.test.front().begin),
                                 series.times.text(split.test.back().end - 1)));
-    if (static_cast<int>(k) % process_count() != process_rank()) continue;
-    {
-      const AloneForNow alone;
-      EnsembleFacts members;
-      if (recipe.has_folds())
-        members = run_folds(run, recipe, csv, {.out = console.out, .quiet = true}, split);
-      SeriesTraining training(run, recipe, {.fold = split, .ensemble = members.empty() ? nullptr : &members});
-      found[k] = bytes_of(training.score_fold());
-    }
-    console.info("fold {}/{}: {}\n", k + 1, folds, names.back());
-  }
-  found = all_folds(found);
+  std::vector<Judged> judged;
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  const std::vector<std::string> found = score_folds(run, recipe, splits, names);
   for (size_t k = 0; k < splits.size(); ++k) {
     const auto fold = nlohmann::ordered_json::from_cbor(found[k]);
     for (const auto& row : fold.at("rows"))
@@ -203,7 +225,7 @@ void backtest(Command& command) {
   }
   const Comparison comparison = compare(means_of(judged, splits.size()), recipe.detects());
   for (const char* key : recipe.detects() ? std::vector{"accuracy", "balanced_accuracy"}
-                                          : std::vector{summary_measure(targets).key}) {
+                                          : std::vector{summary_measure(first_fold.targets().size()).key}) {
     const auto measure = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
     console.print("\n");
     console.print(

@@ -58,6 +58,21 @@ std::vector<TestPart> parts_of(const Recipe& recipe, const SeriesData& data, con
   return {{split, *data.valid}};
 }
 
+RunResult result_of(const SavedModel& saved, const SeriesModel& model, int64_t count, double seconds) {
+  return {.recipe = saved.recipe.name,
+          .engine = model.recurrent() ? std::string(name_of(model.recurrent()->choice().engine)) : "none",
+          .precision = name_of(precision()),
+          .seed = saved.recipe.training.seed,
+          .parameters = model.params.count(),
+          .epochs = {},
+          .count = count,
+          .seconds = seconds,
+          .rate = static_cast<double>(count) / seconds,
+          .seconds_saving = {},
+          .seconds_logging = {},
+          .train = {}};
+}
+
 }  // namespace
 
 void evaluate(Command& command) {
@@ -112,21 +127,8 @@ void evaluate(Command& command) {
   }
   if (!out.empty()) write_new_file(out, forecasts);
   if (!json) return;
-  const double seconds = clock_seconds() - begin;
-  const RunResult result{
-      .recipe = saved.recipe.name,
-      .engine = model->recurrent() ? std::string(name_of(model->recurrent()->choice().engine)) : "none",
-      .precision = name_of(precision()),
-      .seed = saved.recipe.training.seed,
-      .parameters = model->params.count(),
-      .epochs = {},
-      .count = count,
-      .seconds = seconds,
-      .rate = static_cast<double>(count) / seconds,
-      .seconds_saving = {},
-      .seconds_logging = {},
-      .train = {}};
-  result.print_json("windows", "windows_per_second", {{"scores", scores}});
+  result_of(saved, *model, count, clock_seconds() - begin)
+      .print_json("windows", "windows_per_second", {{"scores", scores}});
 }
 
 void baselines(Command& command) {
