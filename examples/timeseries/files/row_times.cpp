@@ -1,0 +1,113 @@
+#include "examples/timeseries/files/row_times.h"
+
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "examples/timeseries/files/cells.h"
+#include "examples/timeseries/files/resample.h"
+#include "framework/check.h"
+#include "framework/one_line.h"
+
+namespace unroll {
+
+std::string or_no_row(const SeriesText& file) {
+  const std::string_view first = file.csv.cells().front();
+  if (time_in(first, file.columns) || written_number(first, {}) || looks_like_a_date(first)) return "";
+  return fmt::format("; if line {} is no row of the series, such as a total, delete it", file.csv.line());
+}
+
+namespace {
+
+// Most of the whole numbers look like dates: how to read them as values instead.
+std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& options) {
+  if (!columns.time_found || columns.form == TimeForm::number || !options.model.empty()) return "";
+  std::vector<std::string> names = {columns.names[columns.time]};
+  for (const int column : columns.chosen) names.push_back(columns.names[column]);
+  if (columns.label >= 0) names.erase(names.begin() + 1 + columns.label);
+  return fmt::format("; if the column holds values, data.channels = {} reads it as a channel",
+                     toml_list(names));
+}
+
+}  // namespace
+
+// Of a row whose time does not follow `last`, the time of the row before, in the rows' direction.
+void RowTimes::refuse_order(const SeriesText& file, const Times& times, const Time& time,
+                            int64_t last) const {
+  const auto& [text, csv, columns, options] = file;
+  file.require_one_series();
+  Time before = times.time(static_cast<int64_t>(times.at.size()) - 1);
+  before.count = last;
+  constexpr int64_t hour = 3'600'000'000;
+  const bool clock = time.form == TimeForm::date_time && !time.utc && std::abs(last - time.count) <= hour;
+  std::string hint = clock ? "; where clocks are set back, an hour comes twice: times with an offset "
+                             "(2021-10-31T02:00+01:00) tell which is which"
+                           : or_a_channel(columns, options);
+  const bool can_merge = hint.empty() || clock;
+  if (time.count == last && can_merge && columns.id < 0 && time.form != TimeForm::number &&
+      options.model.empty())
+    hint +=
+        fmt::format("; {} and data.together = \"sum\", or \"mean\", \"last\", put rows of one time together",
+                    toml_line("data.resample", resample_text(times)));
+  const std::string of_series =
+      columns.id < 0 ? "" : fmt::format(" of series '{}'", one_line(file.cell(columns.id)));
+  const std::string where = file.where(columns.time);
+  if (time.count == last)
+    throw InputError(fmt::format("{}: {}{} stands there twice{}", where, to_text(before), of_series, hint));
+  throw InputError(
+      fmt::format("{}: {}{} comes after {}: rows must be in order of time{}{}", where, to_text(time),
+                  of_series, to_text(before),
+                  direction_ == Direction::back ? ", and those above it have the newest first" : "", hint));
+}
+
+void RowTimes::read(const SeriesText& file, Times& times, const int64_t* last) {
+  const auto& [text, csv, columns, options] = file;
+  const std::string_view cell = file.cell(columns.time);
+  const auto time = time_in(cell, columns);
+  const auto where = [&] { return file.where(file.columns.time); };
+  if (!time) {
+    if (columns.order != DateOrder::unknown && reads_as_date(cell))
+      throw InputError(fmt::format("{}: '{}' is not a time, since dates here are {}", where(), one_line(cell),
+                                   described(columns.order)));
+    const bool is_large = std::abs(parse_number(cell).value_or(0)) >= static_cast<double>(largest_number);
+    throw InputError(fmt::format(
+        "{}: '{}' is not a time; these forms are read: whole numbers{}, {}{}{}", where(), one_line(cell),
+        is_large ? fmt::format(" up to {} (nanoseconds since 1970 in 2065)", largest_number) : "",
+        forms_of_time, or_a_channel(columns, options), !times.at.empty() ? or_no_row(file) : ""));
+  }
+  if (columns.form != TimeForm::number && time->form != columns.form) {
+    const std::string called = times_called(columns.form);
+    throw InputError(fmt::format("{}: '{}' is no {}, and the column holds {}{}", where(), one_line(cell),
+                                 called.substr(0, called.size() - 1), called,
+                                 or_a_channel(columns, options)));
+  }
+  if (times.at.empty()) {
+    times.form = time->form;
+    times.utc = time->utc;
+    times.compact = time->compact;
+  } else {
+    const Time before = times.time(static_cast<int64_t>(times.at.size()) - 1);
+    if (time->form != times.form || time->compact != times.compact) {
+      throw InputError(fmt::format("{}: '{}' is another form of time than '{}' above it", where(),
+                                   one_line(cell), to_text(before)));
+    }
+    if (time->utc != times.utc)  // not require_input(): formats only on failure
+      throw InputError(fmt::format(
+          "{}: '{}' has {} offset from UTC, and the times above it have {}: which comes first cannot be told",
+          where(), one_line(cell), time->utc ? "an" : "no", time->utc ? "none" : "one"));
+    if (last && options.resample.empty()) {
+      // Whole numbers that descend may be values.
+      const bool may_go_back = columns.form == TimeForm::number && time->form != TimeForm::number;
+      if (direction_ == Direction::unknown && (time->count > *last || may_go_back) && time->count != *last)
+        direction_ = time->count > *last ? Direction::forward : Direction::back;
+      const bool in_order = direction_ == Direction::back ? time->count < *last : time->count > *last;
+      if (!in_order) refuse_order(file, times, *time, *last);
+    }
+  }
+  if (time->offset != 0 && times.offsets.empty()) times.offsets.resize(times.at.size());
+  times.at.push_back(time->count);
+  if (time->offset != 0 || !times.offsets.empty()) times.offsets.push_back(time->offset);
+}
+
+}  // namespace unroll
