@@ -1,5 +1,6 @@
 // Which columns of a file are the time, a channel, or the names of several series; and what is said where that is not sure.
 #include "examples/timeseries/series/series.h"
+#include "tests/series/parse.h"
 #include "tests/support.h"
 #include "training/program/recipe/toml_values.h"
 
@@ -9,14 +10,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 using Values = std::vector<double>;
-
-Series parse(std::string_view text, const SeriesOptions& options = {}) {
-  return parse_series(text, "x.csv", options);
-}
-
-std::string refusal(std::string_view text, const SeriesOptions& options = {}) {
-  return input_error_of([&] { parse(text, options); });
-}
 
 }  // namespace
 

@@ -3,33 +3,10 @@
 
 #include "examples/timeseries/series/series.h"
 #include "examples/timeseries/series/split.h"
+#include "tests/series/steps.h"
 #include "tests/support.h"
 
 using namespace unroll;
-
-namespace {
-
-std::string step_of(const std::vector<std::string>& dates) {
-  std::string text = "t,x\n";
-  for (const std::string& date : dates) text += date + ",1\n";
-  return to_text(parse_series(text, "x.csv", {.time = "t", .gaps = Gaps::allow}).times.step);
-}
-
-// The times of so many rows beyond the last, asked for one by one and, as rows are added, again and again.
-std::string rows_after(const std::vector<std::string>& dates, int count) {
-  std::string text = "t,x\n", all, added;
-  for (const std::string& date : dates) text += date + ",1\n";
-  Times times = parse_series(text, "x.csv", {.time = "t", .gaps = Gaps::allow}).times;
-  const int64_t rows = static_cast<int64_t>(dates.size());
-  for (int k = 0; k < count; ++k) all += (k ? ", " : "") + times.text(rows + k);
-  for (int k = 0; k < count; ++k) {
-    added += (k ? ", " : "") + times.text(rows + k);
-    times.at.push_back(times.time(rows + k).count);
-  }
-  return all == added ? all : all + ", but added one by one: " + added;
-}
-
-}  // namespace
 
 TEST_CASE("rows beyond the last keep to their day of the month") {
   CHECK(rows_after({"2014-11-01", "2014-12-01"}, 3) == "2015-01-01, 2015-02-01, 2015-03-01");
@@ -265,116 +242,6 @@ TEST_CASE("what cannot be decided is said: the month's end or its 30th") {
   CHECK(notes("t,x\n0001-04-30,1\n9999-04-30,2\n").empty());  // the next would be beyond all years
   CHECK(notes("t,x\n2014-02-28,1\n2015-02-28,2\n").size() == 1);
   CHECK(notes("t,x\n2015-02-28,1\n2016-02-29,2\n").empty());  // each February's last is the 29th, or the 28th
-}
-
-// In Berlin clocks go from one hour to two ahead of UTC on 2021-03-28 at 01:00 UTC, and back on 2021-10-31 at 01:00 UTC.
-TEST_CASE("a zone's midnight in UTC, and clocks that are set forward and back") {
-  const std::vector<std::string> midnights = {"2021-03-26T23:00Z", "2021-03-27T23:00Z", "2021-03-28T22:00Z",
-                                              "2021-03-29T22:00Z"};
-  CHECK(rows_after(midnights, 2) == "2021-03-30 22:00:00Z, 2021-03-31 22:00:00Z");
-  CHECK(step_of(midnights) == "a day");
-  // The first of each month: midnight of the 1st of April was on the 31st of March at 22:00.
-  CHECK(rows_after({"2021-01-31T23:00Z", "2021-02-28T23:00Z", "2021-03-31T22:00Z", "2021-04-30T22:00Z"}, 2) ==
-        "2021-05-31 22:00:00Z, 2021-06-30 22:00:00Z");
-  // In London, in summer, the day before: the 1st of April began on the 31st of March at 23:00.
-  CHECK(rows_after({"2021-02-01T00:00Z", "2021-03-01T00:00Z", "2021-03-31T23:00Z", "2021-04-30T23:00Z"}, 2) ==
-        "2021-05-31 23:00:00Z, 2021-06-30 23:00:00Z");
-  const Series said =
-      parse_series("t,x\n2021-03-26 23:00,1\n2021-03-27 23:00,2\n2021-03-28 22:00,3\n", "x.csv");
-  REQUIRE(said.notes.size() == 1);
-  CHECK(lacks(said.notes[0], {"23:00", "at 22:00", "midnight", "a day apart", "keep to its 22:00"}) == "");
-
-  const auto refusal = [](const std::string& text) {
-    return input_error_of([&] { parse_series(text, "x.csv"); });
-  };
-  const std::string
-      spring = "t,x\n2021-03-28 00:00,1\n2021-03-28 01:00,2\n2021-03-28 03:00,3\n2021-03-28 04:00,3\n",
-      autumn = "t,x\n2021-10-31 01:00,1\n2021-10-31 02:00,2\n2021-10-31 02:00,3\n";
-  CHECK(lacks(refusal(spring),
-              {"x.csv:4: a gap of 2 hours", "an hour apart", "clocks are set forward", "offset"}) == "");
-  CHECK(lacks(refusal(autumn), {"x.csv:4", "stands there twice", "clocks are set back", "+01:00"}) == "");
-  CHECK(lacks(refusal("t,x\n2021-10-31 02:00,1\n2021-10-31 02:30,2\n2021-10-31 02:00,3\n"),
-              {"clocks are set back"}) == "");
-  // With offsets both are whole.
-  const Series whole = parse_series(
-      "t,x\n2021-03-28T00:00+01:00,1\n2021-03-28T01:00+01:00,2\n2021-03-28T03:00+02:00,3\n", "x.csv");
-  CHECK(whole.times.text(2) == "2021-03-28 03:00:00+02:00");
-  CHECK(whole.times.text(3) == "2021-03-28 04:00:00+02:00");
-  CHECK(whole.notes ==
-        std::vector<std::string>{"the times have offsets from UTC: rows beyond the last keep its +02:00"});
-  const Series twice = parse_series(
-      "t,x\n2021-10-31T02:00+02:00,1\n2021-10-31T02:00+01:00,2\n2021-10-31T03:00+01:00,3\n", "x.csv");
-  CHECK(twice.times.text(1) == "2021-10-31 02:00:00+01:00");
-  CHECK(lacks(refusal("t,x\n2021-10-31T02:00Z,1\n2021-10-31T03:00,2\n"),
-              {"x.csv:3", "has no offset from UTC, and the times above it have one"}) == "");
-}
-
-// Monday 2020-03-23 to Friday 2020-04-03 in Berlin, whose clocks are set forward on Sunday the 29th; in New York and Tokyo without
-// a change; and month ends.
-TEST_CASE("days of business and of the month are told by the clock of the offset that is written") {
-  const auto midnights = [](const std::vector<std::string>& days, const std::string& winter,
-                            const std::string& summer, const std::string& from) {
-    std::vector<std::string> times;
-    for (const std::string& day : days) times.push_back(day + "T00:00" + (day < from ? winter : summer));
-    return times;
-  };
-  const std::vector<std::string> weeks = {"2020-03-23", "2020-03-24", "2020-03-25", "2020-03-26",
-                                          "2020-03-27", "2020-03-30", "2020-03-31", "2020-04-01",
-                                          "2020-04-02", "2020-04-03"};
-  const auto berlin = midnights(weeks, "+01:00", "+02:00", "2020-03-29");
-  CHECK(step_of(berlin) == "a business day");
-  // Monday's and Tuesday's midnight.
-  CHECK(rows_after(berlin, 2) == "2020-04-06 00:00:00+02:00, 2020-04-07 00:00:00+02:00");
-  CHECK(rows_after(midnights(weeks, "+09:00", "", "x"), 1) == "2020-04-06 00:00:00+09:00");
-  CHECK(rows_after(midnights(weeks, "-04:00", "", "x"), 1) == "2020-04-06 00:00:00-04:00");
-  const std::vector<std::string> ends = {"2020-01-31", "2020-02-29", "2020-03-31", "2020-04-30"};
-  CHECK(step_of(midnights(ends, "+01:00", "+02:00", "2020-03-29")) == "a month");
-  CHECK(rows_after(midnights(ends, "+01:00", "+02:00", "2020-03-29"), 2) ==
-        "2020-05-31 00:00:00+02:00, 2020-06-30 00:00:00+02:00");
-  CHECK(rows_after({"2021-03-01T00:00+01:00", "2021-04-01T00:00+02:00"}, 1) == "2021-05-01 00:00:00+02:00");
-  // An offset that is another each day is no zone's.
-  CHECK(step_of({"2020-01-02T00:00+01:00", "2020-01-03T00:00+03:00", "2020-01-04T00:00+05:00"}) ==
-        "22 hours");
-  // A holiday is a gap of two business days.
-  auto holiday = berlin;
-  holiday.erase(holiday.begin() + 7);
-  std::string text = "t,x\n";
-  for (const std::string& time : holiday) text += time + ",1\n";
-  CHECK(lacks(input_error_of([&] { parse_series(text, "x.csv"); }),
-              {"x.csv:9: a gap of 2 business days after 2020-03-31 00:00:00+02:00",
-               "a business day apart"}) == "");
-}
-
-TEST_CASE(
-    "days of business and of the month by a zone's midnight without its offset are a guess, and that is said") {
-  const auto series_of = [](const std::vector<std::string>& times) {
-    std::string text = "t,x\n";
-    for (const std::string& time : times) text += time + ",1\n";
-    return parse_series(text, "x.csv");
-  };
-  // Monday the 6th to Wednesday the 15th of January 2020 in Berlin.
-  const Series days =
-      series_of({"2020-01-05T23:00Z", "2020-01-06T23:00Z", "2020-01-07T23:00Z", "2020-01-08T23:00Z",
-                 "2020-01-09T23:00Z", "2020-01-12T23:00Z", "2020-01-13T23:00Z", "2020-01-14T23:00Z"});
-  CHECK(to_text(days.times.step) == "a business day");
-  CHECK(days.times.text(8) == "2020-01-15 23:00:00Z");
-  CHECK(days.times.text(10) == "2020-01-19 23:00:00Z");
-  CHECK(
-      days.notes ==
-      std::vector<std::string>{
-          "rows stand at 23:00: taken for midnight in a zone 01:00 ahead of UTC, by whose calendar they are a business "
-          "day apart; times with their offset (2020-01-06T00:00+01:00) would say so"});
-  const Series ends = series_of({"2021-01-30 18:30", "2021-02-27 18:30", "2021-03-30 18:30"});  // in India
-  CHECK(ends.times.text(3) == "2021-04-29 18:30:00");
-  REQUIRE(ends.notes.size() == 1);
-  CHECK(lacks(ends.notes[0], {"18:30", "05:30 ahead of UTC", "a month apart"}) == "");
-  // In summer too: month ends in Berlin.
-  const Series both =
-      series_of({"2021-01-30T23:00Z", "2021-02-27T23:00Z", "2021-03-30T22:00Z", "2021-04-29T22:00Z"});
-  CHECK(both.times.text(4) == "2021-05-30 22:00:00Z");
-  CHECK(both.notes.size() == 2);
-  // No note if no zone makes working days of them.
-  CHECK(series_of({"2020-01-05T23:00Z", "2020-01-06T23:00Z", "2020-01-07T23:00Z"}).notes.empty());
 }
 
 TEST_CASE("a step can be written down and read again") {

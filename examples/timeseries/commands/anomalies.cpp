@@ -116,12 +116,12 @@ Chart chart_of(const Watch& watch, const Series& series, const std::vector<int>&
   return chart;
 }
 
-struct Asked : ModelOrSeries {
+struct AnomaliesOptions : ModelOrSeries {
   std::string label;
   AnomalyRule rule;
 };
 
-void declare(Command& command, Asked& asked) {
+void declare(Command& command, AnomaliesOptions& asked) {
   command.describe(
       "Finds rows that a forecaster did not foresee. Each row of the test is forecast from the rows before it; it is an "
       "anomaly if the forecast errs more than all but a small share of the forecasts before it did. No labels are "
@@ -141,7 +141,7 @@ void declare(Command& command, Asked& asked) {
                   "by a model of yours");
 }
 
-void check(const Command& command, Asked& asked) {
+void check(const Command& command, AnomaliesOptions& asked) {
   require_input(asked.rule.rate > 0 && asked.rule.rate < 1, "anomalies: --rate {} must be between 0 and 1",
                 asked.rule.rate);
   asked.check(command);
@@ -152,7 +152,7 @@ void check(const Command& command, Asked& asked) {
 }
 
 // Refuses wrong options before the training.
-SavedModel model_for(const Command& command, const Asked& asked) {
+SavedModel model_for(const Command& command, const AnomaliesOptions& asked) {
   constexpr double train_share = 0.5;
   if (!asked.is_file) return one_series(read_saved_model(command.positional()), "anomalies", asked.only);
   Wishes wishes = asked.file.wishes(command, 1, train_share, asked.options.overrides(command));
@@ -197,7 +197,7 @@ void say_rule(const AnomalyRule& rule, const Watch& found, const Series& series,
 }  // namespace
 
 void anomalies(Command& command) {
-  Asked asked;
+  AnomaliesOptions asked;
   declare(command, asked);
   if (!command.parse()) return;
   asked.machine.set_up(command);

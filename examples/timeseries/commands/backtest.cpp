@@ -136,7 +136,7 @@ std::vector<std::string> score_folds(const RunOptions& run, const Recipe& recipe
   return all_folds(found);
 }
 
-struct Asked {
+struct BacktestOptions {
   RunOptions run = {};
   std::string csv;
   int folds = 5;
@@ -145,7 +145,7 @@ struct Asked {
   RecipeOptions options = recipe_options();
 };
 
-void declare(Command& command, Asked& asked) {
+void declare(Command& command, BacktestOptions& asked) {
   command.describe(
       "Trains a recipe's model anew for each of several folds, and scores it on each fold's test beside the "
       "baselines. To forecast, the origin rolls: each fold tests the rows after those of the fold before, "
@@ -191,7 +191,7 @@ void check(const Command& command, const Recipe& recipe) {
 }  // namespace
 
 void backtest(Command& command) {
-  Asked asked;
+  BacktestOptions asked;
   declare(command, asked);
   if (!command.parse()) return;
   require_input(asked.folds >= 2 && asked.folds <= 1000, "backtest: --folds {} must be in [2, 1000]",

@@ -86,12 +86,12 @@ std::string name_of_series(const Series& series, int64_t row) {
              : fmt::format("series '{}': ", one_line(series.members[series.member_of(row)].name));
 }
 
-struct Asked : ModelOrSeries {
+struct ForecastOptions : ModelOrSeries {
   std::string future;
   int steps = 0;
 };
 
-void declare(Command& command, Asked& asked) {
+void declare(Command& command, ForecastOptions& asked) {
   command.describe(
       "Forecasts the rows after the last one of a series. Beyond its horizon a model goes on from its own "
       "forecasts. The interval is as wide as its forecasts of the validation split and of the test were wrong; of "
@@ -119,7 +119,7 @@ void declare(Command& command, Asked& asked) {
 }
 
 // Refuses wrong options before the training.
-SavedModel train_on_series(const Command& command, const Asked& asked) {
+SavedModel train_on_series(const Command& command, const ForecastOptions& asked) {
   const fs::path csv = command.positional(), future = asked.future;
   const Recipe recipe =
       asked.guess(command, asked.file.wishes(command, asked.steps, 1, asked.options.overrides(command)));
@@ -147,7 +147,7 @@ void warn(const Series& series, const std::vector<Forecast>& all) {
 }  // namespace
 
 void forecast(Command& command) {
-  Asked asked;
+  ForecastOptions asked;
   declare(command, asked);
   if (!command.parse()) return;
   asked.machine.set_up(command);

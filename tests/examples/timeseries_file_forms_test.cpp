@@ -1,0 +1,244 @@
+// A series without a recipe: how its file is read, and what is said of that.
+#include "examples/timeseries/series/times.h"
+#include "tests/examples/timeseries.h"
+#include "training/files/safetensors.h"
+
+using namespace unroll;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string monthly(int rows) {
+  RandomStream random(1, "monthly");
+  std::string csv = "month,shop,sales,left\n";
+  for (int i = 0; i < rows; ++i)
+    csv += fmt::format("{}-{:02},north,{:.3f},{:.3f}\n", 1990 + i / 12, i % 12 + 1,
+                       100 + i + 20 * std::sin(i * 2 * 3.14159265 / 12) + random.uniform(), random.uniform());
+  return csv;
+}
+
+std::string error_of(const Words& words, const fs::path& folder) {
+  const ProgramRun run = started(words, folder);
+  CHECK(run.code != 0);
+  CHECK_MESSAGE(lines_of(run.err).size() == 1, run.err);
+  return run.err;
+}
+
+// The seasonal baseline makes no error on rows that repeat each week, so it has all weight: forecasts are derived by hand.
+const Words baselines = set({"training.epochs=1", "model.hidden=4", "ensemble.folds=2", "data.period=7",
+                             R"(ensemble.members=["architecture=linear", "seasonal"])"});
+
+// So many days, the week's seventh row after the one before it in value: rows repeat each week.
+std::string week(int day) { return fmt::format("{}", 10 + day % 7); }
+
+std::string date(int day) {
+  return to_text({.form = TimeForm::date, .count = parse_time("2021-03-01")->count + day});
+}
+
+template <class Cell>
+std::string days(int count, const Cell& cell, const std::string& separator = ",") {
+  std::string csv = "date" + separator + "x\n";
+  for (int day = 0; day < count; ++day) csv += date(day) + separator + cell(day) + "\n";
+  return csv;
+}
+
+ProgramRun forecast_of(const Folder& folder, const std::string& csv, const Words& more = {}) {
+  folder.write("x.csv", csv);
+  const ProgramRun run = started(Words{"forecast", "x.csv"} + baselines + more, folder.path());
+  CHECK_MESSAGE(run.code == 0, run.err);
+  return run;
+}
+
+// Forecasts of the first target, by row.
+std::vector<std::string> forecasts_in(const ProgramRun& run) {
+  std::vector<std::string> all = lines_of(run.out);
+  if (!all.empty()) all.erase(all.begin());
+  for (std::string& line : all) line = line.substr(0, line.find(',', line.find(',') + 1));
+  return all;
+}
+
+std::vector<std::string> weeks_from(int day, int steps) {
+  std::vector<std::string> all;
+  for (int k = 0; k < steps; ++k) all.push_back(date(day + k) + "," + week(day + k));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("numbers are read as the file writes them, and that is said") {
+  const Folder folder;
+  const auto thousands = [](int day) {
+    return fmt::format("\"{}\"", day % 7 == 6 ? "1,495" : "95" + std::to_string(day % 7));
+  };
+  ProgramRun run = forecast_of(folder, days(84, thousands), {"--steps", "7"});
+  CHECK(forecasts_in(run).back() == date(90) + ",1495");
+  CHECK_MESSAGE(run.err.find("numbers with ',' between groups of three digits") != std::string::npos,
+                run.err);
+  // Between semicolons it may be 1.495.
+  folder.write("either.csv", days(
+                                 84, [&](int day) { return thousands(day); }, ";"));
+  CHECK(
+      error_of({"forecast", "either.csv"}, folder.path()) ==
+      "timeseries: either.csv: '1,495' may be 1.495 or 1495, and no cell tells which: --set data.decimal=, or .\n");
+  CHECK(
+      forecasts_in(forecast_of(folder, days(84, thousands, ";"), {"--steps", "7", "--set", "data.decimal=."}))
+          .back() == date(90) + ",1495");
+  CHECK(
+      forecasts_in(forecast_of(folder, days(84, thousands, ";"), {"--steps", "7", "--set", "data.decimal=,"}))
+          .back() == date(90) + ",1.495");
+  for (const std::string form : {"\"$1,2{}.50\"", "12{}.5%", "({}.5)"}) {
+    const auto cell = [&](int day) { return fmt::format(fmt::runtime(form), week(day)); };
+    run = forecast_of(folder, days(84, cell), {"--steps", "1"});
+    const std::string value = form[0] == '(' ? "-" + week(84) + ".5" : "12" + week(84) + ".5";
+    CHECK(forecasts_in(run) == std::vector{date(84) + "," + value});
+    CHECK_MESSAGE(run.err.find("numbers are read without the marks around them, '") != std::string::npos,
+                  run.err);
+  }
+}
+
+TEST_CASE("a column that is not read shows its first cell that is no number") {
+  const Folder folder;
+  const auto cell = [](int day) { return day == 9 ? "None" : week(day); };
+  folder.write("x.csv", days(40, cell));
+  CHECK(error_of({"forecast", "x.csv"}, folder.path())
+            .find("x.csv:11: column 2 ('x'): 'None' is not a number; the cells above it are numbers") !=
+        std::string::npos);
+  const ProgramRun run = forecast_of(
+      folder, days(84, [&](int day) { return cell(day) + "," + week(day); }).replace(5, 1, "x,y"));
+  CHECK_MESSAGE(
+      run.err.find(
+          "columns 1 of 2: left out: x ('None' in line 11 is no number: forecast if the cell is one, or is left "
+          "empty)") != std::string::npos,
+      run.err);
+}
+
+TEST_CASE("a first column of numbers that ascend is the time, or left out, and no target") {
+  const Folder folder;
+  const auto rows = [](auto first) {
+    std::string csv = "t,x\n";
+    for (int row = 0; row < 84; ++row) csv += fmt::format("{},{}\n", first(row), week(row));
+    return csv;
+  };
+  ProgramRun run = forecast_of(folder, rows([](int row) { return 44562 + row; }), {"--steps", "2"});
+  CHECK(lines_of(run.out)[0].starts_with("time,x"));
+  CHECK(forecasts_in(run) == std::vector<std::string>{"44646,10", "44647,11"});
+  run = forecast_of(folder, rows([](int row) { return row * 0.5; }), {"--steps", "2"});
+  CHECK(forecasts_in(run) == std::vector<std::string>{"84,10", "85,11"});
+  CHECK_MESSAGE(
+      run.err.find("left out: t (numbers that ascend by equal steps, as times do)") != std::string::npos,
+      run.err);
+  run = forecast_of(folder, rows([](int row) { return row * row; }), {"--steps", "1"});
+  CHECK_MESSAGE(run.err.find("--set data.time=t makes it the time") != std::string::npos, run.err);
+}
+
+TEST_CASE("missing values at the beginning, a hole, and rows that are to be forecast are read, and said") {
+  const Folder folder;
+  const auto says = [](const ProgramRun& run, const std::string& part) {
+    CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
+  };
+  ProgramRun run =
+      forecast_of(folder, days(84, [](int day) { return day < 5 ? "" : week(day); }), {"--steps", "7"});
+  CHECK(forecasts_in(run) == weeks_from(84, 7));
+  says(run, "missing the value before, or before the first one the mean");
+  std::string hole = "date,x\n";
+  for (int day = 0; day < 140; ++day)
+    if (day < 70 || day >= 85) hole += date(day) + "," + week(day) + "\n";  // two weeks and a day
+  run = forecast_of(folder, hole, {"--steps", "7"});
+  CHECK(forecasts_in(run) == weeks_from(140, 7));
+  says(run, "gaps    15 rows that the file lacks are put in");
+  run = forecast_of(folder, days(84, [](int day) { return day < 80 ? week(day) : ""; }));
+  CHECK(forecasts_in(run) == weeks_from(80, 4));
+  says(run, "ahead   4 rows at the end are to be forecast");
+  // The recipe that is written down reads the file so, too.
+  (void)timeseries_out(Words{"train", "x.csv", "--out", "run"} + baselines, folder.path());
+  CHECK(forecasts_in(started({"forecast", "run/last.safetensors"}, folder.path())) == weeks_from(80, 4));
+}
+
+TEST_CASE("what cannot be guessed is refused in one line, with the option") {
+  const Folder folder;
+  folder.write("shop.csv", monthly(120));
+  folder.write("words.csv", "a,b\nx,y\nz,w\n");
+  folder.write("short.csv", "x\n1\n2\n3\n4\n");
+  folder.write("gap.csv", "date,x\n2020-01-01,1\n2020-01-02,2\n2020-01-03,3\n2020-01-09,4\n2020-01-10,5\n");
+  const auto check = [&](const Words& words, const std::string& part) {
+    const std::string error = error_of(words, folder.path());
+    CHECK_MESSAGE(error.find(part) != std::string::npos, part, "\n", error);
+  };
+  check({"forecast", "shop.csv", "--column", "sale"}, "did you mean 'sales'?");
+  check({"forecast", "shop.csv", "--column", "sales", "--column", "sales"}, "given twice");
+  check({"forecast", "words.csv"}, "no column of numbers to forecast; it has a, b");
+  check({"forecast", "none.csv"}, "none.csv");
+  check({"forecast", "gap.csv"}, "; as an option: --set data.gaps=allow");
+  check({"forecast", "shop.csv", "--column", "sales", "--budget", "soon"},
+        "--budget 'soon': a time is expected, as in 60s, 5m or 1h");
+  check({"forecast", "shop.csv", "--column", "sales", "--budget", "0.1s"}, "at least a second");
+  check({"forecast", "shop.csv", "--csv", "shop.csv"}, "stands in the model's place already");
+  check({"train", "airline", "--column", "sales"}, "--column is for a series without a recipe");
+  check({"train", "airline", "--steps", "3"}, "data.horizon");
+  const std::string member = error_of({"train", "airline", "--set", "data.valid_rows=0", "--set",
+                                       "training.keep=last", "--set", R"(ensemble.members=["cell=none"])"},
+                                      folder.path());
+  CHECK_MESSAGE(member.find("has 'cell=none' in it: ") != std::string::npos, member);
+  const ProgramRun few = started({"forecast", "short.csv"}, folder.path());
+  CHECK(few.code != 0);
+}
+
+TEST_CASE("a bare file of several series: the error says how, and one network forecasts them all") {
+  const Folder folder;
+  std::string both = "shop,month,sales\n";
+  for (const char* shop : {"north", "south"})
+    for (const std::string& line : lines_of(monthly(120)))
+      if (!line.starts_with("month"))
+        both +=
+            std::string(shop) + "," + line.substr(0, 7) + "," + line.substr(14, line.rfind(',') - 14) + "\n";
+  folder.write("shops.csv", both);
+  const std::string error = error_of({"forecast", "shops.csv"}, folder.path());
+  CHECK_MESSAGE(error.find("as an option: --set data.id=shop") != std::string::npos, error);
+  const Words words = set({"data.id=shop", "training.epochs=2", "model.hidden=4"});
+  const ProgramRun run = started(Words{"forecast", "shops.csv", "--steps", "3"} + words, folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  for (const std::string part :
+       {"series  2 by column 'shop': lengths are those of '", "parts   3 rows each to validate and to test",
+        "model   one GRU over segments", "season  12 rows: ", "interval: 80 %, by the errors of"})
+    CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
+  const auto lines = lines_of(run.out);
+  REQUIRE(lines.size() == 7);
+  CHECK(lines[0] == "shop,time,sales,sales_low,sales_high");
+  CHECK(lines[6].starts_with("south,2000-03,"));
+  // A series that stays as it is says nothing of the season of the others.
+  std::string closed = "shop,month,sales\n";
+  for (const std::string& line : lines_of(monthly(120)))
+    if (!line.starts_with("month")) closed += "closed," + line.substr(0, 7) + ",5\n";
+  folder.write("closed.csv", closed + both.substr(both.find('\n') + 1));
+  const ProgramRun first = started(
+      Words{"forecast", "closed.csv", "--steps", "3"} + words + set({"training.epochs=1"}), folder.path());
+  CHECK_MESSAGE(first.err.find("season  12 rows: ") != std::string::npos, first.err);
+  CHECK_MESSAGE(first.err.find("2 of 3 have it") != std::string::npos, first.err);
+  timeseries_out(Words{"train", "shops.csv", "--steps", "3", "--out", "run"} + words, folder.path());
+  timeseries_out({"train", "run/recipe.toml", "--out", "again"}, folder.path());
+  for (const char* name : {"head.weight", "gru.weight_ih_l0"})
+    CHECK(SafetensorsFile(folder / "run/best.safetensors").load(name).to_host() ==
+          SafetensorsFile(folder / "again/best.safetensors").load(name).to_host());
+}
+
+TEST_CASE("five rows are forecast, however many steps; fewer are refused with the number that it takes") {
+  const Folder folder;
+  std::string csv = "date,sales\n";
+  for (int rows = 1; rows <= 9; ++rows) {
+    csv += fmt::format("2020-01-0{},{}\n", rows, 100 + rows * rows);
+    folder.write("short.csv", csv);
+    for (const int steps : {1, 7}) {
+      CAPTURE(rows);
+      CAPTURE(steps);
+      const Words words = {"forecast", "short.csv", "--budget", "1s", "--steps", std::to_string(steps)};
+      if (rows < 5) {
+        CHECK(lacks(lines_of(error_of(words, folder.path())).at(0),
+                    {"short.csv: ", fmt::format("{} row", rows), "takes 5"}) == "");
+        continue;
+      }
+      const ProgramRun run = started(words, folder.path());
+      REQUIRE_MESSAGE(run.code == 0, run.err);
+      CHECK(std::ssize(lines_of(run.out)) == 1 + steps);
+    }
+  }
+}

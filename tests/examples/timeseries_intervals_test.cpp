@@ -1,0 +1,137 @@
+// Intervals around forecasts: what they hold, and where there is none.
+#include <algorithm>
+
+#include "examples/timeseries/series/series.h"
+#include "tests/environment.h"
+#include "tests/examples/timeseries.h"
+#include "training/files/safetensors.h"
+
+using namespace unroll;
+
+TEST_CASE("an interval says how many values it holds, on rows that did not choose the model") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  // Noise that is ten times as large in the test: the interval grows with the window's scale, and with the errors.
+  RandomStream random(6, "noise");
+  std::string csv = "value\n";
+  for (int i = 0; i < 600; ++i) csv += fmt::format("{:.5f}\n", (i < 480 ? 1 : 10) * (random.uniform() - 0.5));
+  folder.write("noise.csv", csv);
+  const Words train = Words{"train", "tiny.toml", "--csv", "noise.csv"} + set({"data.horizon=1"});
+  const auto json = timeseries_json(train + Words{"--out", "run"}, folder.path());
+  const double coverage = json["scores"]["test"]["the model"]["interval_coverage"];
+  CHECK(coverage > 0.65);
+  CHECK(coverage < 0.95);
+  CHECK(json["scores"]["test"]["the model"]["coverage"] == coverage);
+  const std::string part = fmt::format("{:.0f} % lie within", 100 * coverage);
+  CHECK(read_text(folder / "run/report.html").find(part) != std::string::npos);
+  CHECK(timeseries_out(train, folder.path()).find(part) != std::string::npos);
+  const ProgramRun run = started({"forecast", "run/best.safetensors", "--csv", "noise.csv"}, folder.path());
+  CHECK_MESSAGE(
+      run.err.find(
+          "interval: 80 %, by the errors of the last 120 forecasts of the validation split and the test "
+          "split; of the test's 120 values " +
+          part) != std::string::npos,
+      run.err);
+}
+
+TEST_CASE("a series that leaves the side of 0 on which it trained is forecast and bounded there no longer") {
+  const Folder folder;
+  folder.write("mine.toml", linear_model("window = 12\nhorizon = 3\n", "epochs = 10\nkeep = \"last\"\n",
+                                         "learning_rate = 0.01\n"));
+  // Above 0 while it trains, then down by a fifth a row.
+  RandomStream random(4, "cold");
+  std::string csv = "y\n";
+  for (int i = 0; i < 300; ++i)
+    csv +=
+        fmt::format("{:.4f}\n", 12 + 3 * std::sin(i * 0.5) + random.uniform() - std::max(0, i - 210) * 0.2);
+  folder.write("cold.csv", csv);
+  const Words read = {"--csv", "cold.csv"};
+  const auto json =
+      timeseries_json(Words{"train", "mine.toml", "--out", "run"} + read, folder.path())["scores"]["test"];
+  CHECK(json["the model"]["interval_coverage"].get<double>() > 0.6);
+  timeseries_out(Words{"evaluate", "run/last.safetensors", "--out", "all.csv"} + read, folder.path());
+  int below = 0;
+  for (const std::string& line : lines_of(read_text(folder / "all.csv"))) {
+    if (line.starts_with("origin")) continue;
+    double value = 0, low = 0, high = 0;
+    REQUIRE(std::sscanf(line.c_str(), "%*[^,],%*[^,],%*[^,],%*[^,],%*[^,],%lf,%lf,%lf", &value, &low,
+                        &high) == 3);
+    CHECK((low <= value && value <= high && low < high));
+    below += value < 0;
+  }
+  CHECK(below > 20);
+  // Bounds that are asked for hold for the forecast, too: the last values lie between -5 and 0.
+  const ProgramRun bounded = started(
+      Words{"train", "mine.toml", "--out", "asked"} + read + set({"data.bounds=[0.0, 40.0]"}), folder.path());
+  REQUIRE_MESSAGE(bounded.code == 0, bounded.err);
+  const ProgramRun run = started(Words{"forecast", "asked/last.safetensors"} + read, folder.path());
+  CHECK_MESSAGE(run.err.find("from 0 to 40 at most") != std::string::npos, run.err);
+  const auto lines = lines_of(run.out);
+  for (size_t step = 1; step <= 3; ++step) {
+    double value = 0, low = 0, high = 0;
+    REQUIRE(std::sscanf(lines[step].c_str(), "%*[^,],%lf,%lf,%lf", &value, &low, &high) == 3);
+    CHECK((value == 0 && low == 0 && high > 0));
+  }
+}
+
+TEST_CASE("quantiles of 98 % that few errors cannot widen say so") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("wave.csv", wave(130));
+  const Words read = {"--csv", "wave.csv"};
+  timeseries_out(Words{"train", "tiny.toml", "--out", "run"} + read +
+                     set({"data.horizon=1", "data.channels=[\"load\"]", "training.loss=quantile",
+                          "training.quantiles=[0.01, 0.5, 0.99]"}),
+                 folder.path());
+  const ProgramRun run = started(Words{"forecast", "run/best.safetensors"} + read, folder.path());
+  CHECK_MESSAGE(run.err.find("too few for 98 %, which takes 49: it may hold less") != std::string::npos,
+                run.err);
+}
+
+TEST_CASE("rows drawn by lot to test, which another lot drew to train, are in no interval") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const std::string all = wave(360);
+  std::size_t end = 0;
+  for (int line = 0; line < 301; ++line) end = all.find('\n', end) + 1;
+  folder.write("wave.csv", all.substr(0, end));
+  folder.write("grown.csv", all);
+  timeseries_out(Words{"train", "tiny.toml", "--csv", "wave.csv", "--out", "run"} +
+                     set({"data.split=shuffled", "data.horizon=1"}),
+                 folder.path());
+  for (const std::string name : {"wave", "grown"}) {
+    CAPTURE(name);
+    const bool grown = name == "grown";
+    const ProgramRun run =
+        started({"evaluate", "run/best.safetensors", "--csv", name + ".csv", "--out", name + "-out.csv"},
+                folder.path());
+    CHECK((run.out.find("lie where the model trained") != std::string::npos) == grown);
+    int earlier = 0, later = 0;  // forecasts with an interval, of hours before the 300th and of others
+    for (const std::string& line : lines_of(read_text(folder / (name + "-out.csv"))))
+      if (!line.starts_with("origin") && !line.ends_with(",,"))
+        ++(line.substr(0, 19) < "2020-01-13 12:00:00" ? earlier : later);
+    CHECK((earlier == 0) == grown);
+    CHECK((later > 0) == grown);
+  }
+}
+
+TEST_CASE("a step of which too few errors are known has no interval, and its cells are empty") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("wave.csv", wave(80));
+  // 7 of the test's 16 windows end before the last one's ninth step, and 15 before its first.
+  const std::string out = timeseries_out(
+      Words{"train", "tiny.toml", "--csv", "wave.csv"} +
+          set({"data.split=rows", "data.train_rows=46", "data.valid_rows=10", "data.horizon=9"}),
+      folder.path());
+  CHECK(out.find("nan") == std::string::npos);
+  const auto cells_after = [&](const std::string& step) {
+    const std::size_t at = out.find("\n" + step);
+    REQUIRE(at != std::string::npos);
+    const std::size_t begin = at + 1 + step.size();
+    const std::string rest = out.substr(begin, out.find('\n', begin) - begin);
+    return rest.substr(std::min(rest.size(), rest.find_first_not_of(' ')));
+  };
+  CHECK(cells_after("step 1").find(" %") != std::string::npos);
+  CHECK(cells_after("step 9") == "");
+}
