@@ -1,4 +1,4 @@
-// Kernels along the middle dimension of a block, against plain loops in double.
+// Kernels along the middle dimension of a block, against plain loops in double; and those that move blocks.
 #include "tests/framework/kernel_checks.h"
 
 using namespace unroll;
@@ -170,5 +170,76 @@ TEST_CASE("a softmax over what each row sees, with as much more for each column 
         check_close(y, [&](int64_t i) { return expected[static_cast<size_t>(i)]; });
       });
     }
+  }
+}
+
+TEST_CASE("transposes of the middle of four dimensions") {
+  Numbers numbers("transposes");
+  for (const auto& [outer, rows, cols, inner] : {std::array<int64_t, 4>{1, 1, 1, 1},
+                                                 {3, 2, 5, 1},
+                                                 {2, 40, 33, 1},
+                                                 {5, 3, 4, 7},
+                                                 {1, 35, 20, 64},
+                                                 {2, 0, 3, 4}}) {
+    const int64_t n = outer * rows * cols * inner;
+    const Reals x = numbers.reals(n), before = numbers.reals(n);
+    each_variant([&, outer = outer, rows = rows, cols = cols, inner = inner](const Kernels& k) {
+      CAPTURE(n);
+      Reals y(x.size()), sum(before);
+      k.transpose(x.data(), outer, rows, cols, inner, y.data(), false);
+      k.transpose(x.data(), outer, rows, cols, inner, sum.data(), true);
+      const auto turned = [&](int64_t at) {
+        const int64_t i = at % inner, r = at / inner % rows, c = at / inner / rows % cols,
+                      o = at / inner / rows / cols;
+        return static_cast<double>(x[static_cast<size_t>(((o * rows + r) * cols + c) * inner + i)]);
+      };
+      check_close(y, turned, 0);
+      check_close(sum, turned, 2, &before);
+    });
+  }
+}
+
+TEST_CASE("affine, copies of blocks and transposes") {
+  Numbers numbers("copies");
+  for (const auto& [rows, cols] : matrices) {
+    const int64_t n = rows * cols;
+    const Reals x = numbers.reals(n), before = numbers.reals(n);
+    each_variant([&, rows = rows, cols = cols](const Kernels& k) {
+      CAPTURE(rows);
+      CAPTURE(cols);
+      Reals y(x.size()), sum(before);
+      k.affine(x.data(), 3, -1, y.data(), n, false);
+      k.affine(x.data(), 3, -1, sum.data(), n, true);
+      const auto line = [&](int64_t i) { return 3 * static_cast<double>(x[static_cast<size_t>(i)]) - 1; };
+      check_close(y, line);
+      check_close(sum, line, 7, &before);
+
+      sum = before;
+      k.transpose(x.data(), 1, rows, cols, 1, y.data(), false);
+      k.transpose(x.data(), 1, rows, cols, 1, sum.data(), true);
+      const auto turned = [&](int64_t i) {
+        return static_cast<double>(x[static_cast<size_t>(i % rows * cols + i / rows)]);
+      };
+      check_close(y, turned, 0);
+      check_close(sum, turned, 2, &before);
+
+      // Every row into a wider matrix, and back out of it with a sum.
+      const int64_t wide = cols + 5;
+      Reals wider(static_cast<size_t>(rows * wide), 9);
+      k.copy_blocks(x.data(), cols, wider.data() + 2, wide, rows, cols, false);
+      int64_t wrong = 0;
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t c = 0; c < wide; ++c) {
+          const bool inside = c >= 2 && c < cols + 2;
+          wrong += wider[static_cast<size_t>(r * wide + c)] !=
+                   (inside ? x[static_cast<size_t>(r * cols + c - 2)] : 9);
+        }
+      }
+      CHECK(wrong == 0);
+      sum = before;
+      k.copy_blocks(wider.data() + 2, wide, sum.data(), cols, rows, cols, true);
+      check_close(
+          sum, [&](int64_t i) { return static_cast<double>(x[static_cast<size_t>(i)]); }, 2, &before);
+    });
   }
 }

@@ -108,12 +108,8 @@ TEST_CASE("a padded batch gives row by row the bits that the rows give alone, wh
         const Tensor of_y = random_tensor({steps, batch, hidden}, random),
                      of_h = random_tensor({layers, batch, hidden}, random),
                      of_c = random_tensor({layers, batch, hidden}, random);
-        const auto first = [&](int b) {
-          return padding == Padding::before ? steps - lengths[static_cast<size_t>(b)] : 0;
-        };
-        const auto is_real = [&](int t, int b) {
-          return t >= first(b) && t < first(b) + lengths[static_cast<size_t>(b)];
-        };
+        const auto first = [&](int b) { return padding == Padding::before ? steps - lengths[b] : 0; };
+        const auto is_real = [&](int t, int b) { return t >= first(b) && t < first(b) + lengths[b]; };
         for (int t = 0; t < steps; ++t)
           for (int b = 0; b < batch; ++b)
             if (!is_real(t, b))
@@ -141,14 +137,14 @@ TEST_CASE("a padded batch gives row by row the bits that the rows give alone, wh
         Tensor sum_of_rows = Tensor::zeros(params.gradients().shape());
         for (int b = 0; b < batch; ++b) {
           const auto part = [&](const Tensor& whole) {  // the row's real steps
-            return rows(whole.slice(first(b), first(b) + lengths[static_cast<size_t>(b)]), b, b + 1);
+            return rows(whole.slice(first(b), first(b) + lengths[b]), b, b + 1);
           };
           for (int t = 0; t < steps; ++t)
             if (!is_real(t, b)) {
               CHECK(zeros(all.y[t][b]) == hidden);
               CHECK(zeros(all.dx[t][b]) == input);
             }
-          if (lengths[static_cast<size_t>(b)] == 0) {
+          if (lengths[b] == 0) {
             CHECK(same_bits(rows(all.h, b, b + 1), rows(h, b, b + 1)));
             CHECK(same_bits(rows(all.dc, b, b + 1), rows(of_c, b, b + 1)));
             continue;
@@ -353,11 +349,10 @@ TEST_CASE("a last layer of its own width is an Lstm behind the others") {
 
 TEST_CASE("residual adds the input of every layer but the first to its output") {
   for (Engine engine : engines) {
-    ParameterSet params(3), same(3);
+    ParameterSet params(3), same(3), under(3);
     const Lstm plain(params / "lstm", {.input = 2, .hidden = 3, .layers = 2, .engine = engine});
     const Lstm residual(same / "lstm",
                         {.input = 2, .hidden = 3, .layers = 2, .residual = true, .engine = engine});
-    ParameterSet under(3);
     const Lstm first(under / "lstm", {.input = 2, .hidden = 3, .engine = engine});
     RandomStream random(1, "x");
     const Tensor x = random_tensor({5, 2, 2}, random);

@@ -49,7 +49,6 @@ cudaError_t result(cudaError_t status) {
 // Every call that reaches the device begins with this.
 cudaError_t reach() {
   Control& c = control();
-  if (c.driver == 0) return result(cudaErrorInsufficientDriver);
   if (c.driver / 1000 < CUDART_VERSION / 1000) return result(cudaErrorInsufficientDriver);
   if (c.devices == 0) return result(cudaErrorNoDevice);
   ++c.calls;
@@ -79,10 +78,7 @@ void require_pinned(const char* call, const void* memory, std::size_t bytes) {
 void require_no_capture(const char* call) {
   if (capturing()) stop(std::string(call) + ": the stream is captured");
 }
-template <class T>
-bool take_out(std::set<const void*>& from, T what) {
-  return from.erase(what) > 0;
-}
+bool take_out(std::set<const void*>& from, const void* what) { return from.erase(what) > 0; }
 
 }  // namespace
 
