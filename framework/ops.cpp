@@ -292,36 +292,29 @@ static Var along(int axis, const Var& x, Var (*f)(const Var&)) {
 }
 
 // y = exp(x) / Σ exp(x)        dx = y (dy - Σ y dy), row by row
-static Var softmax_of_rows(const Var& x) {
+// y = x - log Σ exp(x)         dx = dy - exp(y) Σ dy, of log_softmax
+static Var softmax_of_rows(const char* name, const Var& x, decltype(Kernels::softmax) forward,
+                           decltype(Kernels::softmax_gradient) backward) {
   Tensor y(x.shape());
-  kernels().softmax(x.value().data(), y.rows(), y.cols(), y.data());
-  return record("softmax", y, inputs(x), [=](const Var& y) {
+  forward(x.value().data(), y.rows(), y.cols(), y.data());
+  return record(name, y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();
     const Tensor& value = y.value();
-    kernels().softmax_gradient(value.data(), y.grad().data(), value.rows(), value.cols(), dx.tensor.data(),
-                               dx.add);
-  });
-}
-
-// y = x - log Σ exp(x)         dx = dy - exp(y) Σ dy, row by row
-static Var log_softmax_of_rows(const Var& x) {
-  Tensor y(x.shape());
-  kernels().log_softmax(x.value().data(), y.rows(), y.cols(), y.data());
-  return record("log_softmax", y, inputs(x), [=](const Var& y) {
-    const Into dx = x.gradient();
-    const Tensor& value = y.value();
-    kernels().log_softmax_gradient(value.data(), y.grad().data(), value.rows(), value.cols(),
-                                   dx.tensor.data(), dx.add);
+    backward(value.data(), y.grad().data(), value.rows(), value.cols(), dx.tensor.data(), dx.add);
   });
 }
 
 Var softmax(const Var& x, int axis) {
   check_axis("softmax", x, axis);
-  return along(axis, x, softmax_of_rows);
+  return along(axis, x, [](const Var& rows) {
+    return softmax_of_rows("softmax", rows, kernels().softmax, kernels().softmax_gradient);
+  });
 }
 Var log_softmax(const Var& x, int axis) {
   check_axis("log_softmax", x, axis);
-  return along(axis, x, log_softmax_of_rows);
+  return along(axis, x, [](const Var& rows) {
+    return softmax_of_rows("log_softmax", rows, kernels().log_softmax, kernels().log_softmax_gradient);
+  });
 }
 
 // y = x̂ gain + bias, x̂ = (x - mean) / sqrt(var + eps)

@@ -1,4 +1,6 @@
 // The optimizers' passes over slabs of weights, and sums over slabs.
+#include "framework/kernels/updates.h"
+
 #include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 

@@ -2,6 +2,7 @@
 #include "framework/device.h"
 #include "framework/kernels/cuda/fill.h"
 #include "framework/kernels/cuda/launch.h"
+#include "framework/kernels/updates.h"
 
 namespace unroll::cuda {
 namespace {
