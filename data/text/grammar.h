@@ -1,7 +1,7 @@
 // The built-in corpus: English-like sentences drawn from a probabilistic grammar whose probabilities are
 // known.
 //
-// The grammar (its table is in grammar.cpp) derives every sentence in one way only and nests to a fixed depth. So
+// The grammar (its table: grammar_table.h) derives every sentence in one way only and nests to a fixed depth. So
 // the probability of a sentence is a finite product, and the perplexity of a text under its own source can be
 // computed. No model beats this floor in expectation. Late words of a sentence depend on early ones (number and kind
 // of the subject across relative clauses, the objects of a verb, `either` and `or`), which short contexts do not
@@ -33,7 +33,7 @@ class Grammar {
     double log_probability;               // of the derivation drawn
   };
 
-  // The table in grammar.cpp.
+  // The table in grammar_table.h.
   static const Grammar& built_in();
 
   static constexpr int start = 0;

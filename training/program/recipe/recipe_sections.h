@@ -32,7 +32,7 @@
 namespace unroll {
 
 enum class OptimizerKind : uint8_t { sgd, adam, adamw, asgd, rmsprop, lion };
-enum class ScheduleKind : uint8_t { constant, step, plateau, cosine, one_cycle };
+using ScheduleKind = Schedule::Kind;
 enum class Keep : uint8_t { last, best };
 
 struct TrainingSection {
@@ -95,8 +95,9 @@ struct EpochWindows {
   EpochWindows(std::function<int64_t(int epoch)> windows) : of(std::move(windows)) {}
   std::function<int64_t(int epoch)> of;
 };
-// Optimizer steps in an epoch.
+// Optimizer steps in an epoch, and in the first `epochs` epochs.
 int64_t steps_of_epoch(const TrainingSections& sections, const EpochWindows& windows, int epoch);
+int64_t steps_of_epochs(const TrainingSections& sections, const EpochWindows& windows, int epochs);
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, ParameterSet& params,
                                           const EpochWindows& windows);
