@@ -168,6 +168,13 @@ static double scale_of_products(double norm, const CrossEntropyOptions& options)
   return largest > 0 && std::isfinite(largest) ? std::ldexp(1.0, 14 - std::ilogb(largest)) : 1;
 }
 
+// Rows of a chunk: as many as stay in cache, in even parts, unless a number is asked for.
+static int rows_of_chunk(int rows, int classes, int asked) {
+  const int fitting = std::max(1, static_cast<int>(logits_at_once / (classes * int64_t{sizeof(real)})));
+  const int chunks = std::max(1, (rows + fitting - 1) / fitting);
+  return std::clamp(asked > 0 ? asked : (rows + chunks - 1) / chunks, 1, std::max(rows, 1));
+}
+
 // As above with logits = x wᵀ + b, in chunks of rows; with d = dlogits of a chunk:
 //   dx = d w      dw += dᵀ x      db += Σ_rows d
 // The gradients form while a chunk is in cache, before their factor is known.
@@ -186,12 +193,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   const bool gradient = recorded("softmax_cross_entropy", inputs(x, w, b));
   const double norm = normalizer(target, options), scaled = scale_of_products(norm, options);
   const KernelIds targets(target);
-
-  const int64_t row = classes * static_cast<int64_t>(sizeof(real));
-  const int fitting = static_cast<int>(std::max<int64_t>(1, logits_at_once / row));
-  const int even =
-      rows == 0 ? 1 : (rows + (rows + fitting - 1) / fitting - 1) / ((rows + fitting - 1) / fitting);
-  const int chunk = std::clamp(options.chunk_rows > 0 ? options.chunk_rows : even, 1, std::max(rows, 1));
+  const int chunk = rows_of_chunk(rows, classes, options.chunk_rows);
   const Tensor x_rows = x.value().reshape({rows, in});
   Tensor logits({chunk, classes}), losses({rows});
   const auto early = [&](const Var& v) {

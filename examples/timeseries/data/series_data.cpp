@@ -231,6 +231,16 @@ std::vector<std::string> warnings_of_training(const Recipe& recipe, const Series
   return warnings;
 }
 
+// How files to test on are read: as the first file. Inputs and scaling refer to the order of its channels.
+static SeriesOptions options_of_tests(const Recipe& recipe, const SavedModel* saved, const Series& first) {
+  SeriesOptions options = series_options(recipe, saved);
+  options.channels.assign(first.channels.begin(), first.channels.end() - first.calendar);
+  options.usual_time = first.time_name;
+  if (first.date_order != DateOrder::unknown) options.usual_order = first.date_order;
+  if (!saved && !first.time_name.empty()) options.step = first.times.step;
+  return options;
+}
+
 SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose& purpose)
     : warnings(warnings_of(recipe, purpose.fold.has_value())) {
   const auto& [saved, trains, fold, ensemble] = purpose;
@@ -264,12 +274,7 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
   if (rows_of(split.test) > 0)
     tests.push_back({"test", make_windows(recipe, series(), scaling, split.test, "test")});
-  SeriesOptions of_test = series_options(recipe, saved);
-  // In the order of the first file, which inputs and scaling refer to.
-  of_test.channels.assign(series().channels.begin(), series().channels.end() - series().calendar);
-  of_test.usual_time = series().time_name;
-  if (series().date_order != DateOrder::unknown) of_test.usual_order = series().date_order;
-  if (!saved && !series().time_name.empty()) of_test.step = series().times.step;
+  const SeriesOptions of_test = options_of_tests(recipe, saved, series());
   for (const std::string& name : recipe.data.test_files) {
     const fs::path path = file.parent_path() / name;
     const auto same_stem = [&](const std::string& other) { return fs::path(other).stem() == path.stem(); };

@@ -97,7 +97,8 @@ void save_model(const std::filesystem::path& path, const Recipe& recipe, const M
   write_safetensors(path, state_dict(model.params), metadata);
 }
 
-static ModelFacts facts_of(const SafetensorsFile& file) {
+// The channels, series and words in a model's metadata, and their scaling.
+static ModelFacts channels_of(const SafetensorsFile& file) {
   ModelFacts facts;
   const auto channels = parse_json(metadata_of(file, "timeseries", "channels"));
   try {
@@ -136,10 +137,13 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
   };
   require_names(facts.channels, "channels"), require_names(facts.members, "series");
   facts.scaling.members = static_cast<int>(std::max<size_t>(facts.members.size(), 1));
-  const size_t channels_of_all = facts.channels.size() * static_cast<size_t>(facts.scaling.members);
+  return facts;
+}
+
+static void check_scaling(const SafetensorsFile& file, const Scaling& scaling, size_t channels) {
   const auto require_scaling = [&](const std::vector<double>& shift, const std::vector<double>& scale) {
-    require_input(shift.size() == channels_of_all && scale.size() == shift.size(),
-                  "{}: {} channels in its metadata, {} shifts and {} scales", file.path(), channels_of_all,
+    require_input(shift.size() == channels && scale.size() == shift.size(),
+                  "{}: {} channels in its metadata, {} shifts and {} scales", file.path(), channels,
                   shift.size(), scale.size());
     for (const double value : shift)
       require_input(std::isfinite(value), "{}: a shift in its metadata is {}", file.path(), value);
@@ -147,15 +151,20 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
       require_input(std::isfinite(value) && value > 0, "{}: a scale in its metadata is {}", file.path(),
                     value);
   };
-  require_scaling(facts.scaling.shift, facts.scaling.scale);
-  if (const auto& powers = facts.scaling.power; !powers.empty()) {
-    require_scaling(facts.scaling.inner_shift, facts.scaling.inner_scale);
-    require_input(powers.size() == channels_of_all, "{}: {} channels in its metadata, and {} powers",
-                  file.path(), channels_of_all, powers.size());
+  require_scaling(scaling.shift, scaling.scale);
+  if (const auto& powers = scaling.power; !powers.empty()) {
+    require_scaling(scaling.inner_shift, scaling.inner_scale);
+    require_input(powers.size() == channels, "{}: {} channels in its metadata, and {} powers", file.path(),
+                  channels, powers.size());
     for (const double value : powers)
       require_input(std::isnan(value) || (value >= 0 && value <= 1), "{}: a power in its metadata is {}",
                     file.path(), value);
   }
+}
+
+static ModelFacts facts_of(const SafetensorsFile& file) {
+  ModelFacts facts = channels_of(file);
+  check_scaling(file, facts.scaling, facts.channels.size() * static_cast<size_t>(facts.scaling.members));
   for (const auto& [key, text] : texts_of(facts))
     if (const auto found = file.metadata().find(key); found != file.metadata().end()) *text = found->second;
   facts.trained = trained_on(file.metadata(), facts.channels.size(), file.path());

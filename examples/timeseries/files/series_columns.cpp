@@ -277,6 +277,16 @@ void require_separated(const SeriesColumns& columns, const CsvReader& csv,
   }
 }
 
+// Names appear in tables, files and pictures.
+void require_printable(const SeriesColumns& columns, const CsvReader& csv, const std::vector<int>& read) {
+  for (const int column : read) {
+    const std::string& name = columns.names[column];
+    require_input(std::ranges::none_of(name, [](unsigned char c) { return c < 32 || c == 127; }),
+                  "{}:1: column {}: the end of a line, or another control character, in the name '{}'",
+                  csv.origin(), column + columns.skipped + 1, one_line(name));
+  }
+}
+
 // Chooses the columns to read. `first`: the cells of the first row.
 void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std::string>& first,
             const SeriesOptions& options) {
@@ -330,16 +340,8 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   }
   require_input(!columns.chosen.empty() || options.times_alone, "{}: there is no column of values",
                 csv.origin());
-  std::vector<int> read = columns.chosen;
-  read.insert(read.end(), columns.categories.begin(), columns.categories.end());
-  for (const int column : read) {  // names appear in tables, files and pictures
-    const std::string& name = columns.names[column];
-    const bool prints =
-        std::none_of(name.begin(), name.end(), [](unsigned char c) { return c < 32 || c == 127; });
-    require_input(prints,
-                  "{}:1: column {}: the end of a line, or another control character, in the name '{}'",
-                  csv.origin(), column + columns.skipped + 1, one_line(name));
-  }
+  require_printable(columns, csv, columns.chosen);
+  require_printable(columns, csv, columns.categories);
 }
 
 }  // namespace

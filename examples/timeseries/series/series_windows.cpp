@@ -39,14 +39,12 @@ void fill_in_channels(const Series& series, SeriesWindowOptions& options) {
 SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const Part& part,
                              std::string_view part_name, const SeriesWindowOptions& options)
     : series_(&series), scaling_(scaling), options_(options) {
-  const auto at_least = [](std::string_view what, int value, int least) {
+  for (const auto& [what, value, least] : {std::tuple{"window", options.window, 1},
+                                           {"horizon", options.horizon, 1},
+                                           {"stride", options.stride, 1},
+                                           {"lead", options.lead, 0},
+                                           {"drop_last", options.drop_last, 0}})
     require_input(value >= least, "windows: {} must be at least {}, not {}", what, least, value);
-  };
-  at_least("window", options.window, 1);
-  at_least("horizon", options.horizon, 1);
-  at_least("stride", options.stride, 1);
-  at_least("lead", options.lead, 0);
-  at_least("drop_last", options.drop_last, 0);
   fill_in_channels(series, options_);
   require(scaling.members == series.count() &&
               static_cast<int>(scaling.scale.size()) == series.width() * series.count(),
@@ -54,11 +52,10 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
           scaling.members, series.width() * series.count(), series.count());
   std::vector<bool> is_read(static_cast<std::size_t>(series.width()));
   for (const int input : options_.inputs) is_read[input] = true;
-  for (const int target : options_.targets) {
-    if (options_.lead == 0 && is_read[target])
-      throw Error(fmt::format("windows: with a lead of 0, channel '{}' would be read and predicted at once",
-                              one_line(series.channels[target])));
-  }
+  for (const int target : options_.targets)
+    require(options_.lead > 0 || !is_read[target],
+            "windows: with a lead of 0, channel '{}' would be read and predicted at once",
+            one_line(series.channels[target]));
   for (const int input : options_.inputs)
     is_known_.push_back(std::ranges::find(options_.known, input) != options_.known.end());
   require(options_.known.empty() ||
@@ -76,9 +73,8 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
     const int64_t first = std::max(span.begin, span.history + options_.window + options_.lead - 1);
     for (int64_t origin = first; origin + options_.horizon <= span.end; origin += options_.stride)
       origins_.push_back(origin);
-    origins_.resize(std::max(
-        before, origins_.size() -
-                    std::min<std::size_t>(origins_.size(), static_cast<std::size_t>(options_.drop_last))));
+    origins_.resize(
+        std::max(before, origins_.size() - std::min<std::size_t>(origins_.size(), options_.drop_last)));
   }
   const int64_t needed = int64_t{options_.window} + options_.lead - 1 + options_.horizon + options_.drop_last;
   const int64_t history = part.empty() ? 0 : part.front().begin - part.front().history;

@@ -196,29 +196,31 @@ ByClock by_seasons(std::span<const int64_t> at) {
   return found;
 }
 
+// A step of so many units between most of the times, and what is said of the others.
+FoundStep spaced(TimeForm form, Unit unit, std::span<const int64_t> times, int64_t grain) {
+  const Spacing spacing = spacing_of(differences_of(times), grain);
+  const int64_t factor = form == TimeForm::date ? one_day : 1;
+  FoundStep found{{.unit = unit, .count = spacing.step * factor, .jitter = spacing.jitter * factor}};
+  // Rare and small deviations of stamps deserve no note; days that differ do.
+  if (spacing.jitter == 0 && grain == 1 && unit == Unit::microsecond && form == TimeForm::date_time &&
+      20 * spacing.largest <= spacing.step)
+    return found;
+  if (spacing.jitter > 0)
+    found.notes.push_back(fmt::format("rows are {}", apart_text(found.step)));
+  else if (spacing.largest > 0)
+    found.notes.push_back(fmt::format("most rows are {}, but not all", apart_text(found.step)));
+  return found;
+}
+
 }  // namespace
 
 FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const int64_t> offsets) {
   if (at.size() < 2) return {};
   if (has_months_alone(form)) return {{.unit = Unit::month, .count = spacing_of(differences_of(at), 1).step}};
-  const auto spaced = [&](Unit unit, std::span<const int64_t> times, int64_t grain) {
-    const Spacing spacing = spacing_of(differences_of(times), grain);
-    const int64_t factor = form == TimeForm::date ? one_day : 1;
-    FoundStep found{{.unit = unit, .count = spacing.step * factor, .jitter = spacing.jitter * factor}};
-    // Rare and small deviations of stamps deserve no note; days that differ do.
-    if (spacing.jitter == 0 && grain == 1 && unit == Unit::microsecond && form == TimeForm::date_time &&
-        20 * spacing.largest <= spacing.step)
-      return found;
-    if (spacing.jitter > 0)
-      found.notes.push_back(fmt::format("rows are {}", apart_text(found.step)));
-    else if (spacing.largest > 0)
-      found.notes.push_back(fmt::format("most rows are {}, but not all", apart_text(found.step)));
-    return found;
-  };
-  if (form == TimeForm::number) return spaced(Unit::number, at, 1);
+  if (form == TimeForm::number) return spaced(form, Unit::number, at, 1);
   if (form == TimeForm::date) {
     const auto calendar = find_calendar_step(form, at);
-    return calendar ? *calendar : spaced(Unit::microsecond, at, 1);
+    return calendar ? *calendar : spaced(form, Unit::microsecond, at, 1);
   }
 
   const auto written = by_written_clock(at, offsets);
@@ -253,7 +255,7 @@ FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const 
   if (found)
     found->step.zone = clock.zone;
   else
-    found = spaced(Unit::microsecond, clock.times, clock.whole_days ? one_day : 1);
+    found = spaced(form, Unit::microsecond, clock.times, clock.whole_days ? one_day : 1);
   found->step.summer = clock.summer;
   if (clock.summer >= 0)
     found->notes.push_back(fmt::format(

@@ -72,6 +72,23 @@ void forecast_fold(size_t fold, SeriesTraining& training, std::vector<Forecastin
   }
 }
 
+// Trains on each fold's rows, and forecasts its test.
+std::vector<FoldWindow> forecast_folds(const RunOptions& run, const Recipe& recipe, const Series& series,
+                                       const std::vector<SeriesSplit>& splits, std::vector<Forecasting>& all,
+                                       const Console& console) {
+  std::vector<FoldWindow> windows;
+  RunOptions quiet = run;
+  quiet.quiet = true, quiet.dry_run = true;  // nothing is written, and nothing said
+  for (const SeriesSplit& split : splits) {
+    const size_t number = windows.empty() ? 0 : windows.back().fold + 1;
+    console.info("fold    {}/{}: {} to {}\n", number + 1, splits.size(),
+                 series.times.text(split.test.front().begin), series.times.text(split.test.back().end - 1));
+    SeriesTraining training(quiet, recipe, {.fold = split});
+    forecast_fold(number, training, all, windows);
+  }
+  return windows;
+}
+
 // Errors of one target [values], of the windows that are in `folds`; those of values that were filled in are left out.
 template <class In>
 std::vector<double> errors_of(const Series& series, const std::vector<FoldWindow>& windows, size_t f,
@@ -160,16 +177,8 @@ EnsembleFacts run_folds(const RunOptions& run, const Recipe& recipe, const std::
       series.origin, rows, e.folds, fold_rows, std::max<int64_t>(first_train, 0), least);
   std::vector<Forecasting> all = all_of(recipe);
   const size_t members = e.members.size(), folds = static_cast<size_t>(e.folds);
-  std::vector<FoldWindow> windows;
-  RunOptions quiet = run;
-  quiet.quiet = true, quiet.dry_run = true;  // nothing is written, and nothing said
-  for (const SeriesSplit& split : rolling_origin(rows, e.folds, fold_rows, 0)) {
-    const size_t number = windows.empty() ? 0 : windows.back().fold + 1;
-    console.info("fold    {}/{}: {} to {}\n", number + 1, folds, series.times.text(split.test.front().begin),
-                 series.times.text(split.test.back().end - 1));
-    SeriesTraining training(quiet, recipe, {.fold = split});
-    forecast_fold(number, training, all, windows);
-  }
+  std::vector<FoldWindow> windows =
+      forecast_folds(run, recipe, series, rolling_origin(rows, e.folds, fold_rows, 0), all, console);
 
   EnsembleFacts facts{.from = series.times.text(first_train),
                       .to = series.times.text(rows - 1),

@@ -150,9 +150,7 @@ void compute(const Share<P>& s, typename P::Element* scratch) {
   // Weights that were packed beforehand pass by at each step of a recurrence: from the other end than last time, so that
   // those come first that were read last and are still near.
   thread_local bool backwards = false;
-  const bool in_turns = s.packed && nc == NR;
-  if (in_turns) backwards = !backwards;
-  const bool from_right = in_turns && backwards;
+  const bool in_turns = s.packed && nc == NR, from_right = in_turns && (backwards = !backwards);
   const int64_t last = (s.n - 1) / nc * nc;
   for (int64_t front = 0; front < s.k; front += kept)
     for (int64_t top = 0; top < s.m; top += rows) {
