@@ -38,13 +38,6 @@ void Draft::set(const std::string& section, const std::string& key, const std::s
   sections_.push_back({section, {{key, value}}});
 }
 
-void Draft::set(const std::string& section, const std::string& key, int64_t value) {
-  set(section, key, fmt::format("{}", value));
-}
-
-void Draft::load() { load_with(early_); }
-void Draft::load_whole() { load_with(wishes_); }
-
 void Draft::load_with(const Wishes& wishes) {
   std::string& text = guessed_.file.text;
   text.clear();

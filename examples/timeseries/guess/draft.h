@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,11 +19,16 @@ class Draft {
 
   // Sets a key to a value as recipes write it, in place of an earlier one.
   void set(const std::string& section, const std::string& key, const std::string& value);
-  void set(const std::string& section, const std::string& key, int64_t value);
+  void set(const std::string& section, const std::string& key, int64_t value) {
+    set(section, key, std::to_string(value));
+  }
+  void set(const std::string& section, std::initializer_list<std::pair<const char*, const char*>> keys) {
+    for (const auto& [key, value] : keys) set(section, key, value);
+  }
   // Reads the recipe from the keys so far, with the overrides that say how the file is read and cut. Throws InputError like
   // load_recipe.
-  void load();
-  void load_whole();             // with all overrides: no key is missing
+  void load() { load_with(early_); }
+  void load_whole() { load_with(wishes_); }  // with all overrides: no key is missing
   void say(const Guess& guess);  // unless the user's overrides name its key
   void note(const Guess& guess) { guessed_.guesses.push_back(guess); }
   const GuessedRecipe& guessed() const { return guessed_; }

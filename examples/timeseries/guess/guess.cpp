@@ -57,6 +57,8 @@ std::vector<std::vector<double>> sample_of(const Series& series, const std::vect
 
 // --- choices -----------------------------------------------------------------------------------------------
 
+std::string rows_text(int64_t rows) { return fmt::format("{} rows", rows); }
+
 int64_t clamped(int64_t value, int64_t least, int64_t most) { return std::max(least, std::min(value, most)); }
 
 // The divisor of the window by which it has nearest to 12 steps.
@@ -120,10 +122,13 @@ class Guesser {
     guess_steps(series);
     guess_window();
     guess_baselines();
-    guess_calendar(series);
+    const auto calendar = calendar_of(season_, series.times.step);
+    if (!calendar.empty() && !says("data.calendar")) draft_.set("data", "calendar", toml_words(calendar));
     if (several_) guess_for_several(series);
     guess_model();
-    guess_training();
+    draft_.set("optimizer", {{"kind", "\"adamw\""}, {"learning_rate", "0.003"}, {"weight_decay", "0.01"}});
+    draft_.set("schedule", {{"kind", "\"cosine\""}});
+    draft_.load_whole();
     if (recipe_.is_ensemble()) guess_folds();
     return draft_.guessed();
   }
@@ -196,8 +201,8 @@ class Guesser {
       draft_.say({"season",
                   season_.period == 1 ? "none"
                   : season_.second_period == 0
-                      ? fmt::format("{} rows", season_.period)
-                      : fmt::format("{} and {} rows", season_.period, season_.second_period),
+                      ? rows_text(season_.period)
+                      : fmt::format("{} and {}", season_.period, rows_text(season_.second_period)),
                   season_.why, "--set data.period=N"});
       draft_.set("data", "period", season_.period);
       draft_.set("data", "second_period", season_.second_period);
@@ -242,7 +247,7 @@ class Guesser {
     draft_.set("data", "window", clamped(std::max(longest, horizon_), least_window, most));
     draft_.load();
     window_ = recipe_.data.window;
-    draft_.say({"window", fmt::format("{} rows", window_),
+    draft_.say({"window", rows_text(window_),
                 has_season_ ? "two seasons, or the longer one; a sixth of the rows at most"
                             : "a sixth of the rows at most",
                 "--set data.window=N"});
@@ -271,11 +276,6 @@ class Guesser {
     draft_.say({"ETS", "left out", why, "--set data.ets=true"});
   }
 
-  void guess_calendar(const Series& series) {
-    const auto calendar = calendar_of(season_, series.times.step);
-    if (!calendar.empty() && !says("data.calendar")) draft_.set("data", "calendar", toml_words(calendar));
-  }
-
   // One network learns from every series, and its last rows validate and test it.
   void guess_for_several(const Series& series) {
     constexpr int64_t batch = 128, all_steps = 2000, most_for_ets = 50;
@@ -297,8 +297,7 @@ class Guesser {
   void guess_model() {
     draft_.set("model", "cell", toml_string("gru"));
     if (!several_) draft_.set("model", "hidden", 32);
-    draft_.set("model", "shared_channels", "true");
-    draft_.set("model", "normalization", toml_string("last"));
+    draft_.set("model", {{"shared_channels", "true"}, {"normalization", "\"last\""}});
     draft_.set("model", "segment", segment_of(window_));
     if (!one_network_) draft_.set("model", "moving_average", clamped(window_ / 2 * 2 - 1, 1, 25));
     const int64_t batches = (windows() + 31) / 32;
@@ -316,14 +315,6 @@ class Guesser {
     draft_.set("ensemble", "folds", size.folds);
     if (short_fold_) draft_.set("ensemble", "fold_rows", *short_fold_);
     draft_.set("training", "clip", "0.0");  // of one network's gradients the norm of all would be cut
-  }
-
-  void guess_training() {
-    draft_.set("optimizer", "kind", toml_string("adamw"));
-    draft_.set("optimizer", "learning_rate", "0.003");
-    draft_.set("optimizer", "weight_decay", "0.01");
-    draft_.set("schedule", "kind", toml_string("cosine"));
-    draft_.load_whole();
   }
 
   // As many folds as the rows allow, behind two seasons.
@@ -352,7 +343,7 @@ class Guesser {
   int64_t rows_ = 0, window_ = 0, horizon_ = 0;
   Season season_;
   std::optional<int64_t>
-      short_fold_;  // rows of a fold, if the series is too short for one that holds the steps
+      short_fold_;  // rows of a fold, if the series has too few for one that holds the steps
 };
 
 }  // namespace
