@@ -5,6 +5,7 @@
 #include "tests/series/parse.h"
 #include "tests/support.h"
 
+using namespace series_text;
 using namespace unroll;
 using Names = std::vector<std::string>;
 using Values = std::vector<double>;

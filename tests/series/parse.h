@@ -7,7 +7,9 @@
 #include "examples/timeseries/series/series.h"
 #include "tests/support.h"
 
-namespace unroll {
+namespace series_text {
+
+using namespace unroll;
 
 inline Series parse(std::string_view text, const SeriesOptions& options = {}) {
   return parse_series(text, "x.csv", options);
@@ -17,4 +19,4 @@ inline std::string refusal(std::string_view text, const SeriesOptions& options =
   return input_error_of([&] { parse(text, options); });
 }
 
-}  // namespace unroll
+}  // namespace series_text

@@ -4,6 +4,7 @@
 #include "tests/support.h"
 #include "training/program/recipe/toml_values.h"
 
+using namespace series_text;
 using namespace unroll;
 
 namespace {

@@ -8,7 +8,9 @@
 #include "tests/support.h"
 #include "training/program/recipe/recipe_reader.h"
 
-namespace unroll {
+namespace recipe_program {
+
+using namespace unroll;
 
 enum class Reduction { mean, sum };
 
@@ -60,4 +62,4 @@ struct Program {
   }
 };
 
-}  // namespace unroll
+}  // namespace recipe_program

@@ -10,6 +10,9 @@
 #include "training/program/recipe/recipe_reader.h"
 
 using namespace unroll;
+using recipe_program::Program;
+using recipe_program::Reduction;
+using recipe_program::Settings;
 
 TEST_CASE("recipe: values of every type are read, the others keep their defaults") {
   Program p;

@@ -12,6 +12,9 @@
 #include "training/program/recipe/recipe_reader.h"
 
 using namespace unroll;
+using recipe_program::Program;
+using recipe_program::Reduction;
+using recipe_program::Settings;
 
 TEST_CASE("recipe: the resolved recipe spells out every key") {
   Program p;

@@ -1,7 +1,4 @@
 // timeseries detect: the probability that a trained detector gives each row of a series.
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
 
 #include "examples/timeseries/baselines/baselines.h"
 #include "examples/timeseries/commands/commands.h"

@@ -1,5 +1,4 @@
 // timeseries evaluate: scores a saved model on a split of its series, and the baselines with it.
-#include <algorithm>
 #include <cmath>
 
 #include "data/csv.h"

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "examples/timeseries/files/series_file.h"
+#include "examples/timeseries/guess/guess.h"
 #include "examples/timeseries/guess/size.h"
 #include "examples/timeseries/session/ensemble_folds.h"
 #include "examples/timeseries/session/ensemble_validation.h"

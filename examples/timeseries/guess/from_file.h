@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "examples/timeseries/ensemble/saved_model.h"
-#include "examples/timeseries/guess/guess.h"
+#include "examples/timeseries/guess/wishes.h"
 #include "training/program/cli/command.h"
 #include "training/program/run/session.h"
 

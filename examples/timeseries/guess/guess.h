@@ -1,10 +1,7 @@
 // A recipe for a series that came without one: every choice is a guess from the file, and is said.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <string>
-#include <vector>
 
 #include "examples/timeseries/guess/wishes.h"
 

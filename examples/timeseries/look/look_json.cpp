@@ -1,6 +1,5 @@
 // Writes the numbers of `timeseries look` as the JSON that its page reads.
 #include <cctype>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,5 @@
 // Finds units that follow properties of the rows read, and the best unit for each property.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>

@@ -1,7 +1,6 @@
 #include "examples/timeseries/scores/many_series.h"
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <map>
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "examples/timeseries/data/series_data.h"
 #include "examples/timeseries/scores/evaluation.h"

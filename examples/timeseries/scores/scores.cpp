@@ -1,7 +1,6 @@
 #include "examples/timeseries/scores/scores.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <limits>
 

@@ -2,8 +2,6 @@
 #include "examples/timeseries/series/holidays.h"
 
 #include <algorithm>
-#include <array>
-#include <functional>
 #include <iterator>
 #include <limits>
 
