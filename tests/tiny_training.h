@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "tests/folder.h"
 #include "training/trainer.h"
 #include "unroll.h"
 
@@ -90,5 +91,14 @@ struct TinyTraining {
   bool variable_bptt;
   std::unique_ptr<Optimizer> optimizer;
 };
+
+// Of a run in a folder, without a word.
+inline TrainerOptions options(const Folder& folder, int epochs = 2) {
+  return {.epochs = epochs,
+          .clip = 1,
+          .progress = {.mode = ProgressOptions::Mode::silent},
+          .folder = folder.path(),
+          .log_every = 7};
+}
 
 }  // namespace unroll

@@ -5,31 +5,32 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <new>
 #include <thread>
 
 #include "data/windows.h"
 #include "tests/program.h"
 #include "tests/training/line_training.h"
-#include "training/run_folder.h"
 
 using namespace unroll;
 
 // Every operator new of this program is counted.
 static std::atomic<int64_t> allocations{0};
+
 [[gnu::noinline]] void* operator new(
     std::size_t bytes) {  // inlined, gcc takes malloc for a mismatch of delete
   ++allocations;
   if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
   throw std::bad_alloc();
 }
+
 [[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(bytes ? bytes : 1);
 }
+
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 static Var number(double x) { return Var(Tensor::full({}, static_cast<real>(x))); }
@@ -307,114 +308,6 @@ TEST_CASE("what cannot be trained is said at once") {
         "");
 }
 
-TEST_CASE(
-    "a folder loses nothing: what is carried must be named, and an earlier run is gone on with or left alone") {
-  const Folder parent;
-  const std::filesystem::path folder = parent / "runs/mine";  // neither is there yet
-  const TrainerOptions options{.epochs = 1, .progress = silent, .folder = folder};
-  Line line;
-  Sgd sgd(line.params, {.learning_rate = 0.1});
-  TrainingTask task = line.task();
-  task.carry = [] {};
-  CHECK(lacks(error_of([&] { Trainer(sgd, options).run(task); }), {"TrainingTask::carried"}) == "");
-  CHECK(!std::filesystem::exists(folder / "last.safetensors"));
-  task.carried = {{"sum", Tensor::zeros({1})}};
-  Trainer(sgd, options).run(task);
-  const std::string kept = read_text(folder / "last.safetensors");
-
-  Line other;
-  Sgd again(other.params, {.learning_rate = 0.5});
-  CHECK(lacks(error_of([&] { Trainer(again, options).run(task); }), {"has a run", "resume()"}) == "");
-  CHECK(read_text(folder / "last.safetensors") == kept);
-  Trainer trainer(again, options);
-  trainer.resume(task);
-  CHECK_NOTHROW(trainer.run(task));
-  CHECK(bits(other.params) == bits(line.params));
-}
-
-TEST_CASE("a step that was left out makes no checkpoint") {
-  const Folder folder;
-  Line line;
-  Sgd sgd(line.params, {.learning_rate = 0.1});
-  TrainingTask task = line.task(6);
-  std::vector<bool> saved;
-  task.loss = [&](int64_t k) {
-    saved.push_back(std::filesystem::remove(folder / "last.safetensors"));
-    const bool bad = k == 2 || k == 3;
-    return bad ? WindowLoss{line.loss(k), number(std::nan("")), 1} : mean_loss(line.loss(k), 1);
-  };
-  Trainer(sgd, {.epochs = 1,
-                .on_divergence = OnDivergence::skip,
-                .progress = silent,
-                .folder = folder.path(),
-                .checkpoints = {.every_steps = 2}})
-      .run(task);
-  CHECK(saved == std::vector<bool>{false, false, true, false, false,
-                                   false});  // after steps 2 and, after the last window, 4
-}
-
-TEST_CASE("epochs are printed as plain lines and logged as JSON") {
-  const Folder folder;
-  std::FILE* stream = std::fopen((folder / "out").c_str(), "w");
-  Line line;
-  Sgd sgd(line.params, {.learning_rate = 0});
-  size_t epoch = 0;
-  Trainer trainer(sgd, {.epochs = 2,
-                        .perplexity = true,
-                        .unit = "steps",
-                        .progress = {.stream = stream},
-                        .folder = folder.path(),
-                        .log_every = 2});
-  trainer.run({.windows = 1,
-               .loss =
-                   [&](int64_t k) {
-                     return WindowLoss{line.loss(k), number(2), 10};
-                   },
-               .validate = [&] { return epoch++ == 0 ? 123.456 : 234.5; }});
-  std::fclose(stream);
-  const auto lines = lines_of(read_text(folder / "out"));
-  REQUIRE(lines.size() == 2);
-  CHECK(lines[0].find("epoch 1/2  lr 0         train  7.3891  valid  123.46*") == 0);
-  CHECK(lines[1].find("epoch 2/2  lr 0         train  7.3891  valid  234.50 ") == 0);
-  CHECK(lines[0].find("steps/s") != std::string::npos);
-
-  // An epoch, then an interval of both epochs' steps, and the second epoch.
-  const auto records = read_log(folder / "log.jsonl", {.unit = "steps", .perplexity = true});
-  REQUIRE(records.size() == 3);
-  CHECK(records[0].kind == LogRecord::Kind::epoch);
-  CHECK(records[0].best);
-  CHECK(records[0].step == 1);
-  CHECK(records[1].kind == LogRecord::Kind::interval);
-  CHECK(records[1].epoch == 2);
-  CHECK(records[1].loss == 2);
-  CHECK(records[1].count == 20);
-  CHECK(*records[1].gradient_norm > 0);
-  CHECK(records[2].epoch == 2);
-  CHECK(records[2].count == 20);
-  CHECK(*records[2].valid == 234.5);
-  CHECK(!records[2].best);
-}
-
-TEST_CASE("a record has the momentum of its last step where the schedule moves it") {
-  const Folder folder;
-  Line line;
-  Adam adam(line.params, {});
-  Trainer(adam, {.schedule = Schedule{.kind = Schedule::Kind::one_cycle,
-                                      .total = 5,
-                                      .final_rate = 1e-6,
-                                      .start_rate = 1e-4,
-                                      .phases = {1, 1, 1, 1},
-                                      .momentum = {0.75, 0.875}},
-                 .progress = silent,
-                 .folder = folder.path(),
-                 .log_every = 1})
-      .run(line.task(5));
-  std::vector<double> momenta;
-  for (const LogRecord& record : read_log(folder / "log.jsonl", {}))
-    momenta.push_back(record.momentum.value());
-  CHECK(momenta == std::vector<double>{0.875, 0.75, 0.875, 0.875, 0.875, 0.875});  // five steps, the epoch
-}
-
 TEST_CASE("a language model of one's own is trained in a dozen lines, and its steps ask for no memory") {
   std::vector<int32_t> text;
   for (int i = 0; i < 4000; ++i)
@@ -450,31 +343,6 @@ TEST_CASE("a language model of one's own is trained in a dozen lines, and its st
   CHECK(trainer.epochs().back().train < 1.3);
   // The last epoch, once its progress line is there: nothing from the system.
   CHECK(counted.at(counted.size() - 2) == counted[1]);
-}
-
-TEST_CASE("a run gets a folder of its own, and none is used twice") {
-  const Folder folder;
-  const auto runs = folder / "runs";
-  CHECK(create_run_folder({}, "demo", runs) == runs / "demo-1");
-  CHECK(create_run_folder({}, "demo", runs) == runs / "demo-2");
-  CHECK(create_run_folder({}, "demo-large", runs) == runs / "demo-large-1");
-  std::filesystem::create_directory(runs / "demo-11");
-  std::filesystem::create_directory(runs / "demo-x");
-  std::filesystem::remove(runs / "demo-1");
-  CHECK(create_run_folder({}, "demo", runs) == runs / "demo-12");
-
-  const auto named = folder / "mine/first";
-  CHECK_NOTHROW(check_run_folder(named));
-  CHECK(create_run_folder(named, "demo", runs) == named);
-  CHECK(std::filesystem::is_directory(named));
-  CHECK(create_run_folder(named, "demo", runs) == named);  // empty still
-  folder.write("mine/first/recipe.toml", "x");
-  CHECK_THROWS_AS(check_run_folder(named), InputError);
-  CHECK(lacks(error_of([&] { create_run_folder(named, "demo", runs); }),
-              {"mine/first", "overwritten", "--out"}) == "");
-  CHECK(lacks(error_of([&] { create_run_folder(named / "recipe.toml", "demo", runs); }),
-              {"recipe.toml", "file"}) == "");
-  CHECK_THROWS_AS(create_run_folder(named / "recipe.toml/x", "demo", runs), InputError);
 }
 
 TEST_CASE("a step of several windows that was given up is begun again whole") {
