@@ -199,7 +199,7 @@ std::optional<ForecastBaseline> ridge(const Series& series, const Part& train, i
         const auto at = [&](int64_t row) {
           return row < origin ? now.at(row, channel) : forecast[row - origin];
         };
-        std::vector<double> features(static_cast<std::size_t>(form.columns()));
+        std::vector<double> features(form.columns());
         const auto horizon = static_cast<std::size_t>(form.horizon);
         for (std::size_t begin = 0; begin < forecast.size(); begin += horizon) {
           const int64_t first = origin + static_cast<int64_t>(begin);

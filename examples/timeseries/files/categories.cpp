@@ -109,9 +109,8 @@ void add_categories(Series& series) {
     names.push_back(category.name);
   }
   if (names.empty()) return;
-  series.insert_channels(
-      series.width(), names,
-      std::vector(names.size(), std::vector<double>(static_cast<std::size_t>(series.rows()))));
+  series.insert_channels(series.width(), names,
+                         std::vector(names.size(), std::vector<double>(series.rows())));
   series.coded = static_cast<int>(names.size()), series.calendar += series.coded;
   put_codes(series);
 }

@@ -49,7 +49,7 @@ double together(Together rule, const std::vector<double>& values) {
 std::optional<ResampleStep> parse_resample(std::string_view text) {
   int64_t count = 0;
   const auto [stopped, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  const std::string_view unit = text.substr(static_cast<std::size_t>(stopped - text.data()));
+  const std::string_view unit = text.substr(stopped - text.data());
   constexpr int64_t most = 10'000;
   if (error != std::errc() || count < 1 || count > most) return {};
   if (unit == "s") return ResampleStep{TimeForm::date_time, count * one_second};

@@ -113,10 +113,8 @@ std::vector<std::vector<double>> LookedWindow::forecast() const {
   const auto values = found.to_host();
   const int targets = found.dim(3);
   const Bound bound =
-      detects()
-          ? Bound{}
-          : bounds_of(recipe(), saved_.facts.trained, *windows_).at(origin_, static_cast<size_t>(target_));
-  std::vector<std::vector<double>> result(static_cast<size_t>(found.dim(0)));
+      detects() ? Bound{} : bounds_of(recipe(), saved_.facts.trained, *windows_).at(origin_, target_);
+  std::vector<std::vector<double>> result(found.dim(0));
   for (int q = 0; q < found.dim(0); ++q)
     for (int step = 0; step < horizon(); ++step)
       result[q].push_back(

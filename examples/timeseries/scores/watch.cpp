@@ -33,7 +33,7 @@ int64_t missing_before(const SeriesWindows& windows, int64_t origin) {
 
 // Marks rows in [begin, end) with a value that the rule calls.
 std::vector<int> called_rows(const Watch& watch, const AnomalyRule& rule, int64_t begin, int64_t end) {
-  std::vector<int> called(static_cast<size_t>(end - begin));
+  std::vector<int> called(end - begin);
   for (const WatchedValue& value : watch.values)
     if (value.row >= begin && value.row < end && rule.calls(value)) called[value.row - begin] = 1;
   return called;
@@ -92,9 +92,7 @@ Watch watch(const SavedModel& saved, const SeriesData& data, SeriesWindows& wind
 
 EventScores scores_of(const Watch& watch, const AnomalyRule& rule, const std::vector<int>& labels,
                       int64_t begin, int64_t end) {
-  return score_events(
-      called_rows(watch, rule, begin, end),
-      std::span(labels).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin)));
+  return score_events(called_rows(watch, rule, begin, end), std::span(labels).subspan(begin, end - begin));
 }
 
 std::optional<double> best_error(const Watch& watch, const std::vector<int>& labels, int64_t begin,

@@ -108,7 +108,7 @@ std::vector<ReliabilityBin> reliability(std::span<const double> probability, std
                                         int bins) {
   check(probability, label);
   require(bins >= 1, "reliability: at least one bin, not {}", bins);
-  std::vector<ReliabilityBin> all(static_cast<std::size_t>(bins), {0, 0, 0});
+  std::vector<ReliabilityBin> all(bins, {0, 0, 0});
   for (std::size_t i = 0; i < label.size(); ++i) {
     const int bin = std::min(static_cast<int>(probability[i] * bins), bins - 1);
     ReliabilityBin& at = all[bin];

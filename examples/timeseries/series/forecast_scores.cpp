@@ -148,9 +148,7 @@ ForecastErrors ForecastScores::sum(int step_begin, int step_end, int target_begi
   return sums.errors();
 }
 
-ForecastErrors ForecastScores::of_member(int member) const {
-  return of_member_.at(static_cast<std::size_t>(member)).errors();
-}
+ForecastErrors ForecastScores::of_member(int member) const { return of_member_.at(member).errors(); }
 
 ForecastErrors ForecastScores::overall() const { return sum(0, horizon(), 0, targets()); }
 ForecastErrors ForecastScores::at_step(int step) const { return sum(step, step + 1, 0, targets()); }

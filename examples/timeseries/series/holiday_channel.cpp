@@ -87,7 +87,7 @@ void add_holidays(Series& series, const std::string& country_or_file) {
   const RowDays days(times);
   DaysOfRow all = days.of(0);
   std::vector<double> values;
-  values.reserve(static_cast<std::size_t>(series.rows()));
+  values.reserve(series.rows());
   for (int64_t row = 0; row < series.rows(); ++row) {
     const DaysOfRow of = days.of(row);
     values.push_back(of.end - of.begin == 1

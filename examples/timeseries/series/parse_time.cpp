@@ -67,7 +67,7 @@ struct Scanner {
   void expect(char c) { good = accept(c) && good; }
   std::string_view word() {
     const auto end = std::find_if_not(left.begin(), left.end(), is_letter) - left.begin();
-    const std::string_view found = left.substr(0, static_cast<std::size_t>(end));
+    const std::string_view found = left.substr(0, end);
     left.remove_prefix(found.size());
     return found;
   }

@@ -181,8 +181,8 @@ Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, Transf
                 const std::vector<int>& transformed, Found& found) {
   Scaling scaling;
   fit_transform(scaling, series, part, kind, transform, period, transformed, found);
-  scaling.shift.assign(static_cast<std::size_t>(series.width()), 0);
-  scaling.scale.assign(static_cast<std::size_t>(series.width()), 1);
+  scaling.shift.assign(series.width(), 0);
+  scaling.scale.assign(series.width(), 1);
   if (kind == ScalingKind::none) return scaling;
   const Measured measured(series, part);
   for (int channel = 0; channel < series.width() - series.calendar; ++channel) {

@@ -54,7 +54,7 @@ std::optional<Decomposed> decompose(std::span<const double> y, int64_t period) {
     }
     off.push_back(y[t] - sum / static_cast<double>(period));
   }
-  std::vector<double> sums(static_cast<std::size_t>(period)), counts(sums.size());
+  std::vector<double> sums(period), counts(sums.size());
   const auto place = [&](std::size_t i) { return i % static_cast<std::size_t>(period); };
   for (std::size_t i = 0; i < off.size(); ++i) sums[place(i)] += off[i], ++counts[place(i)];
   for (std::size_t i = 0; i < off.size(); ++i) {

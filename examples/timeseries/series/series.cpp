@@ -61,7 +61,7 @@ void Series::insert_channels(int at, const std::vector<std::string>& names,
   // [rows, before] -> [rows, before + more], `value(k, row)` that of new channel k
   const auto widened = [&](const auto& old, auto value) {
     std::remove_cvref_t<decltype(old)> result;
-    result.reserve(static_cast<std::size_t>(rows() * (before + more)));
+    result.reserve(rows() * (before + more));
     for (int64_t row = 0; row < rows(); ++row) {
       const auto first = old.begin() + row * before;
       result.insert(result.end(), first, first + at);

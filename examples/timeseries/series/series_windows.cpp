@@ -24,7 +24,7 @@ void fill_in_channels(const Series& series, SeriesWindowOptions& options) {
   }
   if (options.targets.empty() && series.label >= 0) options.targets = {series.label};
   if (options.targets.empty()) {
-    options.targets.resize(static_cast<std::size_t>(series.width() - series.calendar));
+    options.targets.resize(series.width() - series.calendar);
     std::iota(options.targets.begin(), options.targets.end(), 0);
   }
   for (const auto* channels : {&options.inputs, &options.targets}) {
@@ -51,7 +51,7 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
               static_cast<int>(scaling.scale.size()) == series.width() * series.count(),
           "windows: a scaling of {} channels of {} series for {} of {}", scaling.scale.size(),
           scaling.members, series.width() * series.count(), series.count());
-  std::vector<bool> is_read(static_cast<std::size_t>(series.width()));
+  std::vector<bool> is_read(series.width());
   for (const int input : options_.inputs) is_read[input] = true;
   for (const int target : options_.targets)
     require(options_.lead > 0 || !is_read[target],
@@ -142,9 +142,7 @@ int64_t SeriesWindows::observed_in(int64_t k, int size) const {
   const int windows = windows_in(k, size);
   int64_t observed = int64_t{options_.horizon} * windows * static_cast<int64_t>(options_.targets.size());
   if (targets_left_out_ == 0) return observed;
-  for (const int64_t origin :
-       origins().subspan(static_cast<std::size_t>(k * size), static_cast<std::size_t>(windows)))
-    observed -= filled_targets(origin);
+  for (const int64_t origin : origins().subspan(k * size, windows)) observed -= filled_targets(origin);
   return observed;
 }
 
@@ -177,7 +175,7 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size, int first, int end) {
       .target = of_targets(target_),
       .weights = {},
       .observed = int64_t{options_.horizon} * rows * targets,
-      .origins = origins().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(rows))};
+      .origins = origins().subspan(begin, rows)};
   const auto input = batch.input.on_host(Access::overwrite), target = batch.target.on_host(Access::overwrite);
   for (int b = 0; b < rows; ++b) {
     const int64_t origin = batch.origins[b];

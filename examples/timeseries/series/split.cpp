@@ -100,7 +100,7 @@ SeriesSplit split_by_time(const Series& series, std::string_view valid_from, std
 
 SeriesSplit split_shuffled(int64_t rows, double train, double valid, uint64_t seed) {
   require_shares(train, valid);
-  std::vector<int64_t> order(static_cast<std::size_t>(rows));
+  std::vector<int64_t> order(rows);
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
   RandomStream random(seed, "split");
   for (std::size_t i = order.size(); i > 1; --i)
