@@ -92,7 +92,7 @@ struct TinyTraining {
   std::unique_ptr<Optimizer> optimizer;
 };
 
-// Of a run in a folder, without a word.
+// Options of a run in a folder that prints nothing.
 inline TrainerOptions options(const Folder& folder, int epochs = 2) {
   return {.epochs = epochs,
           .clip = 1,

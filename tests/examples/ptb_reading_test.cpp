@@ -1,4 +1,4 @@
-// What ptb does with a model or a recipe without training: evaluate, explain, generate.
+// Commands of ptb that read a model or a recipe and train nothing: evaluate, explain, generate.
 #include "data/text/vocabulary.h"
 #include "framework/kernels/kernels.h"
 #include "tests/environment.h"

@@ -32,7 +32,7 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
 
 }  // namespace
 
-// Of a row whose time does not follow `last`, the time of the row before, in the rows' direction.
+// Throws InputError: the row's time does not follow `last`, the time of the row before, in the rows' direction.
 void RowTimes::refuse_order(const SeriesText& file, const Times& times, const Time& time,
                             int64_t last) const {
   const auto& [text, csv, columns, options] = file;
