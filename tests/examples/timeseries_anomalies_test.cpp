@@ -113,6 +113,8 @@ TEST_CASE("what cannot be watched is refused in one line") {
   check({"anomalies", "sensor.csv", "--target", "load"}, "--target is for a picture");
   check({"anomalies", "none.safetensors", "--column", "load"}, "--column is for a series without a recipe");
   check({"anomalies", "sensor.csv", "--out", "sensor.csv"}, "sensor.csv");
+  check({"anomalies", "sensor.csv", "--out", "found", "--plot", "./found"},
+        "are one file; each needs its own");
   check({"anomalies", "sensor.csv", "--column", "laod"}, "did you mean 'load'?");
 }
 
