@@ -211,6 +211,23 @@ TEST_CASE("rows of one time: how they are put together is named, or which column
   CHECK_MESSAGE(lines_of(run.out).size() == 9, run.err);
 }
 
+TEST_CASE(
+    "a column that begins late is forecast, without the autoregression in folds that are too short for it") {
+  const Folder folder;
+  const auto cells = [](int row) {
+    return fmt::format("2021-{:02}-{:02},{},{}", day(row).month, day(row).day, week(row),
+                       row < 30 ? "" : fmt::format("{}", 2 * week(row)));
+  };
+  folder.write("x.csv", rows("date,bikes,scooters", 60, cells));
+  const ProgramRun run =
+      started(Words{"forecast", "x.csv", "--steps", "2"} +
+                  set({"training.epochs=1", "model.hidden=4", "ensemble.folds=4", "data.period=7",
+                       R"(ensemble.members=["seasonal", "autoregression"])"}),
+              folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK(lines_of(run.out).size() == 3);
+}
+
 TEST_CASE("each note is printed once") {
   const Folder folder;
   const ProgramRun run =
