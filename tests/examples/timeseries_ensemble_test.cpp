@@ -108,6 +108,9 @@ TEST_CASE("weights: one over the mean square, the share of greedy choices, or al
   // The first and the third cancel each other: no choice of the second.
   const auto chosen = weights_of(Weighting::selection, products_of(errors));
   CHECK(chosen[0] == doctest::Approx(0.5)), CHECK(chosen[1] == 0), CHECK(chosen[2] == doctest::Approx(0.5));
+  // Fifty greedy choices for the least sum of squares, counted by hand's program: 16, 2 and 32.
+  const auto greedy = weights_of(Weighting::selection, products_of({{3, -3}, {2, 0}, {-1, 2}}));
+  CHECK(greedy[0] == doctest::Approx(0.32)), CHECK(greedy[1] == doctest::Approx(0.04));
   CHECK(weights_of(Weighting::equal, products_of(errors)) == std::vector<double>(3, 1.0 / 3));
   // The better half is the three of least error among five members, and both of two.
   const std::vector<std::vector<double>> five = {{4}, {1}, {3}, {2}, {9}};

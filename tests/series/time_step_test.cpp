@@ -1,6 +1,7 @@
 // Steps of time: found in a file's stamps, said in words, continued beyond the last row, compared and written down.
 #include "examples/timeseries/series/time_step.h"
 
+#include "examples/timeseries/series/calendar.h"
 #include "examples/timeseries/series/series.h"
 #include "examples/timeseries/series/split.h"
 #include "tests/support.h"
@@ -89,6 +90,11 @@ TEST_CASE("business days: from Monday to Friday, over a weekend at least once") 
   CHECK(rows_after({"2020-01-03", "2020-01-10", "2020-01-17"}, 1) == "2020-01-24");
   CHECK(step_of({"2020-01-03", "2020-01-10", "2020-01-17"}) == "a week");
   CHECK(step_of({"2020-01-02", "2020-01-03", "2020-01-04", "2020-01-06"}) == "a day");
+  // After a Saturday or a Sunday, which count as the Friday before, comes Monday.
+  const int64_t friday = days_of(2020, 1, 3);
+  for (const int64_t day : {friday, friday + 1, friday + 2})
+    CHECK(time_after(TimeForm::date, day, {.unit = TimeStep::Unit::business_day, .count = 1}, 1) ==
+          friday + 3);
 }
 
 // Weekdays and days of the month as the calendar of 2021 and 2022 has them: 2022-01-03 is a Monday.
