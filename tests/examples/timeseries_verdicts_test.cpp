@@ -4,7 +4,6 @@
 #include <regex>
 #include <set>
 
-#include "examples/timeseries/scores/verdict.h"
 #include "tests/examples/timeseries.h"
 
 using namespace unroll;
@@ -143,19 +142,6 @@ TEST_CASE(
   }
   CHECK(won > 0);  // else the cases above show one side alone
   CHECK(lost > 0);
-}
-
-TEST_CASE("a model does not beat a baseline that is as good") {
-  const timeseries::Comparison comparison{
-      .baselines = {"last value"},
-      .measures = {{.name = "MAE", .key = "mae", .values = {2, 2}},
-                   {.name = "accuracy", .key = "accuracy", .less_is_better = false, .values = {0.5, 0.5}},
-                   {.name = "RMSE", .key = "rmse", .values = {2, 3}}}};
-  CHECK(
-      timeseries::verdicts(comparison) ==
-      std::vector<std::string>{
-          "the model is better than every baseline by RMSE (2.000)",
-          "the model is not the best: last value has MAE 2.000 (the model 2.000), accuracy 0.5000 (0.5000)"});
 }
 
 TEST_CASE("detectors and backtests have verdicts, too") {
