@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "examples/timeseries/ensemble/ensemble_weights.cpp"  // the weights, by themselves
+#include "examples/timeseries/scores/verdict.cpp"
 #include "tests/examples/timeseries.h"
 #include "training/files/safetensors.h"
 
@@ -127,6 +128,18 @@ TEST_CASE("weights: one over the mean square, the share of greedy choices, or al
   }
   // A member that makes no error has all the weight.
   CHECK(weights_of(Weighting::inverse_square, products_of({{0, 0}, {1, 1}})) == std::vector<double>{1, 0});
+}
+
+TEST_CASE("a model does not beat a baseline that is as good") {
+  const timeseries::Comparison comparison{
+      .baselines = {"last value"},
+      .measures = {{.name = "MAE", .key = "mae", .values = {2, 2}},
+                   {.name = "accuracy", .key = "accuracy", .less_is_better = false, .values = {0.5, 0.5}},
+                   {.name = "RMSE", .key = "rmse", .values = {2, 3}}}};
+  CHECK(timeseries::verdicts(comparison) ==
+        std::vector<std::string>{
+            "the model is better than every baseline by RMSE (2.000)",
+            "the model is not the best: last value has MAE 2.000 (the model 2.000), accuracy 0.5000 (0.5000)"});
 }
 
 TEST_CASE("an ensemble is trained, weighed, and scored beside the baselines") {
