@@ -138,8 +138,8 @@ TEST_CASE("a model does not beat a baseline that is as good") {
                    {.name = "RMSE", .key = "rmse", .values = {2, 3}}}};
   CHECK(timeseries::verdicts(comparison) ==
         std::vector<std::string>{
-            "the model is better than every baseline by RMSE (2.000)",
-            "the model is not the best: last value has MAE 2.000 (the model 2.000), accuracy 0.5000 (0.5000)"});
+            "the model is better than every baseline by RMSE (2.0000)",
+            "the model is not the best: last value has MAE 2.0000 (the model 2.0000), accuracy 0.5000 (0.5000)"});
 }
 
 TEST_CASE("an ensemble is trained, weighed, and scored beside the baselines") {

@@ -222,7 +222,7 @@ TEST_CASE(
   const ProgramRun run =
       started(Words{"forecast", "x.csv", "--steps", "2"} +
                   set({"training.epochs=1", "model.hidden=4", "ensemble.folds=4", "data.period=7",
-                       R"(ensemble.members=["seasonal", "autoregression"])"}),
+                       R"(ensemble.members=["architecture=linear", "autoregression"])"}),
               folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
   CHECK(lines_of(run.out).size() == 3);
