@@ -116,7 +116,8 @@ TEST_CASE("rows at several places of a week, a month or a day go on at the next 
         "2022-03-01, 2022-03-11");
   // The third Friday, and the last one.
   CHECK(rows_after({"2021-06-18", "2021-07-16", "2021-08-20"}, 2) == "2021-09-17, 2021-10-15");
-  CHECK(rows_after({"2021-04-30", "2021-05-28", "2021-06-25", "2021-07-30"}, 2) == "2021-08-27, 2021-09-24");
+  CHECK(rows_after({"2021-04-30", "2021-05-28", "2021-06-25", "2021-07-30"}, 3) ==
+        "2021-08-27, 2021-09-24, 2021-10-29");
   CHECK(rows_after({"2020-01-06", "2020-02-03", "2020-03-02"}, 1) == "2020-03-30");  // four weeks
   const auto hours = [](const std::vector<int>& days, const std::string& offset) {
     std::vector<std::string> times;
