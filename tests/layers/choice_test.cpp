@@ -58,14 +58,14 @@ void check_refusal(const Choose& choose, RecurrentConfig config, EngineFacts fac
 TEST_CASE("cudnn is taken where every criterion fits, and the line says what runs") {
   const EngineChoice choice = Lstm::choose(plain, h100, window);
   CHECK(choice.engine == Engine::cudnn);
-  CHECK(choice.text == "lstm: cudnn, standard, 2 x 1500");
+  CHECK(choice.text == "lstm: cudnn, 2 x 1500");
   CHECK(std::ranges::none_of(choice.reasons, [](const EngineReason& r) { return r.fits == Fits::no; }));
   const EngineChoice gru = Gru::choose({.input = 3, .hidden = 5}, h100);
   CHECK(gru.engine == Engine::cudnn);
-  CHECK(gru.text == "gru: cudnn, standard, 1 x 5");
+  CHECK(gru.text == "gru: cudnn, 1 x 5");
   RecurrentConfig forced = plain;
   forced.engine = Engine::cudnn;
-  CHECK(Lstm::choose(forced, h100).text == "lstm: cudnn, standard, 2 x 1500, because it was asked for");
+  CHECK(Lstm::choose(forced, h100).text == "lstm: cudnn, 2 x 1500, because it was asked for");
 }
 
 TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would serve") {
@@ -81,7 +81,7 @@ TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would
   CHECK(line(plain, Precision::bf16) == persistent);
   CHECK(line(small, Precision::tf32) == persistent);
   // In one call cuDNN's small layers overlap.
-  CHECK(line(small, Precision::bf16) == "lstm: cudnn, standard, 2 x 200");
+  CHECK(line(small, Precision::bf16) == "lstm: cudnn, 2 x 200");
   RecurrentConfig changed = small;
   changed.layers = 1;
   CHECK(line(changed, Precision::bf16) == persistent);
@@ -92,10 +92,10 @@ TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would
       "lstm: fused, because its layers go side by side, and cuDNN takes a call for each";
   CHECK(line(changed, Precision::fp32) == side_by_side);
   changed.layers = 1, changed.dropout = 0;
-  CHECK(line(changed, Precision::fp32) == "lstm: cudnn, standard, 1 x 200");
+  CHECK(line(changed, Precision::fp32) == "lstm: cudnn, 1 x 200");
   changed = plain, changed.dropout = 0.65f;
   CHECK(line(changed, Precision::tf32).starts_with(side_by_side + "; persistent: no, weights of 12 units"));
-  CHECK(line(plain, Precision::tf32) == "lstm: cudnn, standard, 2 x 1500");
+  CHECK(line(plain, Precision::tf32) == "lstm: cudnn, 2 x 1500");
   CHECK(Gru::choose(changed, facts, window).text ==
         "gru: fused, because its layers go side by side, and cuDNN takes a call for each");
   // A layer chooses before it has seen a window, so what is known of windows changes nothing.
@@ -104,9 +104,9 @@ TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would
     CHECK(Lstm::choose(plain, facts, windows).engine == Engine::fused);
   CHECK(Lstm::choose(plain, facts, {.steps = 35, .batch = 100})
             .text.ends_with("persistent: no, batch 100 is above 64"));
-  // An algorithm of cuDNN's asks for cuDNN.
-  changed.algorithm = CudnnAlgorithm::standard;
-  CHECK(line(changed, Precision::bf16) == "lstm: cudnn, standard, 2 x 1500");
+  // Step by step there is no kernel that is faster than cuDNN.
+  changed = plain, changed.algorithm = RecurrentAlgorithm::standard;
+  CHECK(line(changed, Precision::bf16) == "lstm: cudnn, 2 x 1500");
 }
 
 TEST_CASE("each criterion alone changes the engine, and is the reason given") {
@@ -189,19 +189,6 @@ TEST_CASE("each criterion alone changes the engine, and is the reason given") {
        .value = "softsign",
        .because = "cell_activation = softsign is not in cuDNN",
        .config = [](RecurrentConfig& c) { c.cell_activation = Unary::softsign; }},
-      {.criterion = "algorithm",
-       .value = "persistent_small",
-       .because = "cuDNN's persistent_small kernels end at 192 units",
-       .config = [](RecurrentConfig& c) { c.algorithm = CudnnAlgorithm::persistent_small; }},
-      {.criterion = "algorithm",
-       .value = "persistent",
-       .because = "cuDNN's persistent kernels take no projection",
-       .config = [](RecurrentConfig& c) { c.algorithm = CudnnAlgorithm::persistent, c.projection = 100; }},
-      {.criterion = "algorithm",
-       .value = "persistent_dynamic",
-       .because = "cuDNN's persistent_dynamic kernels take no rows of different lengths",
-       .config = [](RecurrentConfig& c) { c.algorithm = CudnnAlgorithm::persistent_dynamic; },
-       .windows = [](WindowFacts& w) { w.lengths = WindowFacts::Lengths::padded_after; }},
       {.criterion = "steps",
        .value = "65536",
        .because = "steps 65536 are more than cuDNN's 65535",
@@ -281,9 +268,6 @@ TEST_CASE("which numbers a GPU has: fp16 from 7.0, tf32 and bf16 from 8.0, and w
       if (capability < least) continue;
       const bool copied = p == Precision::bf16 || p == Precision::fp16;
       CHECK((lacks(row(choice, "numbers").verdict, {"copy", "16 bits", "once a step"}) == "") == copied);
-      RecurrentConfig dynamic = plain;  // whose second bias costs nothing more then
-      dynamic.algorithm = CudnnAlgorithm::persistent_dynamic;
-      CHECK((row(Lstm::choose(dynamic, facts, window), "algorithm").fits == Fits::yes) == copied);
     }
 }
 
@@ -326,29 +310,6 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "the algorithm is the standard one; another that cannot serve is refused for the first reason that holds") {
-  for (const Precision p : {Precision::fp32, Precision::bf16}) {
-    EngineFacts facts = h100;
-    facts.precision = p;
-    CHECK(row(Lstm::choose(plain, facts), "algorithm").fits == Fits::yes);
-  }
-  const auto refusal = [](RecurrentConfig config, const EngineFacts& facts, const WindowFacts& of = {}) {
-    config.algorithm = CudnnAlgorithm::persistent;
-    return row(Lstm::choose(config, facts, of), "algorithm").because;
-  };
-  EngineFacts old = h100;
-  old.capability = 53, old.toolkit = 12'000;
-  CHECK(lacks(refusal(plain, old), {"persistent", "6.0"}) == "");
-  CHECK(lacks(refusal(plain, h100, {.lengths = WindowFacts::Lengths::padded_after}), {"lengths"}) == "");
-  RecurrentConfig config = plain;
-  config.projection = 100;
-  CHECK(lacks(refusal(config, h100), {"projection"}) == "");
-  config = plain;
-  config.hidden = 1537;
-  CHECK(lacks(refusal(config, h100), {"1536 units"}) == "");
-}
-
-TEST_CASE(
     "runs that are to have the same bits refuse cuDNN before version 9, unless the environment promises them") {
   EngineFacts before = h100;
   before.cudnn = 8'907;
@@ -363,22 +324,6 @@ TEST_CASE(
     const EnvironmentVariable environment("CUBLAS_WORKSPACE_CONFIG", right);
     require_repeatable(Engine::cudnn, before);
   }
-}
-
-TEST_CASE("an algorithm that was asked for is said, with what it costs") {
-  RecurrentConfig config = plain;
-  config.algorithm = CudnnAlgorithm::persistent;
-  const EngineChoice choice = Lstm::choose(config, h100, window);
-  CHECK(choice.text == "lstm: cudnn, persistent, 2 x 1500");
-  CHECK(row(choice, "algorithm").fits == Fits::at_a_cost);
-  CHECK(lacks(row(choice, "algorithm").verdict, {"copy", "two biases"}) == "");
-  const RecurrentConfig gru{.input = 3, .hidden = 5, .algorithm = CudnnAlgorithm::persistent_small};
-  CHECK(row(Gru::choose(gru, h100), "algorithm").fits == Fits::yes);  // it has the copy in any case
-  for (const CudnnAlgorithm a :
-       {CudnnAlgorithm::automatic, CudnnAlgorithm::standard, CudnnAlgorithm::persistent_dynamic})
-    CHECK(cudnn_algorithm_named(name_of(a)) == a);
-  CHECK(lacks(input_error_of([] { cudnn_algorithm_named("fast"); }), {"fast", "auto", "persistent_small"}) ==
-        "");
 }
 
 TEST_CASE("everything in the way is named at once, the machine first") {
