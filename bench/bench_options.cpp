@@ -107,12 +107,12 @@ std::vector<Case> cases_of(int n) {  // n: input and hidden
   };
   if (on_gpu()) cases.insert(cases.begin(), {"fused", "cudnn", fused, plain});
   if (on_gpu() && precision() != Precision::fp32) {  // which tensor cores do not multiply
-    const auto by = [&](CudnnAlgorithm algorithm) {
+    const auto by = [&](RecurrentAlgorithm algorithm) {
       return lstm({.input = n, .hidden = n, .algorithm = algorithm});
     };
-    cases.push_back(
-        {"persistent kernel", "step by step", by(CudnnAlgorithm::automatic), by(CudnnAlgorithm::standard)});
-    cases.push_back({"step by step", "cudnn", by(CudnnAlgorithm::standard), plain});
+    cases.push_back({"persistent kernel", "step by step", by(RecurrentAlgorithm::automatic),
+                     by(RecurrentAlgorithm::standard)});
+    cases.push_back({"step by step", "cudnn", by(RecurrentAlgorithm::standard), plain});
   }
   return cases;
 }

@@ -24,8 +24,8 @@ class CsvReader {
   // The next row into cells() and line(); false at the end. InputError with line and column (a cell's number,
   // from 1): a quote that is not closed, stands inside a cell without quotes, or is followed by text.
   bool next();
-  // Those that are kept. They lie in the text, or, with quotes inside quotes, in the reader: until its next row, and as long as a
-  // copy of the reader that was made in this row.
+  // The cells that are kept. They point into the text; a cell with quotes inside quotes points into the reader, and lives until
+  // the next row, or as long as a copy of the reader made in this row.
   const std::vector<std::string_view>& cells() const& { return cells_; }
   std::vector<std::string_view> cells() const&& = delete;
   std::vector<bool> quoted() const;         // by cell: it stands in quotes

@@ -30,10 +30,9 @@ ClassSampler::ClassSampler(std::span<const double> weights) {
     keep_[more] -= 1 - keep_[less];
     if (keep_[more] < 1) small.push_back(large.back()), large.pop_back();
   }
-  // Places left over by rounding are whole. A class that is never drawn keeps none.
-  for (const int32_t k : small)
-    if (probability_[static_cast<size_t>(k)] > 0) keep_[static_cast<size_t>(k)] = 1;
-  for (const int32_t k : large) keep_[static_cast<size_t>(k)] = 1;
+  // Places left over are whole but for rounding.
+  for (const auto* left : {&small, &large})
+    for (const int32_t k : *left) keep_[static_cast<size_t>(k)] = 1;
 }
 
 ClassSampler ClassSampler::log_uniform(int classes) {

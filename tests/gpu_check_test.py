@@ -37,7 +37,7 @@ case " $* " in *" --dry-run "*) exit 0 ;; esac
 mkdir -p "$out"
 case $out in
   */agree/*)
-    loss=5.5; case $out in */fused) loss=5.500001 ;; */cudnn-again) loss=5.5000000001 ;; */persistent) loss=6.5 ;; esac
+    loss=5.5; case $out in */fused) loss=5.500001 ;; */cudnn-again) loss=5.5000000001 ;; */cudnn-graph) loss=6.5 ;; esac
     echo '{"kind":"interval","step":1,"loss":'$loss',"gradient_norm":0.5,"time":{"seconds":1}}' > "$out/log.jsonl"
     echo '{"kind":"epoch","loss":9}' >> "$out/log.jsonl" ;;
   *) trap 'echo saved > "$out/last.safetensors"; echo "epoch 3  perplexity 99.5"; exit 143' TERM
@@ -195,8 +195,8 @@ class Check(Planted):
         self.assertEqual(table["agree-cpu-fused"], ("ok", "1 steps, losses at most 1.8e-07 apart, other bits"))
         self.assertEqual(table["agree-cpu-cudnn"], ("ok", "1 steps, losses at most 0.0e+00 apart, the same bits"))
         self.assertEqual(table["agree-cudnn-cudnn-again"][0], "FAILED")  # planted: the tenth digit
-        self.assertEqual(table["agree-standard-persistent"][0], "FAILED")
-        self.assertEqual(table["agree-standard-persistent_small"][0], "ok")
+        self.assertEqual(table["agree-cudnn-cudnn-graph"][0], "FAILED")
+        self.assertEqual(table["agree-fused-fused-graph"][0], "ok")
         self.assertEqual(table["claim-empty-rows"], ("ok", "empty-rows: SUCCESS"))
 
     def test_a_part_that_there_is_not_is_refused_before_anything_runs(self) -> None:

@@ -1,5 +1,5 @@
-// The slab of gradients, cut where parameters begin, from its end: a backward is done with the last layers first. What processes
-// exchange, they exchange bucket by bucket, in this order, so that some are on their way while others are still computed.
+// Cuts the slab of gradients into buckets, at the beginnings of parameters and from its end, since a backward finishes the last
+// layers first. Processes exchange bucket by bucket in this order: some are on their way while others are still computed.
 #pragma once
 
 #include <cstddef>

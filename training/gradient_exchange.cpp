@@ -14,7 +14,7 @@
 
 namespace unroll {
 
-// Of a bucket, what one process sums: whole lines of the cache, the last pieces shorter or empty.
+// The piece of a bucket that one process sums: whole lines of the cache; the last pieces are shorter or empty.
 struct GradientPiece {
   int64_t begin, size;
 };
@@ -32,7 +32,7 @@ bool is_between_gpus() { return !gpu_engine().empty(); }
 
 }  // namespace
 
-// Where blocks lie while they are exchanged.
+// The memory of blocks while they are exchanged.
 struct GradientExchange::OfHost {
   std::vector<std::vector<real>>& received;
   real* at(std::size_t k, int64_t size) {

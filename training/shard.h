@@ -9,8 +9,8 @@ namespace unroll {
 struct Shard {
   int number = 0, of = 1;  // shard 0 … of-1
 
-  // Of `rows` streams or windows side by side, it has begin(rows) … end(rows)-1. They are cut as evenly as possible, the first
-  // shards one larger; where there are fewer rows than shards, the last shards have none.
+  // The shard has rows begin(rows) … end(rows)-1 of so many streams or windows side by side. They are cut as evenly as possible,
+  // the first shards one larger; if there are fewer rows than shards, the last shards have none.
   int begin(int rows) const { return number * (rows / of) + std::min(number, rows % of); }
   int end(int rows) const { return Shard{number + 1, of}.begin(rows); }
 };

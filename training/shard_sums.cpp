@@ -94,7 +94,7 @@ void GradientSums::finish() {
   exchanged_.seconds += clock_seconds() - began;
 }
 
-// Of the sum over all shards, this part of the slab.
+// A part of the slab, in the sum over all shards.
 void GradientSums::exchange(const GradientBucket& bucket) {
   require(parts_of(mine_, shards_).size() == own_parts_ + 1, "shards: {} parts of a sum, of {}",
           own_parts_ + 1, parts_of(mine_, shards_).size());

@@ -2,7 +2,7 @@
 // process computed all shards or several shared them.
 //
 // The tree of n shards has at its root the sum of the first 2^k and of the rest, 2^k being the largest power of two below n;
-// and so on down to single shards. Of 6:  ((0 + 1) + (2 + 3)) + (4 + 5).
+// and so on down to single shards. For 6:  ((0 + 1) + (2 + 3)) + (4 + 5).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct ShardRange {
   int begin = 0, end = 0;
   bool operator==(const ShardRange&) const = default;
 };
-// Where the sum over n shards, n at least 2, is divided: the first so many, and the rest.
+// The number of shards in the left half of a sum over n shards, n at least 2.
 int shards_of_left_half(int n);
 // Whether these shards are summed by themselves in the tree of `shards`.
 bool is_summed_alone(const ShardRange& range, int shards);
@@ -29,7 +29,7 @@ ShardRange shards_of_rank(int rank, int processes, int shards);
 // The numbers of processes that can share so many shards: its divisors, ascending.
 std::vector<int> processes_for(int shards);
 
-// add(a, b): a += b, in the tree's order; a value for each shard. What is left in the first is the sum.
+// add(a, b): a += b, in the tree's order; a value for each shard. The first one becomes the sum.
 template <class T, class Add>
 T sum_of_shards(std::span<T> values, Add add) {
   if (values.size() > 1) {

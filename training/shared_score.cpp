@@ -21,7 +21,7 @@ ScoreSum sum_of_parts(const SharedScore& shared) {
   return all;
 }
 
-// Of a part: its total, its count, how many further sums there are, and these.
+// A part's total, its count, and how many further sums follow.
 struct PartHead {
   double total = 0;
   int64_t count = 0, further = 0;

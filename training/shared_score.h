@@ -1,5 +1,5 @@
-// A score that processes share: sums over parts of what is scored, each computed by one of them, and added in the order of the
-// parts. What the parts are does not depend on how many processes there are, so neither do the bits.
+// A score that processes share. It is a sum over parts; a process computes some of them, and they are added in the order of the
+// parts. The parts do not depend on the number of processes, so neither do the bits.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct SharedScore {
 // By this process alone.
 ScoreSum sum_of_parts(const SharedScore& shared);
 
-// Those of the parts of this process: every so many-th, from its rank on.
+// The sums of this process's parts: its rank, and every process_count()-th from there.
 std::string sums_of_rank(const SharedScore& shared);
 // The sum over all parts, from what each rank has found.
 ScoreSum sum_of_ranks(int64_t parts, std::span<const std::string> by_rank);

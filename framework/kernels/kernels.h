@@ -101,7 +101,8 @@ struct HandOn {
   RoundedCopy rounded = {};  // of entering; back: of d of computed
 };
 
-// One step of an LSTM cell for `batch` rows: gates [batch, 4·hidden] in order i f g o, the rest [batch, hidden].
+// One step of an LSTM cell for `batch` rows: gates [batch, gate_count()·hidden] in order i f g o, or f g o if coupled; the
+// rest [batch, hidden].
 struct LstmStep {
   int64_t batch, hidden;
   real* gates;  // sums, then activated
@@ -113,15 +114,15 @@ struct LstmStep {
   bool coupled = false;         // there is no gate i, which is 1 - f: gates are f g o, peepholes of f and o
   constexpr int64_t gate_count() const { return coupled ? 3 : 4; }
   constexpr int64_t peephole_count() const { return coupled ? 2 : 3; }
-  const real* peepholes = nullptr;  // [3, hidden]: i and f see c_prev, o sees c
-  real* dpeepholes = nullptr;       // [batch, 3, hidden]: the gradient adds each row's own
+  const real* peepholes = nullptr;  // [peephole_count(), hidden]: i and f see c_prev, o sees c
+  real* dpeepholes = nullptr;       // [batch, peephole_count(), hidden]: the gradient adds each row's own
   real norm_eps = 0;
-  // Layer norm of the product [batch, 4·hidden] of h on its way into the gates.
+  // Layer norm of the product [batch, gate_count()·hidden] of h on its way into the gates.
   struct Norm {
     const real* gain = nullptr;             // null: none
     real* product = nullptr;                // by the gradient overwritten with its own
     real *mean = nullptr, *rstd = nullptr;  // [batch]
-    real* dgain = nullptr;                  // [batch, 4·hidden]: the gradient adds each row's own
+    real* dgain = nullptr;                  // [batch, gate_count()·hidden]: the gradient adds each row's own
   } norm_h = {};
   struct StateNorm {                              // of c on its way to h
     const real *gain = nullptr, *bias = nullptr;  // [hidden]; null: none

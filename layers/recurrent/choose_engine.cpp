@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <climits>
 #include <cstdlib>
 
 #include <fmt/ranges.h>
@@ -16,10 +15,6 @@ namespace unroll {
 namespace {
 
 constexpr std::array<std::string_view, 4> engine_names = {"auto", "cudnn", "fused", "composed"};
-constexpr std::array<std::string_view, 5> algorithm_names = {"auto", "standard", "persistent",
-                                                             "persistent_small", "persistent_dynamic"};
-constexpr int most_persistent = 1'536;  // units of cuDNN's largest persistent kernel, whatever the GPU
-constexpr int most_small = 192;         // and of those for few units
 
 using Fits = EngineReason::Fits;
 
@@ -155,37 +150,6 @@ void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f
                               (size / group + 1) * group));
 }
 
-// Returns why a persistent algorithm does not serve this layer ("take no projection"), or "" if it does.
-std::string why_not_persistent(CudnnAlgorithm a, const LayerFacts& layer, const EngineFacts& f,
-                               const WindowFacts& window) {
-  if (f.capability < 60) return "need a GPU of compute capability 6.0";
-  if (window.lengths != WindowFacts::Lengths::none) return "take no rows of different lengths";
-  if (layer.config.projection) return "take no projection";
-  const bool compiled =
-      a != CudnnAlgorithm::persistent_dynamic;  // kernels of the library's own, for some types
-  if (sizeof(real) == sizeof(double) && compiled) return "take no numbers in double";
-  const int most = a == CudnnAlgorithm::persistent         ? most_persistent
-                   : a == CudnnAlgorithm::persistent_small ? most_small
-                                                           : INT_MAX;
-  return layer.config.hidden > most ? fmt::format("end at {} units", most) : "";
-}
-
-// The standard algorithm takes everything that cuDNN takes.
-void judge_algorithm(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
-  const std::string name(name_of(layer.config.algorithm));
-  const bool copied = layer.two_biases || has_16_bits(f.precision);  // whatever the algorithm
-  if (layer.config.algorithm == CudnnAlgorithm::standard) return table.fits("algorithm", name);
-  if (layer.config.algorithm != CudnnAlgorithm::automatic) {
-    const std::string why = why_not_persistent(layer.config.algorithm, layer, f, window);
-    if (!why.empty())
-      return table.refuses("algorithm", name, "the standard one takes everything",
-                           fmt::format("cuDNN's {} kernels {}", name, why));
-    return copied ? table.fits("algorithm", name)
-                  : table.costs("algorithm", name, "a copy of the weights with two biases, once a step");
-  }
-  table.fits("algorithm", "standard");
-}
-
 // Judges how the engine `fused` computes an LSTM's recurrence on a GPU. Returns the text for the engine's line.
 std::string judge_persistent(Table& table, const LayerFacts& layer, const EngineFacts& f,
                              const WindowFacts& window) {
@@ -221,8 +185,7 @@ void judge_wavefront(Table& table, const LayerFacts& layer, const EngineFacts& f
 // on an H100 at a batch of 20 (bench/results/gpu.md). Ignores windows: a layer chooses before it has seen one.
 std::string why_fused_is_faster(const LayerFacts& layer, const EngineFacts& f) {
   const RecurrentConfig& c = layer.config;
-  const bool asks_for_cudnn = c.algorithm != CudnnAlgorithm::automatic;
-  if (!layer.cell.fused || asks_for_cudnn) return "";
+  if (!layer.cell.fused) return "";
   const bool a_call_each = !layer.between_layers.empty();
   if (persistent_plan(layer.cell, c, f, {})) {
     // In one call cuDNN's layers overlap; those of the persistent kernel do not.
@@ -259,12 +222,8 @@ void require_repeatable(Engine engine, const EngineFacts& facts) {
                 facts.cudnn / 1000);
 }
 
-std::string_view name_of(CudnnAlgorithm algorithm) { return algorithm_names[static_cast<size_t>(algorithm)]; }
-
-CudnnAlgorithm cudnn_algorithm_named(std::string_view name) {
-  for (size_t i = 0; i < algorithm_names.size(); ++i)
-    if (algorithm_names[i] == name) return static_cast<CudnnAlgorithm>(i);
-  throw InputError(fmt::format("algorithm '{}' is none of {}", name, fmt::join(algorithm_names, ", ")));
+std::string_view name_of(RecurrentAlgorithm algorithm) {
+  return algorithm == RecurrentAlgorithm::automatic ? "auto" : "standard";
 }
 
 std::string_view name_of(EngineReason::Fits fits) {
@@ -282,8 +241,6 @@ EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
   judge_numbers(table, facts);
   judge_layer(table, layer, facts, window);
   advise_on_sizes(table, layer, facts, window);
-  if (std::ranges::none_of(table.rows, [](const EngineReason& r) { return r.fits == Fits::no; }))
-    judge_algorithm(table, layer, facts, window);
   std::vector<std::string> in_the_way;
   for (const EngineReason& reason : table.rows)
     if (reason.fits == Fits::no) in_the_way.push_back(reason.because);
@@ -298,11 +255,7 @@ EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
                         : cell.fused               ? Engine::fused
                                                    : Engine::composed;
   std::string text = fmt::format("{}: {}", cell.name, name_of(engine));
-  if (engine == Engine::cudnn)
-    text += fmt::format(", {}, {} x {}",
-                        name_of(layer.config.algorithm == CudnnAlgorithm::automatic ? CudnnAlgorithm::standard
-                                                                                    : layer.config.algorithm),
-                        config.layers, config.hidden);
+  if (engine == Engine::cudnn) text += fmt::format(", {} x {}", config.layers, config.hidden);
   if (asked != Engine::automatic)
     text += ", because it was asked for";
   else if (!faster.empty())

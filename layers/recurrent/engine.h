@@ -24,18 +24,12 @@ enum class Engine : uint8_t {
 std::string_view name_of(Engine engine);
 Engine engine_named(std::string_view name);  // throws InputError listing the names
 
-// How cuDNN computes a recurrence. The standard algorithm takes everything. Persistent ones keep the recurrent weights
-// on the chip, but take fewer layers. The engine `fused` reads only `standard`: it then computes step by step, and
-// otherwise uses its persistent kernel if that serves (layers/recurrent/persistent.h).
-enum class CudnnAlgorithm : uint8_t {
-  automatic,  // the standard one; for the engine `fused` its persistent kernel if that serves
-  standard,
-  persistent,         // for up to 1536 units, by GPU and type of numbers
-  persistent_small,   // for up to 192 units
-  persistent_dynamic  // compiled for the layer's sizes when it is first called
+// How the engine `fused` goes through an LSTM's steps on a GPU.
+enum class RecurrentAlgorithm : uint8_t {
+  automatic,  // one kernel for a window if that serves (layers/recurrent/persistent.h), else step by step
+  standard    // step by step
 };
-std::string_view name_of(CudnnAlgorithm algorithm);
-CudnnAlgorithm cudnn_algorithm_named(std::string_view name);  // throws InputError listing the names
+std::string_view name_of(RecurrentAlgorithm algorithm);  // "auto", "standard"
 
 // Facts about the machine. Versions are numbered as the libraries do it.
 struct EngineFacts {
@@ -78,7 +72,7 @@ std::string_view name_of(EngineReason::Fits fits);  // "yes", "at a cost", "no"
 struct EngineChoice {
   Engine engine;
   std::string
-      text;  // "lstm: cudnn, standard, 2 x 1500", "lstm: fused, because …; persistent: no, batch 80 is above 64"
+      text;  // "lstm: cudnn, 2 x 1500", "lstm: fused, because …; persistent: no, batch 80 is above 64"
   std::vector<EngineReason> reasons;
 };
 // Chooses the engine for a layer of this cell, by default on this machine. config.engine is the requested one. Throws

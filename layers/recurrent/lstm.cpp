@@ -6,7 +6,7 @@ LstmCell::LstmCell(const LayerScope& scope)
     : gate(scope.config.gate_activation),
       cell(scope.config.cell_activation),
       clip(scope.config.cell_clip),
-      step_by_step(scope.config.algorithm == CudnnAlgorithm::standard),
+      step_by_step(scope.config.algorithm == RecurrentAlgorithm::standard),
       coupled(scope.config.coupled_gates),
       weights_(scope.weights) {
   const RecurrentConfig& config = scope.config;

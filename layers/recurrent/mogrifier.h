@@ -1,14 +1,14 @@
-// The mogrifier (Melis, Kočiský and Blunsom 2020): before each step, the cell's input x and the state h that enters its products
-// scale each other in turn, so that the cell sees each of them in the light of the other.
+// The mogrifier (Melis, Kočiský and Blunsom 2020). Before each step, the cell's input x and its state h scale each other in
+// turn, so that the cell sees each in the light of the other.
 //
 //   for i = 1 … rounds:   odd i:  x ← 2σ(h Q_iᵀ) x     even i:  h ← 2σ(x R_iᵀ) h
 //
 // As in the paper, each round has a matrix of its own, there are no biases, and at 0 a gate is 1. With a rank k a matrix is a
 // product of two, left [·, k] and right [k, ·]. First values are drawn as those of the layer's other weights.
 //
-// The rounds begin with h as recurrent dropout leaves it, and change what the cell multiplies with its weights, nothing else: the
-// state that zoneout and a GRU's own mixture keep is the h before, a residual connection adds the x before, and weight drop
-// is about weight_hh alone.
+// The rounds begin with h as recurrent dropout leaves it. They change only the operands of the cell's products: zoneout and a
+// GRU's mixture keep the h from before the rounds, a residual connection adds the x from before them, and weight drop acts on
+// weight_hh alone.
 #pragma once
 
 #include <utility>

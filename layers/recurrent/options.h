@@ -68,7 +68,7 @@ struct RecurrentConfig {
   float forget_bias = 0;
   bool resets = false;  // calls will say where rows start anew: matters only to the choice of an engine
   Engine engine = Engine::automatic;
-  CudnnAlgorithm algorithm = CudnnAlgorithm::automatic;  // of the engines cudnn and fused
+  RecurrentAlgorithm algorithm = RecurrentAlgorithm::automatic;  // of the engine fused
 
   int width() const { return projection ? projection : hidden; }  // of h
   int gates(const CellFacts& cell) const { return cell.gates - (coupled_gates ? 1 : 0); }

@@ -53,7 +53,8 @@ std::optional<PersistentPlan> persistent_plan(const CellFacts& cell, const Recur
                                               const EngineFacts& gpu, const WindowFacts& window,
                                               std::string* why) {
   if (cell.kind != CellKind::lstm) return none(why, "it is an LSTM's");
-  if (config.algorithm == CudnnAlgorithm::standard) return none(why, "algorithm = standard was asked for");
+  if (config.algorithm == RecurrentAlgorithm::standard)
+    return none(why, "algorithm = standard was asked for");
   for (const auto& [name, set] : {std::pair{"projection", config.projection > 0},
                                   {"layer_norm", config.layer_norm},
                                   {"mogrifier", config.mogrifier > 0}})

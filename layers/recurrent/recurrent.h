@@ -13,9 +13,9 @@
 //   auto [y, next] = mgu(x, state);
 //   state = next;
 //
-// (With has_c the state has a c, of one number for each unit, or of several: static constexpr int c_parts = 3.)
-// That is enough for layers, directions, dropout and masks, residual connections, rows of different lengths and resets, by the
-// engine `composed`. A cell may bring an engine `fused` besides; options.h says which cells cuDNN computes.
+// With has_c the state has a c: one number for each unit, or several (static constexpr int c_parts = 3). The engine `composed`
+// adds layers, directions, dropout, masks, residual connections, lengths and resets. A cell may bring an engine `fused`
+// besides; options.h says which cells cuDNN computes.
 // tests/layers/outside_test.cpp has the cell above whole, and an option for any cell. A cell that is to show its gates has a
 // list gate_names, and its step puts them where a fourth argument says (NamesGates).
 #pragma once
@@ -100,9 +100,9 @@ class Recurrent {
   //
   // resets [steps, batch] is not 0 where a row begins anew: a document, an episode. Before such a step all layers' states are
   // zero in that row; nothing of the steps before reaches it, and no gradient goes back to them. Layers that read backwards
-  // begin anew at the same borders: the state that would go from that step to the one before it is zero. What they hand on at
-  // the window's own ends stays, so there a reset of step 0 means nothing. In padding it means nothing either. Throws
-  // Error where the shape is another, InputError with the engine cudnn: RecurrentConfig::resets has `automatic` take another.
+  // begin anew at the same borders: the state that would go from that step to the one before it is zero. They keep the state at
+  // the window's ends, so a reset of step 0 does nothing there; nor does a reset in padding. Throws Error if the shape is
+  // another; InputError with the engine cudnn: with RecurrentConfig::resets `automatic` takes another.
   RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
                              const IdTensor& resets = {}) const {
     stack_.require_state(x, state);
@@ -115,8 +115,8 @@ class Recurrent {
         choice_.engine == Engine::fused);
   }
 
-  // The same, step by step in elementary operations whatever the engine, and what each cell computed. To rounding, the engines'
-  // values are these.
+  // As the operator, but step by step in elementary operations, with what each cell computed. Equals the engines' values to
+  // rounding.
   RecurrentTrace trace(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
                        const IdTensor& resets = {}) const {
     stack_.require_state(x, state);

@@ -39,16 +39,16 @@ StepRange steps_of_row(const Lengths& lengths, int steps, int batch, int row);
 // lengths fit neither.
 Tensor real_steps(const Lengths& lengths, int steps, int batch);
 
-// Where rows of a window begin anew, in the order in which a layer reads its steps: before step t the state is zero in the rows
-// where kept[t] is 0.
+// The rows of a window that begin anew, in the order in which a layer reads its steps: before step t the state becomes zero in
+// rows where kept[t] is 0.
 struct Resets {
   Tensor kept = {};  // [steps, batch]; undefined: no row begins anew
   IdTensor at = {};  // [steps]: not 0 where a row does
   bool act_at(int t) const { return kept.defined() && at.data()[t] != 0; }
 };
 
-// Of a caller's mask [steps, batch], not 0 where a row begins anew; undefined where none does. In padding it means nothing.
-// Throws Error unless it is defined and of that shape. Backwards the state of step t would go on to step t-1, so there it is
+// Reads a caller's mask [steps, batch], not 0 where a row begins anew. Padding is ignored. Undefined if no row begins anew.
+// Throws Error unless the mask is defined and of that shape. Backwards the state of step t would go on to step t-1, so there it is
 // zeroed before the latter, if both are real.
 Resets resets_of(const IdTensor& begins, const Lengths& lengths, int steps, int batch,
                  bool backwards = false);
@@ -77,8 +77,8 @@ struct RecurrentVars {
   Var h = {}, c = {};
 };
 
-// y [steps, batch, output] of the last layer, and the state after the last step. Of one layer by itself the state has no first
-// dimension: [batch, …].
+// y [steps, batch, output] of the last layer, and the state after the last step. A single layer's state has no first dimension:
+// [batch, …].
 struct RecurrentOutput {
   Var y;
   RecurrentVars state;
@@ -158,8 +158,8 @@ class RecurrentStack {
   RecurrentVars state_of(int layer, const RecurrentVars& state) const;
   Var full_row(const Var& v) const;
 
-  // y of all layers over x [steps, batch, input]; run(k, x, masks) is y of layer k, steps backwards if it
-  // reads backwards. resets: as resets_of() takes it; undefined: no row begins anew. order: of layers that read forwards.
+  // Returns y of all layers over x [steps, batch, input]. run(k, x, masks) is y of layer k; a layer that reads backwards gets
+  // its steps so. resets: as for resets_of(), or undefined. order: of layers that read forwards.
   template <class Run>
   Var operator()(const Var& x, const Lengths& lengths, const IdTensor& resets, Run run,
                  const LayerOrder& order = {}) const {
@@ -187,9 +187,9 @@ class RecurrentStack {
         false, order);
   }
 
-  // As the operator, with both directions in one: run(k, x, real_steps) is y of layers k and, with two directions, k+1.
-  // real_steps [steps, batch] is 1 where a row's step is real and 0 where it is padding; undefined if all are real.
-  // at_once: run does all layers in its only call, as nothing acts between them.
+  // As the operator, with both directions in one: run(k, x, real_steps) is y of layer k, and with two directions of k+1 too.
+  // real_steps [steps, batch] is 1 for a real step and 0 for padding; undefined if all are real. at_once: run is called once,
+  // for all layers, as nothing acts between them.
   template <class Run>
   Var layer_by_layer(const Var& x, const Lengths& lengths, Run run, bool at_once = false,
                      const LayerOrder& order = {}) const {

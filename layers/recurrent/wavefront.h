@@ -1,9 +1,10 @@
 // Layers of a stack side by side on a GPU (Appleyard, Kocisky and Blunsom 2016, "Optimizing Performance of Recurrent Neural
-// Networks on GPUs"): a window is cut into chunks of steps, and a layer computes a chunk while the one below computes the next; on
-// the way back the other way round. Layers take two lanes of the GPU by turns (framework/lanes.h), dropout between them a third.
+// Networks on GPUs"). A window is cut into chunks of steps. A layer computes a chunk while the layer below computes the next; the
+// backward pass goes the other way round. Layers take two lanes of the GPU by turns (framework/lanes.h), dropout between them a
+// third.
 //
-// A sum over the window is one product of the whole window, as layer by layer. What a layer makes of each step for the
-// next, the product of x and its gradient, is a product for each chunk.
+// A sum over the window is one product of the whole window, as layer by layer. The product of x and its gradient is a product
+// for each chunk, since the next layer waits for it.
 #pragma once
 
 #include <array>
@@ -24,7 +25,7 @@ struct Wavefront {
   static constexpr int streams = 2, least_steps = 6, most_chunks = 8;
   int chunks;
 
-  // Of about five steps each: fewer leave the lanes idle for longer at both ends, more cost products and kernels of their own.
+  // Chunks of about five steps. Fewer chunks leave lanes idle for longer at both ends, more cost more products and kernels.
   static Wavefront of(int steps);
   // How long a window takes, of 1 for layer by layer: turns of a chunk, until the last layer has its last.
   double share(int layers) const;
@@ -47,7 +48,7 @@ extern bool layer_by_layer;  // for tests: no wavefront in this process
 class Wave {
  public:
   explicit Wave(int count) : chunks(count), forward_(std::in_place) {}
-  // What is asked for from then on waits for the last layer.
+  // Work that is asked for from then on waits for the last layer.
   void end_forward() { forward_.reset(); }
 
   const int chunks;

@@ -139,6 +139,24 @@ TEST_CASE("a text is scored as each of its documents alone, with a cache too") {
             fmt::format("{} tokens", test_text.ids.size())));
 }
 
+TEST_CASE("statistics for dynamic evaluation begin each document anew") {
+  const Folder& folder = documents();
+  folder.write("long/train.txt", text_of(valid_text));  // more tokens than statistics have streams
+  folder.write("long/test.txt", text_of(test_text));
+  const auto statistics = [&](const char* file) {
+    std::filesystem::copy_file(folder / "run/last.safetensors", folder / file);
+    ptb_out({"evaluate", file, "--data", "long", "--dynamic", "rate=1e-3"}, folder.path());
+    const SafetensorsFile made(folder /
+                               std::filesystem::path(file).replace_extension("statistics.safetensors"));
+    std::vector<std::vector<real>> numbers;
+    for (const auto& entry : made.entries()) numbers.push_back(made.load(entry.name).to_host());
+    return numbers;
+  };
+  const auto anew = statistics("anew.safetensors");
+  folder.write("long/train.txt", text_of(valid_text.ids));  // the same words without borders
+  CHECK((anew != statistics("on.safetensors")));
+}
+
 // Streams have whole documents, also where there are more streams than documents, or a training scores.
 TEST_CASE("a text has one score, in however many streams its documents are read") {
   const Folder& folder = documents();

@@ -82,6 +82,44 @@ TEST_CASE("labels choose the rate on the first half, and events of the second ar
   CHECK(lines_of(run.out)[0] == "time,channel,value,forecast,low,high,error,p,anomaly,label");
 }
 
+// Spikes of the first half of what is watched are five times those of the second: the threshold of the first misses them all.
+TEST_CASE("labels of the second half do not choose the threshold") {
+  const Folder folder;
+  RandomStream random(2, "spikes");
+  std::string csv = "date,load,fault\n";
+  for (int i = 0; i < rows; ++i) {
+    const bool is_planted = std::ranges::find(planted, i) != planted.end();
+    csv += fmt::format("2020-{:02}-{:02} {:02}:00,{:.5f},{}\n", 1 + i / 672, 1 + i / 24 % 28, i % 24,
+                       20 + 5 * std::sin(i * 2 * 3.14159265 / 24) + random.uniform() +
+                           (is_planted ? (i < 300 ? 50 : 10) : 0),
+                       is_planted ? 1 : 0);
+  }
+  folder.write("sensor.csv", csv);
+  const ProgramRun run = started(Words{"anomalies", "sensor.csv", "--label", "fault"} + quick, folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK_MESSAGE(run.err.find("events of the second half: 0 of 3 found, ") != std::string::npos, run.err);
+}
+
+TEST_CASE("a row of two channels is as rare as one of a single channel: each p counts twice") {
+  const Folder folder;
+  RandomStream random(2, "noise");
+  std::string csv = "a,b\n";
+  for (int i = 0; i < 200; ++i) csv += fmt::format("{:.5f},{:.5f}\n", random.uniform(), random.uniform());
+  folder.write("noise.csv", csv);
+  const ProgramRun run =
+      started(Words{"anomalies", "noise.csv"} +
+                  set({"training.epochs=1", "model.hidden=4", "ensemble.folds=2", "data.period=1",
+                       R"(ensemble.members=["architecture=linear", "mean"])"}),
+              folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  int certain = 0, all = 0;
+  const std::vector<std::string> lines = lines_of(run.out);
+  for (size_t i = 1; i < lines.size(); ++i, ++all) certain += cells_of(lines[i])[7] == "1";
+  // p of noise is even in (0, 1): twice that is 1 or more in half of the values, five deviations aside.
+  CHECK(all > 100);
+  CHECK(certain > all / 2 - 5 * std::sqrt(all) / 2);
+}
+
 TEST_CASE("a model watches its test, and a new file") {
   const Folder folder;
   folder.write("mine.toml", linear_model("channels = [\"load\"]\nwindow = 24\nhorizon = 2\nperiod = 24\n",

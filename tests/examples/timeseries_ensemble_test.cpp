@@ -1,5 +1,6 @@
 // Ensembles: members in one file, weighed by rolling folds, and evaluated, resumed and forecast like a single model.
 #include "examples/timeseries/ensemble/ensemble_weights.cpp"  // the weights, by themselves
+#include "examples/timeseries/scores/verdict.cpp"
 #include "tests/examples/ensemble.h"
 #include "tests/examples/timeseries.h"
 #include "training/files/safetensors.h"
@@ -43,6 +44,9 @@ TEST_CASE("weights: one over the mean square, the share of greedy choices, or al
   // The first and the third cancel each other: no choice of the second.
   const auto chosen = weights_of(Weighting::selection, products_of(errors));
   CHECK(chosen[0] == doctest::Approx(0.5)), CHECK(chosen[1] == 0), CHECK(chosen[2] == doctest::Approx(0.5));
+  // Fifty greedy choices for the least sum of squares, counted by hand's program: 16, 2 and 32.
+  const auto greedy = weights_of(Weighting::selection, products_of({{3, -3}, {2, 0}, {-1, 2}}));
+  CHECK(greedy[0] == doctest::Approx(0.32)), CHECK(greedy[1] == doctest::Approx(0.04));
   CHECK(weights_of(Weighting::equal, products_of(errors)) == std::vector<double>(3, 1.0 / 3));
   // The better half is the three of least error among five members, and both of two.
   const std::vector<std::vector<double>> five = {{4}, {1}, {3}, {2}, {9}};
@@ -59,6 +63,19 @@ TEST_CASE("weights: one over the mean square, the share of greedy choices, or al
   }
   // A member that makes no error has all the weight.
   CHECK(weights_of(Weighting::inverse_square, products_of({{0, 0}, {1, 1}})) == std::vector<double>{1, 0});
+}
+
+TEST_CASE("a model does not beat a baseline that is as good") {
+  const timeseries::Comparison comparison{
+      .baselines = {"last value"},
+      .measures = {{.name = "MAE", .key = "mae", .values = {2, 2}},
+                   {.name = "accuracy", .key = "accuracy", .less_is_better = false, .values = {0.5, 0.5}},
+                   {.name = "RMSE", .key = "rmse", .values = {2, 3}}}};
+  CHECK(
+      timeseries::verdicts(comparison) ==
+      std::vector<std::string>{
+          "the model is better than every baseline by RMSE (2.0000)",
+          "the model is not the best: last value has MAE 2.0000 (the model 2.0000), accuracy 0.5000 (0.5000)"});
 }
 
 TEST_CASE("an ensemble is trained, weighed, and scored beside the baselines") {

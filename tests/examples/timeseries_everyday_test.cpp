@@ -211,6 +211,53 @@ TEST_CASE("rows of one time: how they are put together is named, or which column
   CHECK_MESSAGE(lines_of(run.out).size() == 9, run.err);
 }
 
+TEST_CASE(
+    "a column that begins late is forecast, without the autoregression in folds that are too short for it") {
+  const Folder folder;
+  const auto cells = [](int row) {
+    return fmt::format("2021-{:02}-{:02},{},{}", day(row).month, day(row).day, week(row),
+                       row < 30 ? "" : fmt::format("{}", 2 * week(row)));
+  };
+  folder.write("x.csv", rows("date,bikes,scooters", 60, cells));
+  const ProgramRun run =
+      started(Words{"forecast", "x.csv", "--steps", "2"} +
+                  set({"training.epochs=1", "model.hidden=4", "ensemble.folds=4", "data.period=7",
+                       R"(ensemble.members=["architecture=linear", "autoregression"])"}),
+              folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK(lines_of(run.out).size() == 3);
+}
+
+// By the folds' errors of steps 1 and 2 together, and the root of the steps beyond: twice as wide at step 8.
+TEST_CASE("a forecast longer than the folds' horizon widens with the root of its steps") {
+  const Folder folder;
+  RandomStream random(2, "noise");
+  folder.write("x.csv", rows("month,x", 26, [&](int row) {
+                 return fmt::format("20{}-{:02},{:.3f}", 10 + row / 12, row % 12 + 1,
+                                    100 + row + 3 * random.uniform());
+               }));
+  const ProgramRun run =
+      started(Words{"forecast", "x.csv", "--steps", "8"} +
+                  set({"data.horizon=2", "training.epochs=1", "model.hidden=4", "ensemble.folds=3",
+                       "data.period=1", R"(ensemble.members=["architecture=linear", "drift"])"}),
+              folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK_MESSAGE(
+      run.err.find("single steps, 1 to 2 ahead, in the folds, wider with the root of the steps beyond") !=
+          std::string::npos,
+      run.err);
+  std::vector<double> widths;
+  for (const std::string& line : lines_of(run.out)) {
+    double middle = 0, low = 0, high = 0;
+    if (std::sscanf(line.c_str(), "%*[^,],%lf,%lf,%lf", &middle, &low, &high) == 3)
+      widths.push_back(high - low);
+  }
+  REQUIRE(widths.size() == 8);
+  CHECK(widths[1] == doctest::Approx(widths[0]).epsilon(1e-4));
+  CHECK(widths[2] == doctest::Approx(widths[0] * std::sqrt(1.5)).epsilon(1e-4));
+  CHECK(widths[7] == doctest::Approx(2 * widths[0]).epsilon(1e-4));
+}
+
 TEST_CASE("each note is printed once") {
   const Folder folder;
   const ProgramRun run =

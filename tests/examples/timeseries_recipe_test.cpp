@@ -47,7 +47,7 @@ TEST_CASE("a key that nothing reads is refused where it was said, and only there
            {{"model.architecture=dlinear", "model.engine=fused"}, "model.engine"},
            {{"model.architecture=linear", "model.algorithm=standard"}, "model.algorithm"},
            {{"model.engine=composed", "model.algorithm=standard"}, "model.algorithm"},
-           {{"model.engine=fused", "model.algorithm=persistent"}, "model.algorithm"},
+           {{"model.engine=cudnn", "model.algorithm=standard"}, "model.algorithm"},
            {{"model.architecture=linear", "model.moving_average=9"}, "model.moving_average"},
            {{"model.cell=gru", "model.forget_bias=2"}, "model.forget_bias"},
            {{"training.pos_weight=2"}, "training.pos_weight"},

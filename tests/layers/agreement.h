@@ -8,7 +8,7 @@
 // perturbations make, plus two roundings of the result itself.
 //
 // In a precision of 16 bits, with the unit roundoff u, each factor of a product is off by u, so a term by 2u + u².
-// What the sums in float add to that is less than the rest of 3u. A number that an engine hands from call to call is
+// Sums in float add less than the rest of 3u to that. A number that an engine hands from call to call is
 // such a factor, too. So the same holds with 3u in place of n·eps, and u in place of eps. In tf32 u is 2⁻¹⁰: a tensor
 // core may cut off the bits that it does not read.
 #pragma once

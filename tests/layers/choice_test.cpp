@@ -47,14 +47,14 @@ void check_refusal(const Choose& choose, RecurrentConfig config, EngineFacts fac
 TEST_CASE("cudnn is taken where every criterion fits, and the line says what runs") {
   const EngineChoice choice = Lstm::choose(plain, h100, window);
   CHECK(choice.engine == Engine::cudnn);
-  CHECK(choice.text == "lstm: cudnn, standard, 2 x 1500");
+  CHECK(choice.text == "lstm: cudnn, 2 x 1500");
   CHECK(std::ranges::none_of(choice.reasons, [](const EngineReason& r) { return r.fits == Fits::no; }));
   const EngineChoice gru = Gru::choose({.input = 3, .hidden = 5}, h100);
   CHECK(gru.engine == Engine::cudnn);
-  CHECK(gru.text == "gru: cudnn, standard, 1 x 5");
+  CHECK(gru.text == "gru: cudnn, 1 x 5");
   RecurrentConfig forced = plain;
   forced.engine = Engine::cudnn;
-  CHECK(Lstm::choose(forced, h100).text == "lstm: cudnn, standard, 2 x 1500, because it was asked for");
+  CHECK(Lstm::choose(forced, h100).text == "lstm: cudnn, 2 x 1500, because it was asked for");
 }
 
 TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would serve") {
@@ -70,7 +70,7 @@ TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would
   CHECK(line(plain, Precision::bf16) == persistent);
   CHECK(line(small, Precision::tf32) == persistent);
   // In one call cuDNN's small layers overlap.
-  CHECK(line(small, Precision::bf16) == "lstm: cudnn, standard, 2 x 200");
+  CHECK(line(small, Precision::bf16) == "lstm: cudnn, 2 x 200");
   RecurrentConfig changed = small;
   changed.layers = 1;
   CHECK(line(changed, Precision::bf16) == persistent);
@@ -81,10 +81,10 @@ TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would
       "lstm: fused, because its layers go side by side, and cuDNN takes a call for each";
   CHECK(line(changed, Precision::fp32) == side_by_side);
   changed.layers = 1, changed.dropout = 0;
-  CHECK(line(changed, Precision::fp32) == "lstm: cudnn, standard, 1 x 200");
+  CHECK(line(changed, Precision::fp32) == "lstm: cudnn, 1 x 200");
   changed = plain, changed.dropout = 0.65f;
   CHECK(line(changed, Precision::tf32).starts_with(side_by_side + "; persistent: no, weights of 12 units"));
-  CHECK(line(plain, Precision::tf32) == "lstm: cudnn, standard, 2 x 1500");
+  CHECK(line(plain, Precision::tf32) == "lstm: cudnn, 2 x 1500");
   CHECK(Gru::choose(changed, facts, window).text ==
         "gru: fused, because its layers go side by side, and cuDNN takes a call for each");
   // A layer chooses before it has seen a window, so what is known of windows changes nothing.
@@ -93,9 +93,9 @@ TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would
     CHECK(Lstm::choose(plain, facts, windows).engine == Engine::fused);
   CHECK(Lstm::choose(plain, facts, {.steps = 35, .batch = 100})
             .text.ends_with("persistent: no, batch 100 is above 64"));
-  // An algorithm of cuDNN's asks for cuDNN.
-  changed.algorithm = CudnnAlgorithm::standard;
-  CHECK(line(changed, Precision::bf16) == "lstm: cudnn, standard, 2 x 1500");
+  // Step by step there is no kernel that is faster than cuDNN.
+  changed = plain, changed.algorithm = RecurrentAlgorithm::standard;
+  CHECK(line(changed, Precision::bf16) == "lstm: cudnn, 2 x 1500");
 }
 
 TEST_CASE("each criterion alone changes the engine, and is the reason given") {
@@ -178,19 +178,6 @@ TEST_CASE("each criterion alone changes the engine, and is the reason given") {
        .value = "softsign",
        .because = "cell_activation = softsign is not in cuDNN",
        .config = [](RecurrentConfig& c) { c.cell_activation = Unary::softsign; }},
-      {.criterion = "algorithm",
-       .value = "persistent_small",
-       .because = "cuDNN's persistent_small kernels end at 192 units",
-       .config = [](RecurrentConfig& c) { c.algorithm = CudnnAlgorithm::persistent_small; }},
-      {.criterion = "algorithm",
-       .value = "persistent",
-       .because = "cuDNN's persistent kernels take no projection",
-       .config = [](RecurrentConfig& c) { c.algorithm = CudnnAlgorithm::persistent, c.projection = 100; }},
-      {.criterion = "algorithm",
-       .value = "persistent_dynamic",
-       .because = "cuDNN's persistent_dynamic kernels take no rows of different lengths",
-       .config = [](RecurrentConfig& c) { c.algorithm = CudnnAlgorithm::persistent_dynamic; },
-       .windows = [](WindowFacts& w) { w.lengths = WindowFacts::Lengths::padded_after; }},
       {.criterion = "steps",
        .value = "65536",
        .because = "steps 65536 are more than cuDNN's 65535",

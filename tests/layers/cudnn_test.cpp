@@ -83,45 +83,6 @@ TEST_CASE("after the first windows a window takes no memory of the device and wa
     }
 }
 
-TEST_CASE("persistent algorithms agree too, with weights that are a copy with two biases") {
-  const Fresh fresh;
-  for (const CudnnAlgorithm algorithm :
-       {CudnnAlgorithm::persistent, CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic}) {
-    if (sizeof(real) == sizeof(double) && algorithm != CudnnAlgorithm::persistent_dynamic) continue;
-    for (const bool lstm : {true, false}) {
-      Case c = two_layers;
-      c.lstm = lstm, c.config.algorithm = algorithm, c.config.bidirectional = true;
-      check_all_engines(c, true, 2);
-      Window window(c.window(), Engine::cudnn);
-      CHECK(lacks(window.layer.choice().text, {fmt::format("cudnn, {}, 2 x 5", name_of(algorithm))}) == "");
-      window.run();
-      CHECK(cudnn().weights != window.params.all().front()->leaf_value().data());
-    }
-  }
-}
-
-TEST_CASE("a window of another batch leaves a graph the kernels that persistent_dynamic made for it") {
-  const Fresh fresh;
-  ParameterSet params;
-  const Lstm lstm(params / "lstm",
-                  {.input = 3, .hidden = 4, .algorithm = CudnnAlgorithm::persistent_dynamic});
-  const NoTape guard;
-  Tensor y;
-  RandomStream random(7, "graph");
-  const Tensor x = random_tensor({5, 2, 3}, random);
-  const auto work = [&] { y = lstm(Var(x), lstm.zero_state(2)).y.value(); };
-  work();
-  const std::vector<real> expected = y.to_host();
-  const Memory step(sizeof(uint32_t));
-  const uint32_t now = 0;
-  copy_to_device(step.data(), &now, sizeof now);
-  const Graph graph(static_cast<const uint32_t*>(step.data()), now, work);
-  (void)lstm(Var(Tensor::zeros({5, 3, 3})), lstm.zero_state(3));
-  y.fill(0);
-  graph.play();
-  CHECK(y.to_host() == expected);
-}
-
 TEST_CASE("products within cuDNN are counted as fused counts its own") {
   const Fresh fresh;
   for (const RecurrentConfig& config :
@@ -146,30 +107,6 @@ TEST_CASE("products within cuDNN are counted as fused counts its own") {
     CHECK(counted[1] == counted[0] + of_first_state);
     CHECK(counted[0] > 0);
   }
-}
-
-TEST_CASE("persistent algorithms take fp16 and bf16, and a library that lacks kernels for bf16 is asked") {
-  const Fresh fresh;
-  for (const CudnnAlgorithm algorithm :
-       {CudnnAlgorithm::persistent, CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic})
-    for (const Precision p : precisions_of_16_bits()) {
-      Case c = two_layers;
-      c.config.algorithm = algorithm, c.config.bidirectional = true;
-      const WindowCase w = c.window();
-      Results results;
-      {
-        const WithPrecision rounded(p);
-        results = Window(w, Engine::cudnn).run();
-      }
-      check_agreement(w, {results}, roundings_of(p), true);
-      if (p != Precision::bf16 || algorithm == CudnnAlgorithm::persistent_dynamic) continue;
-      cudnn().persistent_bf16 = false;
-      {
-        const WithPrecision rounded(p);
-        CHECK_THROWS_AS(Window(w, Engine::cudnn).run(), CudnnRefusal);
-      }
-      Fresh::renew();
-    }
 }
 
 TEST_CASE("rows without a step, some or all, agree by every engine and keep their state, by any cuDNN") {
@@ -205,7 +142,7 @@ TEST_CASE("a layer says that cuDNN computes it, and a Gru too") {
   ParameterSet params;
   const Lstm lstm(params / "lstm", {.input = 3, .hidden = 5, .layers = 2});
   const Gru gru(params / "gru", {.input = 3, .hidden = 5});
-  if constexpr (sizeof(real) == sizeof(float)) CHECK(lstm.choice().text == "lstm: cudnn, standard, 2 x 5");
+  if constexpr (sizeof(real) == sizeof(float)) CHECK(lstm.choice().text == "lstm: cudnn, 2 x 5");
   CHECK(lstm.choice().engine == Engine::cudnn);
   CHECK(gru.choice().engine == Engine::cudnn);
 }

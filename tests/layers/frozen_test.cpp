@@ -22,23 +22,18 @@ std::string text_of(const CellFacts& cell, const RecurrentConfig& config) {
   return text;
 }
 
-constexpr CudnnAlgorithm algorithms[] = {CudnnAlgorithm::standard, CudnnAlgorithm::persistent};
-
-// On each engine that serves here; cuDNN's with one bias, which is in place, and with two.
+// On each engine that serves here.
 template <class Layer>
 void check_on_every_engine(RecurrentConfig config, const Lengths& lengths = {}, const IdTensor& resets = {}) {
-  std::vector<std::pair<Engine, CudnnAlgorithm>> engines = {{Engine::composed, {}}, {Engine::fused, {}}};
-  for (const CudnnAlgorithm algorithm : algorithms) {
-    config.algorithm = algorithm;
-    const auto padding = !lengths.steps.defined()             ? WindowFacts::Lengths::none
-                         : lengths.padding == Padding::before ? WindowFacts::Lengths::padded_before
-                                                              : WindowFacts::Lengths::padded_after;
-    if (Layer::choose(config, engine_facts(), {.lengths = padding, .resets = resets.defined()}).engine ==
-        Engine::cudnn)
-      engines.emplace_back(Engine::cudnn, algorithm);
-  }
-  for (const auto& [engine, algorithm] : engines) {
-    config.engine = engine, config.algorithm = algorithm;
+  std::vector<Engine> engines = {Engine::composed, Engine::fused};
+  const auto padding = !lengths.steps.defined()             ? WindowFacts::Lengths::none
+                       : lengths.padding == Padding::before ? WindowFacts::Lengths::padded_before
+                                                            : WindowFacts::Lengths::padded_after;
+  if (Layer::choose(config, engine_facts(), {.lengths = padding, .resets = resets.defined()}).engine ==
+      Engine::cudnn)
+    engines.push_back(Engine::cudnn);
+  for (const Engine engine : engines) {
+    config.engine = engine;
     ParameterSet params(17);
     const Layer layer(params / Layer::facts.name, config);
     // The weights that the cells list are all that there are.
@@ -48,15 +43,14 @@ void check_on_every_engine(RecurrentConfig config, const Lengths& lengths = {}, 
     const RecurrentState zero = layer.zero_state(2);
     std::vector<Shape> shapes = {{3, 2, config.input}, zero.h.shape()};
     if (zero.c.defined()) shapes.push_back(zero.c.shape());
-    check_frozen(
-        fmt::format("{} {} {}{}{}", name_of(engine), name_of(algorithm), text_of(Layer::facts, config),
-                    lengths.steps.defined() ? ", padded" : "", resets.defined() ? ", resets" : ""),
-        params, shapes, [&](auto& v) {
-          const auto out = layer(v[0], {v[1], zero.c.defined() ? v[2] : Var()}, lengths, resets);
-          std::vector<Var> all = {out.y, out.state.h};
-          if (zero.c.defined()) all.push_back(out.state.c);
-          return all;
-        });
+    check_frozen(fmt::format("{} {}{}{}", name_of(engine), text_of(Layer::facts, config),
+                             lengths.steps.defined() ? ", padded" : "", resets.defined() ? ", resets" : ""),
+                 params, shapes, [&](auto& v) {
+                   const auto out = layer(v[0], {v[1], zero.c.defined() ? v[2] : Var()}, lengths, resets);
+                   std::vector<Var> all = {out.y, out.state.h};
+                   if (zero.c.defined()) all.push_back(out.state.c);
+                   return all;
+                 });
   }
 }
 

@@ -60,7 +60,7 @@ double expected(CellKind cell, const RecurrentConfig& c, Precision p) {
 }
 
 void check_fused(CellKind cell, RecurrentConfig config) {
-  config.algorithm = CudnnAlgorithm::standard;  // step by step
+  config.algorithm = RecurrentAlgorithm::standard;  // step by step
   for (const Precision p : {Precision::fp32, Precision::bf16}) {
     const WithPrecision precision(p);
     CAPTURE(describe_layers(facts_of(cell), config));

@@ -27,7 +27,7 @@ WindowCase window(const LstmCase& c, bool resets = false) {
   for (int i = 0; i < c.steps * c.batch; ++i) result.resets.data()[i] = i % 5 == 0 || i % 7 == 4;
   return result;
 }
-LstmCase with(LstmCase c, CudnnAlgorithm algorithm) { return c.config.algorithm = algorithm, c; }
+LstmCase with(LstmCase c, RecurrentAlgorithm algorithm) { return c.config.algorithm = algorithm, c; }
 
 // Whether this layer's windows are the kernel's.
 bool is_persistent(const LstmCase& c) {
@@ -39,7 +39,7 @@ void compare(const LstmCase& c, Precision p, bool resets = false, bool sensitive
   std::vector<Results> results;
   CAPTURE(c.name());
   CAPTURE(name_of(p));
-  for (const CudnnAlgorithm algorithm : {CudnnAlgorithm::automatic, CudnnAlgorithm::standard}) {
+  for (const RecurrentAlgorithm algorithm : {RecurrentAlgorithm::automatic, RecurrentAlgorithm::standard}) {
     const WithPrecision rounded(p);
     results.push_back(Window(window(with(c, algorithm), resets), Engine::fused).run());
   }
@@ -130,16 +130,17 @@ TEST_CASE("what a window launches does not depend on its steps, and the line say
   for (const LstmCase& c : lstm_options_alone(3, 21, 1, 4, 3)) {
     CAPTURE(c.name());
     CHECK((launches(c, 4) == launches(c, 7)) == is_persistent(c));
-    const LstmCase loop = with(c, CudnnAlgorithm::standard);
+    const LstmCase loop = with(c, RecurrentAlgorithm::standard);
     CHECK(launches(loop, 4) < launches(loop, 7));
   }
   CHECK(launches(plain, 2) > launches(plain, 3));  // too few steps, which are then launched one by one
 #endif
-  const auto line = [](RecurrentConfig config, CudnnAlgorithm algorithm) {
+  const auto line = [](RecurrentConfig config, RecurrentAlgorithm algorithm) {
     config.engine = Engine::fused, config.algorithm = algorithm;
     return Lstm::choose(config).text;
   };
-  CHECK(line(plain.config, CudnnAlgorithm::automatic) == "lstm: fused, because it was asked for; persistent");
-  CHECK(line(plain.config, CudnnAlgorithm::standard) ==
+  CHECK(line(plain.config, RecurrentAlgorithm::automatic) ==
+        "lstm: fused, because it was asked for; persistent");
+  CHECK(line(plain.config, RecurrentAlgorithm::standard) ==
         "lstm: fused, because it was asked for; persistent: no, algorithm = standard was asked for");
 }

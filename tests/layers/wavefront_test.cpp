@@ -21,7 +21,7 @@ constexpr CellKind cells[] = {CellKind::lstm, CellKind::gru, CellKind::rnn};
 // Three chunks.
 struct Case {
   CellKind cell = CellKind::lstm;
-  RecurrentConfig config = {.input = 4, .hidden = 6, .layers = 2, .algorithm = CudnnAlgorithm::standard};
+  RecurrentConfig config = {.input = 4, .hidden = 6, .layers = 2, .algorithm = RecurrentAlgorithm::standard};
   int steps = 17, batch = 3;
   std::optional<Padding> padding = {};  // rows have lengths of their own
 
@@ -206,7 +206,7 @@ TEST_CASE("the plan says why there is none") {
   CHECK(why(c) == "with residual connections a layer waits for two");
   c = {}, c.config.bidirectional = true;
   CHECK(why(c) == "a layer that reads backwards needs the whole window of the one below");
-  c = {}, c.config.algorithm = CudnnAlgorithm::automatic;
+  c = {}, c.config.algorithm = RecurrentAlgorithm::automatic;
   CHECK(why(c, facts_in(Precision::bf16)) == "the persistent kernel takes all processors");
   std::string text;
   const CellFacts whole{.name = "mgu", .title = "mgu", .fused = true};

@@ -114,6 +114,11 @@ TEST_CASE("a forecast that leaves the range so far by more than three times itse
       CHECK(left({std::nan(""), 7}, 4));
   // An origin before the last one looked at: 1 to 5 of two rows, so 3 (1 + 1/2) 4 = 18.
   CHECK_FALSE(left({22.9, 7}, 2)), CHECK(left({23.1, 7}, 2));
+  // The rows behind that origin do not count, though they were looked at before.
+  const Series grown = make_series({"x"}, {1, 5, 3, 100});
+  RangeSoFar of_grown;
+  CHECK_FALSE(of_grown.is_left_by(Values{100}, grown, 4, std::vector<int>{0}));
+  CHECK(of_grown.is_left_by(Values{23.1}, grown, 2, std::vector<int>{0}));
 }
 
 TEST_CASE("no forecast looks at the rows it forecasts") {

@@ -2,6 +2,7 @@
 // do with rows that are later, filled in, too few or all alike.
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 #include <nlohmann/json.hpp>
 
@@ -145,6 +146,15 @@ TEST_CASE("Theta: α, slope and forecasts are statsmodels'") {
       states.forecast(states.rows(), forecast);
       check_near(forecast, of["forecast"], 4);  // as near as their search for α is
     }
+}
+
+// n r_4² / (1 + 2 Σ r_k²) is 1.96 for 28 rows of a ramp, below 1.645²; with Σ counted once it would be 3.24.
+TEST_CASE("a ramp has no season, though rows four apart are alike") {
+  Values ramp(28);
+  std::iota(ramp.begin(), ramp.end(), 0.0);
+  const auto model = fit_theta(ramp, {}, 4);
+  REQUIRE(model);
+  CHECK(model->season.empty());
 }
 
 TEST_CASE("autoregression and the naive forecasts are statsmodels' and statsforecast's") {

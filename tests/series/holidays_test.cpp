@@ -148,6 +148,15 @@ TEST_CASE("a holiday is the day of the clock that the file shows") {
   CHECK(marked({"2023-12-24T23:00+01:00", "2023-12-25T00:00+01:00", "2023-12-25T01:00+01:00"}, "DE") ==
         std::vector<double>{0, 1, 1});
   CHECK(marked({"2023-12-24T23:00-08:00", "2023-12-25T00:00-08:00"}, "US") == std::vector<double>{0, 1});
+  for (const char* offset : {"+01:00", "-08:00", "+05:30"}) {  // business days, and weeks
+    std::vector<std::string> days, weeks;
+    for (const int day : {20, 21, 22, 25, 26, 27})
+      days.push_back(fmt::format("2023-12-{}T00:00{}", day, offset));
+    for (const int day : {11, 18, 25}) weeks.push_back(fmt::format("2023-12-{}T00:00{}", day, offset));
+    CAPTURE(offset);
+    CHECK(marked(days, "DE") == std::vector<double>{0, 0, 0, 1, 1, 0});
+    CHECK(marked(weeks, "DE") == std::vector<double>{0, 0, 2});
+  }
   // Midnights of Berlin in UTC, across the change of clocks; the 7th of April 2023 is Good Friday.
   CHECK(marked({"2023-03-24T23:00Z", "2023-03-25T23:00Z", "2023-03-26T22:00Z"}, "DE") ==
         std::vector<double>{0, 0, 0});

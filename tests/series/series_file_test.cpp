@@ -186,6 +186,13 @@ TEST_CASE("a step that lacks rows is left out at the ends, and weighed or missin
                                   "2024-01-03, has 23 of 24"}) == "");
   CHECK(parse_series(hours(5 * 24, hole), "x.csv", {.resample = "1d"}).values ==
         std::vector<double>{1, 2, 3, 4, 5});
+  // Two rows of each hour, of two sensors, are no uneven times: half a day still counts as missing.
+  std::string twice = "time,y\n";
+  for (int hour = 0; hour < 5 * 24; ++hour)
+    if (hour < 60 || hour >= 72)
+      for (int sensor = 0; sensor < 2; ++sensor)
+        twice += fmt::format("2024-01-{:02} {:02}:00,{}\n", 1 + hour / 24, hour % 24, day(hour));
+  CHECK(read(twice).filled == std::vector<uint8_t>{0, 0, 1, 0, 0});
   CHECK(lacks(input_error_of([&] { read(hours(9, day)); }),
               {"x.csv: no step of data.resample = \"1d\" has all of its rows"}) == "");
 }

@@ -1,6 +1,7 @@
 // Steps of time: found in a file's stamps, said in words, continued beyond the last row, compared and written down.
 #include "examples/timeseries/series/time_step.h"
 
+#include "examples/timeseries/series/calendar.h"
 #include "examples/timeseries/series/series.h"
 #include "examples/timeseries/series/split.h"
 #include "tests/series/steps.h"
@@ -66,6 +67,11 @@ TEST_CASE("business days: from Monday to Friday, over a weekend at least once") 
   CHECK(rows_after({"2020-01-03", "2020-01-10", "2020-01-17"}, 1) == "2020-01-24");
   CHECK(step_of({"2020-01-03", "2020-01-10", "2020-01-17"}) == "a week");
   CHECK(step_of({"2020-01-02", "2020-01-03", "2020-01-04", "2020-01-06"}) == "a day");
+  // After a Saturday or a Sunday, which count as the Friday before, comes Monday.
+  const int64_t friday = days_of(2020, 1, 3);
+  for (const int64_t day : {friday, friday + 1, friday + 2})
+    CHECK(time_after(TimeForm::date, day, {.unit = TimeStep::Unit::business_day, .count = 1}, 1) ==
+          friday + 3);
 }
 
 // Weekdays and days of the month as the calendar of 2021 and 2022 has them: 2022-01-03 is a Monday.
@@ -87,7 +93,8 @@ TEST_CASE("rows at several places of a week, a month or a day go on at the next 
         "2022-03-01, 2022-03-11");
   // The third Friday, and the last one.
   CHECK(rows_after({"2021-06-18", "2021-07-16", "2021-08-20"}, 2) == "2021-09-17, 2021-10-15");
-  CHECK(rows_after({"2021-04-30", "2021-05-28", "2021-06-25", "2021-07-30"}, 2) == "2021-08-27, 2021-09-24");
+  CHECK(rows_after({"2021-04-30", "2021-05-28", "2021-06-25", "2021-07-30"}, 3) ==
+        "2021-08-27, 2021-09-24, 2021-10-29");
   CHECK(rows_after({"2020-01-06", "2020-02-03", "2020-03-02"}, 1) == "2020-03-30");  // four weeks
   const auto hours = [](const std::vector<int>& days, const std::string& offset) {
     std::vector<std::string> times;

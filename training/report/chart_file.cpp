@@ -76,7 +76,8 @@ struct TextRange {
 };
 TextRange range_of(const Chart& chart) {
   TextRange range{.last = chart.x_from};
-  auto& [low, high, last] = range;
+  double &low = range.low, &high = range.high,
+         &last = range.last;  // clang before 16 captures no structured binding
   const auto add = [&](double x, double y) {
     if (can_be_drawn(y)) low = std::min(low, y), high = std::max(high, y);
     if (can_be_drawn(x)) last = std::max(last, x);

@@ -41,9 +41,9 @@ void for_each_equation(const Series& series, const Part& train, int order, int c
       if (!series.is_filled(row, channel)) use(row);
 }
 
-// Of one channel: y[t] = coefficients[0] + Σ coefficients[k] y[t - k]. Fitted to the distances from one of the values: a level
-// far above the spread would look like the column of ones. Rows that are almost on a line get coefficients of thousands for one
-// odd value among them, and explode: then there are fewer, and the others are 0.
+// Fits y[t] = coefficients[0] + Σ coefficients[k] y[t - k] to one channel. It is fitted to distances from one of the values, since a
+// level far above the spread would look like the column of ones. If rows are almost on a line but for one odd value, coefficients
+// are in the thousands and forecasts explode: then the order is lower, and the other coefficients are 0.
 std::vector<double> fit_autoregression(const Series& series, const Part& train, int order, int channel) {
   std::vector<double> x, y;
   const double level = train.empty() ? 0 : series.at(train.front().begin, channel);

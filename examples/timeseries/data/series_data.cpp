@@ -269,7 +269,8 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
   if (!saved && recipe.is_ensemble() && !recipe.has_folds())
     facts.ensemble = equal_members(recipe, targets().size());
-  if (!recipe.detects() && trains && series().members.empty())
+  // A fold that has too few rows leaves the autoregression out.
+  if (!recipe.detects() && trains && !fold && series().members.empty())
     require_order_fits({recipe.data, series(), series().rows(), split.train, targets()});
   if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
   if (rows_of(split.test) > 0)

@@ -1,5 +1,5 @@
-// The product in each step of a block of a persistent kernel, by tensor cores: its lines of weights, which stay in
-// shared memory, times the lines that the step before handed on. framework/kernels/persistent.h shares the lines out.
+// The product of a block of a persistent kernel in each step, by tensor cores. It multiplies the block's lines of weights, which
+// stay in shared memory, by the lines that the step before handed on. framework/kernels/persistent.h shares the lines out.
 #pragma once
 
 #include "framework/kernels/cuda/barrier.h"

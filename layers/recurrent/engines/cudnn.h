@@ -13,7 +13,7 @@
 
 namespace unroll {
 
-// cuDNN refuses a request: its algorithm does not have these sizes, for example.
+// cuDNN refuses a request: these sizes, for example.
 struct CudnnRefusal : Error {
   using Error::Error;
 };
@@ -23,15 +23,10 @@ struct CudnnConfig {
   Unary nonlinearity = Unary::tanh;  // of a plain network
   int input = 0, hidden = 0, width = 0, layers = 1,
       directions = 1;  // width: of h, hidden where nothing projects
-  CudnnAlgorithm algorithm = CudnnAlgorithm::automatic;
 
   const CellFacts& facts() const { return facts_of(cell); }
-  // One bias is enough where none is inside a gate, by the standard algorithm. Then the parameters can be the weight space
-  // themselves.
-  bool has_one_bias() const {
-    return cell != CellKind::gru &&
-           (algorithm == CudnnAlgorithm::automatic || algorithm == CudnnAlgorithm::standard);
-  }
+  // One bias is enough if none is inside a gate. Then the parameters themselves are the weight space.
+  bool has_one_bias() const { return cell != CellKind::gru; }
 };
 using ListedWeights =
     std::vector<std::shared_ptr<const CellWeights>>;  // by layer: forwards, backwards, forwards, …

@@ -74,8 +74,7 @@ CudnnStack::CudnnStack(const RecurrentStack& stack, const ListedWeights& weights
                              .hidden = stack.hidden_of(k),
                              .width = stack.width_of(k),
                              .layers = in_a_call / c.directions(),
-                             .directions = c.directions(),
-                             .algorithm = c.algorithm};
+                             .directions = c.directions()};
     if (config.has_one_bias()) stack.scope().join(in_order(of_call));
     networks_.emplace_back(config, std::move(of_call));
   }

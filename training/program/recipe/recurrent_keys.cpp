@@ -75,10 +75,8 @@ void declare_recurrent_keys(RecipeReader& reader, RecurrentConfig& config) {
   reader
       .choice(
           "algorithm", config.algorithm,
-          by_name(std::vector{CudnnAlgorithm::automatic, CudnnAlgorithm::standard, CudnnAlgorithm::persistent,
-                              CudnnAlgorithm::persistent_small, CudnnAlgorithm::persistent_dynamic}),
-          "of the engine cudnn; auto: the standard one. Of an LSTM by the engine fused on a GPU: standard is step by step, "
-          "and auto is one kernel for a window where that serves")
+          by_name(std::vector{RecurrentAlgorithm::automatic, RecurrentAlgorithm::standard}),
+          "of an LSTM by the engine fused on a GPU. auto: one kernel for a window if that serves; standard: step by step")
       .may_change();
 }
 
@@ -90,13 +88,12 @@ void check_recurrent_keys(const RecipeReader& reader, CellKind cell, const Recur
 void add_unread_recurrent_keys(UnreadKeys& unread, const RecurrentConfig& c, bool recurrent,
                                const char* of_recurrent) {
   // "auto" is no request.
-  const bool open = c.algorithm == CudnnAlgorithm::automatic;
+  const bool open = c.algorithm == RecurrentAlgorithm::automatic;
   unread.add_unless(recurrent || c.engine == Engine::automatic, of_recurrent, {"model.engine"});
   unread.add_unless(recurrent || open, of_recurrent, {"model.algorithm"});
   if (recurrent)
-    unread.add_unless(c.engine == Engine::automatic || c.engine == Engine::cudnn || open ||
-                          (c.engine == Engine::fused && c.algorithm == CudnnAlgorithm::standard),
-                      "model.engine = \"cudnn\" or \"auto\"", {"model.algorithm"});
+    unread.add_unless(c.engine == Engine::automatic || c.engine == Engine::fused || open,
+                      "model.engine = \"fused\" or \"auto\"", {"model.algorithm"});
   for (const RecurrentOption& option : recurrent_options)
     if (option.is_key)
       unread.add_unless(recurrent, of_recurrent, {fmt::format("model.{}", option.name).c_str()});

@@ -13,7 +13,7 @@ void declare_recurrent_keys(RecipeReader& reader, RecurrentConfig& config);
 // Throws InputError, naming a key of [model], if the recipe's layers make no sense.
 void check_recurrent_keys(const RecipeReader& reader, CellKind cell, const RecurrentConfig& made);
 // Adds the keys that have no effect: all of them if there are no recurrent layers (`of_recurrent` says what would read
-// them), and model.algorithm unless the engine may be cuDNN's.
+// them), and model.algorithm unless the engine may be `fused`.
 void add_unread_recurrent_keys(UnreadKeys& unread, const RecurrentConfig& config, bool recurrent = true,
                                const char* of_recurrent = "");
 

@@ -1,4 +1,4 @@
-// This program once more, in a process of its own: what it does there, and whether it ends well, is nobody else's affair.
+// Starts this program again as a child process, so that a failed trial cannot end the sweep.
 #pragma once
 
 #include <filesystem>
@@ -12,9 +12,9 @@ namespace unroll {
 
 class ChildProcess {
  public:
-  // Starts the program that this process is with those words, in that folder. It knows nothing of mpirun. What it prints is
-  // added to the file `output`. It gets no Ctrl-C of the terminal's, and SIGTERM when this process ends, however that is.
-  // Throws InputError or Error: the folder or the file cannot be used, there are too many processes.
+  // Starts this process's program with those words, in that folder, without mpirun's environment. Its output is appended to the
+  // file `output`. The terminal's Ctrl-C does not reach it; it gets SIGTERM when this process ends, however that is. Throws
+  // InputError or Error: the folder or the file cannot be used, there are too many processes.
   ChildProcess(const std::vector<std::string>& words, const std::filesystem::path& directory,
                const std::filesystem::path& output);
   ~ChildProcess();  // asks it to end, by SIGTERM, and waits until it has

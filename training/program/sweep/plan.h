@@ -1,8 +1,8 @@
-// What a sweep trains: every combination of the values that were given, each with every seed.
+// The trials of a sweep: every combination of the values that were given, each with every seed.
 //
 //   {{"model.hidden", {"100", "200"}}} and seeds {1, 2}: trial-1 is 100 with seed 1, trial-2 is 100 with seed 2, …
 //
-// `sweep.json` in the sweep's folder has all of it, the recipes too: what goes on with a sweep needs nothing else.
+// `sweep.json` in the sweep's folder has all of it, the recipes too, so a sweep can be gone on with from that file alone.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What became of a sweep's trials: a file in each one's folder, and tables of them all.
+// Results of a sweep's trials: a file in each trial's folder, and tables of them all.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 namespace unroll {
 
 struct TrialResult {
-  // Of the validation scores, the lowest that its run's report would name; none: nothing was validated.
+  // The best validation score, as the run's report names it; none: nothing was validated.
   std::optional<double> best = {};
   int epoch = 0;  // after which that was
   int epochs = 0;
@@ -26,7 +26,7 @@ using TrialResults = std::vector<std::optional<TrialResult>>;  // by trial; none
 
 constexpr const char* run_name = "run";  // of the run's folder, in the trial's
 
-// Of the finished run in a folder. Throws InputError as reading its files does.
+// Reads the finished run in a folder. Throws InputError as reading its files does.
 TrialResult result_of_run(const std::filesystem::path& run);
 // The trial's own file. Throws Error; InputError: it is damaged.
 void write_result(const std::filesystem::path& trial, const TrialResult& result);
@@ -37,8 +37,8 @@ void remove_result(const std::filesystem::path& trial);
 struct Configuration {
   std::vector<std::size_t> trials;  // their places in the plan
   int done = 0, failed = 0;
-  // Of the trials that are done: mean of their best validation scores, standard deviation (n - 1) of these, the lowest of them;
-  // mean of the seconds that training took.
+  // Over the trials that are done: mean, standard deviation (n - 1) and minimum of the best validation scores, and mean seconds
+  // of training.
   std::optional<double> mean, spread, lowest, seconds;
 };
 std::vector<Configuration> configurations_of(const SweepPlan& plan, const TrialResults& results);

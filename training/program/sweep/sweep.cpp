@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What the command line asks for.
+// The command line.
 struct Request {
   std::string program, word, seeds, data, out;
   std::vector<SweptKey> keys;
@@ -105,8 +105,8 @@ class InDirectory {
   const fs::path before_ = fs::current_path();
 };
 
-// Where data cannot be made each trial would fail, so they are made first: once for each combination of the data's keys, of
-// trials that are not done in `folder`.
+// Makes the data of every trial that is not done in `folder` before the first starts, once for each combination of the data's
+// keys. Throws InputError if they cannot be made: each trial would fail.
 void check_data(const SweepPlan& plan, const SweepProgram& program, const fs::path& folder) {
   const InDirectory begun_there(plan.directory);
   std::set<std::vector<std::string>> seen;

@@ -1,5 +1,4 @@
 // One call of cuDNN: one or several layers, forward and backward.
-#include <map>
 #include <memory>
 #include <optional>
 
@@ -26,13 +25,6 @@ cudnnRNNMode_t mode_of(const CudnnConfig& config) {
   if (config.cell == CellKind::lstm) return CUDNN_LSTM;
   if (config.cell == CellKind::gru) return CUDNN_GRU;
   return config.nonlinearity == Unary::relu ? CUDNN_RNN_RELU : CUDNN_RNN_TANH;
-}
-
-cudnnRNNAlgo_t algorithm_of(CudnnAlgorithm algorithm) {
-  constexpr cudnnRNNAlgo_t of[] = {CUDNN_RNN_ALGO_STANDARD, CUDNN_RNN_ALGO_STANDARD,
-                                   CUDNN_RNN_ALGO_PERSIST_STATIC, CUDNN_RNN_ALGO_PERSIST_STATIC_SMALL_H,
-                                   CUDNN_RNN_ALGO_PERSIST_DYNAMIC};
-  return of[static_cast<size_t>(algorithm)];
 }
 
 }  // namespace
@@ -118,8 +110,6 @@ struct CudnnNetwork::Parts {
   std::optional<CudnnWeightSpace> space;  // once the parameters have memory
   std::vector<std::shared_ptr<const CudnnSizes>>
       known;  // of windows without lengths; graphs go on using them
-  std::map<int, std::unique_ptr<const gpu::RnnDescriptor>>
-      dynamic;  // by batch, for which the dynamic algorithm makes its kernels; graphs go on using them, too
 
   std::shared_ptr<const CudnnSizes> sizes_for(int steps, int batch, const IdTensor& lengths) {
     if (lengths.defined())
@@ -139,22 +129,15 @@ struct CudnnNetwork::Parts {
     }
     return each * config.directions * steps * batch;
   }
-  void describe(const gpu::RnnDescriptor& network) const {
+  // The standard algorithm: none of the library's persistent ones was faster on an H100 (docs/design/gpu.md).
+  void describe() const {
     const CudnnConfig& c = config;
-    gpu::check(cudnn().set_rnn(network, algorithm_of(c.algorithm), mode_of(c),
+    gpu::check(cudnn().set_rnn(rnn, CUDNN_RNN_ALGO_STANDARD, mode_of(c),
                                c.has_one_bias() ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
                                c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
                                CUDNN_LINEAR_INPUT, numbers.type, numbers.sums, numbers.mathematics, c.input,
                                c.hidden, c.width, c.layers, nullptr, CUDNN_RNN_PADDED_IO_ENABLED),
                "cudnnSetRNNDescriptor");
-  }
-  cudnnRNNDescriptor_t rnn_for(int batch) {
-    if (config.algorithm != CudnnAlgorithm::persistent_dynamic) return rnn;
-    if (const auto found = dynamic.find(batch); found != dynamic.end()) return *found->second;
-    auto made = std::make_unique<const gpu::RnnDescriptor>();
-    describe(*made);
-    gpu::check(cudnn().build_dynamic(cudnn_handle(), *made, batch), "cudnnBuildRNNDynamic");
-    return *(dynamic[batch] = std::move(made));
   }
   const CudnnWeightSpace& weight_space() {
     if (!space) space.emplace(config, numbers, rnn, weights);
@@ -162,12 +145,11 @@ struct CudnnNetwork::Parts {
   }
 };
 
-// An LSTM needs only one of two biases, and the model has one. A GRU also has that of its reset gate, and persistent
-// algorithms demand both.
+// An LSTM needs only one of two biases, and the model has one. A GRU also has that of its reset gate.
 CudnnNetwork::CudnnNetwork(const CudnnConfig& c, ListedWeights weights) : parts_(std::make_shared<Parts>()) {
   parts_->config = c;
   parts_->weights = std::move(weights);
-  parts_->describe(parts_->rnn);
+  parts_->describe();
 }
 
 RecurrentOutput CudnnNetwork::operator()(const Var& x, const RecurrentVars& state, const IdTensor& lengths,
@@ -197,7 +179,7 @@ RecurrentOutput CudnnNetwork::operator()(const Var& x, const RecurrentVars& stat
   const auto [work, reserved] = sizes->of_mode[mode];
   const Memory reserve = reserved ? Memory(reserved) : Memory();
   const void* const weights = space.renewed();
-  const cudnnRNNDescriptor_t rnn = parts->rnn_for(x.dim(1));
+  const cudnnRNNDescriptor_t rnn = parts->rnn;
   gpu::check(
       cudnn().forward(cudnn_handle(), rnn, mode, static_cast<const int32_t*>(sizes->lengths.data()), sizes->x,
                       x_in.data(), sizes->y, y.data(), sizes->h, h_in.data(), h.data(), sizes->c, c_in.data(),

@@ -1,4 +1,4 @@
-// Which algorithm of cuDNN serves, what it costs, and which sizes it serves less well.
+// The limits of cuDNN: the numbers that it has on a GPU, sizes that it serves less well, versions before 9.
 #include "layers/recurrent/gru.h"
 #include "layers/recurrent/lstm.h"
 #include "tests/environment.h"
@@ -22,9 +22,6 @@ TEST_CASE("which numbers a GPU has: fp16 from 7.0, tf32 and bf16 from 8.0, and w
       if (capability < least) continue;
       const bool copied = p == Precision::bf16 || p == Precision::fp16;
       CHECK((lacks(row(choice, "numbers").verdict, {"copy", "16 bits", "once a step"}) == "") == copied);
-      RecurrentConfig dynamic = plain;  // whose second bias costs nothing more then
-      dynamic.algorithm = CudnnAlgorithm::persistent_dynamic;
-      CHECK((row(Lstm::choose(dynamic, facts, window), "algorithm").fits == Fits::yes) == copied);
     }
 }
 
@@ -50,29 +47,6 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "the algorithm is the standard one; another that cannot serve is refused for the first reason that holds") {
-  for (const Precision p : {Precision::fp32, Precision::bf16}) {
-    EngineFacts facts = h100;
-    facts.precision = p;
-    CHECK(row(Lstm::choose(plain, facts), "algorithm").fits == Fits::yes);
-  }
-  const auto refusal = [](RecurrentConfig config, const EngineFacts& facts, const WindowFacts& of = {}) {
-    config.algorithm = CudnnAlgorithm::persistent;
-    return row(Lstm::choose(config, facts, of), "algorithm").because;
-  };
-  EngineFacts old = h100;
-  old.capability = 53, old.toolkit = 12'000;
-  CHECK(lacks(refusal(plain, old), {"persistent", "6.0"}) == "");
-  CHECK(lacks(refusal(plain, h100, {.lengths = WindowFacts::Lengths::padded_after}), {"lengths"}) == "");
-  RecurrentConfig config = plain;
-  config.projection = 100;
-  CHECK(lacks(refusal(config, h100), {"projection"}) == "");
-  config = plain;
-  config.hidden = 1537;
-  CHECK(lacks(refusal(config, h100), {"1536 units"}) == "");
-}
-
-TEST_CASE(
     "runs that are to have the same bits refuse cuDNN before version 9, unless the environment promises them") {
   EngineFacts before = h100;
   before.cudnn = 8'907;
@@ -87,20 +61,4 @@ TEST_CASE(
     const EnvironmentVariable environment("CUBLAS_WORKSPACE_CONFIG", right);
     require_repeatable(Engine::cudnn, before);
   }
-}
-
-TEST_CASE("an algorithm that was asked for is said, with what it costs") {
-  RecurrentConfig config = plain;
-  config.algorithm = CudnnAlgorithm::persistent;
-  const EngineChoice choice = Lstm::choose(config, h100, window);
-  CHECK(choice.text == "lstm: cudnn, persistent, 2 x 1500");
-  CHECK(row(choice, "algorithm").fits == Fits::at_a_cost);
-  CHECK(lacks(row(choice, "algorithm").verdict, {"copy", "two biases"}) == "");
-  const RecurrentConfig gru{.input = 3, .hidden = 5, .algorithm = CudnnAlgorithm::persistent_small};
-  CHECK(row(Gru::choose(gru, h100), "algorithm").fits == Fits::yes);  // it has the copy in any case
-  for (const CudnnAlgorithm a :
-       {CudnnAlgorithm::automatic, CudnnAlgorithm::standard, CudnnAlgorithm::persistent_dynamic})
-    CHECK(cudnn_algorithm_named(name_of(a)) == a);
-  CHECK(lacks(input_error_of([] { cudnn_algorithm_named("fast"); }), {"fast", "auto", "persistent_small"}) ==
-        "");
 }
