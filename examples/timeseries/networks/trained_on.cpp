@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <ranges>
 
 #include <fmt/format.h>
 
@@ -43,8 +42,13 @@ std::optional<int64_t> first_row_from(const Series& series, const std::string& t
     const int64_t count = in_form(times.time(row), coarser).count;
     return after ? count <= at : count < at;
   };
-  const auto rows = std::views::iota(series.begin_of(member), series.end_of(member));
-  return *std::ranges::partition_point(rows, before);
+  int64_t begin = series.begin_of(member), end = series.end_of(member);
+  while (begin < end)
+    if (const int64_t middle = begin + (end - begin) / 2; before(middle))
+      begin = middle + 1;
+    else
+      end = middle;
+  return begin;
 }
 
 const std::string& name_of(const Series& series, int member) {
@@ -253,16 +257,15 @@ namespace {
 
 // Values in order without one at an end that may stand for missing ones: it repeats itself, far from the others.
 std::span<const double> without_stand_in(std::span<const double> values) {
-  const auto low = std::ranges::equal_range(values, values.front()),
-             high = std::ranges::equal_range(values, values.back());
-  const auto is_far = [](const auto& same, std::span<const double> rest) {
-    const double value = same.front();
-    if (value == 0 || same.size() < 2 || rest.empty()) return false;
+  const auto is_far = [](double value, size_t count, std::span<const double> rest) {
+    if (value == 0 || count < 2 || rest.empty()) return false;
     return std::min(std::abs(value - rest.front()), std::abs(value - rest.back())) >
            10 * (rest.back() - rest.front());
   };
-  if (const auto rest = values.subspan(low.size()); is_far(low, rest)) return rest;
-  if (const auto rest = values.first(values.size() - high.size()); is_far(high, rest)) return rest;
+  const auto low = static_cast<size_t>(std::ranges::upper_bound(values, values.front()) - values.begin()),
+             high = static_cast<size_t>(values.end() - std::ranges::lower_bound(values, values.back()));
+  if (const auto rest = values.subspan(low); is_far(values.front(), low, rest)) return rest;
+  if (const auto rest = values.first(values.size() - high); is_far(values.back(), high, rest)) return rest;
   return values;
 }
 
