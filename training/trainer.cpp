@@ -30,9 +30,13 @@ void Trainer::run(const TrainingTask& task) {
       roll_back(task, reason);
       continue;
     }
-    if (task.after_epoch && is_first_process()) call_after_epoch(task);
-    agree();
-    stop_if_asked();
+    if (task.after_epoch)
+      ranks_.call_in_first([&] {
+        const AveragedWeights averaged(optimizer_);
+        task.after_epoch(epochs_.back());
+      });
+    stopped_ = ranks_.agree_on(stopped_);
+    ranks_.stop_if_asked();
   }
 }
 
@@ -50,7 +54,7 @@ void Trainer::train_epoch(const TrainingTask& task) {
     show(progress);
     if (stepped && is_log_due()) log_interval();
     if (save_is_due(stepped)) save(task, last_checkpoint);
-    stop_if_asked();
+    ranks_.stop_if_asked();
   }
 }
 
@@ -106,7 +110,7 @@ bool Trainer::compute_window(const TrainingTask& task, Step& step, RunAhead::Win
   TapeOptions options{.part = step.part()};
   if (begin_backward) {  // a contribution that comes after its parameter is complete would be lost
     options.check_inputs = true;
-    options.when_complete = [this](const Leaf& parameter) { sums_->complete(parameter); };
+    options.observer = &*sums_;
   }
   Tape tape(options);
   try {
@@ -136,9 +140,9 @@ void Trainer::finish_epoch(const TrainingTask& task) {
                      .seconds = times.training,
                      .rate = times.rate()};
   if (LossScale* const loss = loss_scale()) report.skipped = loss->skipped_in_epoch;
-  score_members(task, report);
+  if (task.observer) report.metrics = task.observer->end_epoch(state_, ranks_);
   if (task.validate) validate(task, report);
-  if (task.metrics) std::ranges::copy(metrics(task), std::back_inserter(report.metrics));
+  if (task.metrics && ranks_.first()) add_metrics(task, report);
   const LogRecord record{.kind = LogRecord::Kind::epoch,
                          .loss = mean_loss_so_far(),
                          .valid = report.valid,
@@ -166,10 +170,10 @@ void Trainer::validate(const TrainingTask& task, EpochReport& report) {
   {
     const AveragedWeights averaged(optimizer_);
     const Profile::Part part("validation");
-    report.valid = validated(task);
+    report.valid = ranks_.score(task.shared_validation, task.validate);
   }
   if (!std::isfinite(*report.valid))
-    throw diverged(state_.windows - 1, fmt::format("the validation score is {}", *report.valid), "");
+    throw state_.diverged(state_.windows - 1, fmt::format("the validation score is {}", *report.valid));
   report.best = !state_.best || *report.valid < *state_.best;
   if (report.best) state_.best = report.valid, state_.best_epoch = report.epoch;
   if (state_.schedule) state_.schedule->validated(*report.valid);
@@ -178,54 +182,15 @@ void Trainer::validate(const TrainingTask& task, EpochReport& report) {
     dynamic_cast<Asgd&>(optimizer_).start_averaging();
 }
 
-// With the weights as they are: those that are kept are not yet in their place.
-void Trainer::score_members(const TrainingTask& task, EpochReport& report) {
-  state_.members.resize(task.members.size());
-  for (size_t m = 0; m < task.members.size(); ++m) {
-    const Member& member = task.members[m];
-    TrainerState::Member& state = state_.members[m];
-    double score = state.best.value_or(0);
-    if (!member.parameters.front()->frozen) {
-      const Profile::Part part("validation");
-      score = shared_score(member.score, {});
-      if (!std::isfinite(score))
-        throw diverged(state_.windows - 1,
-                       fmt::format("the validation score of {} is {}", member.name, score), "");
-      if (!state.best || score < *state.best)
-        state = {score, report.epoch}, optimizer_.keep_weights(member.parameters);
-    }
-    report.metrics.push_back({member.name, score});
-  }
-}
-
-// As many epochs as the training's patience without a better score.
-static bool is_out_of_patience(int epoch, int best_epoch, int patience) {
-  return patience > 0 && best_epoch > 0 && epoch - best_epoch >= patience;
-}
-
-// None in an epoch that is to be completed after all had lost their patience, as where there is less of it on resumption.
-void Trainer::freeze_members(const TrainingTask& task) {
-  state_.members.resize(task.members.size());
-  const bool all = out_of_patience();
-  for (size_t m = 0; m < task.members.size(); ++m)
-    for (Parameter* parameter : task.members[m].parameters)
-      parameter->frozen =
-          !all && is_out_of_patience(state_.epoch, state_.members[m].best_epoch, options_.patience);
-}
-
-std::vector<Scalar> Trainer::metrics(const TrainingTask& task) {
-  if (!is_first_process()) return {};
+void Trainer::add_metrics(const TrainingTask& task, EpochReport& report) {
   const AveragedWeights averaged(optimizer_);
   const Profile::Part part("metrics");
-  std::vector<Scalar> metrics = task.metrics();
-  for (size_t i = 0; i < metrics.size(); ++i) {
-    require(!metrics[i].name.empty(), "trainer: metric {} has no name", i + 1);
-    require(std::ranges::find(task.members, metrics[i].name, &Member::name) == task.members.end(),
-            "trainer: a metric has the name of a member, '{}'", metrics[i].name);
-    for (size_t j = 0; j < i; ++j)
-      require(metrics[i].name != metrics[j].name, "trainer: two metrics have the name '{}'", metrics[i].name);
+  for (const Scalar& metric : task.metrics()) {
+    require(!metric.name.empty(), "trainer: metric {} has no name", report.metrics.size() + 1);
+    require(std::ranges::find(report.metrics, metric.name, &Scalar::name) == report.metrics.end(),
+            "trainer: two metrics have the name '{}'", metric.name);
+    report.metrics.push_back(metric);
   }
-  return metrics;
 }
 
 // --- before the first epoch --------------------------------------------------------------------------------
@@ -261,13 +226,6 @@ Trainer::Trainer(Optimizer& optimizer, TrainerOptions options)
   }
   state_.schedule = options_.schedule;
   state_.trigger.patience = options_.non_monotone;
-}
-
-bool Trainer::out_of_patience() const {
-  const auto is_out = [&](const auto& of) {
-    return is_out_of_patience(state_.epoch, of.best_epoch, options_.patience);
-  };
-  return state_.members.empty() ? is_out(state_) : std::ranges::all_of(state_.members, is_out);
 }
 
 // Anything that a run would write over.
@@ -312,11 +270,6 @@ void Trainer::check(const TrainingTask& task) const {
       task.validate || (options_.patience == 0 && options_.non_monotone == 0 &&
                         !(options_.schedule && options_.schedule->kind == Schedule::Kind::plateau)),
       "trainer: patience, non_monotone and a plateau schedule look at validation scores; the task has no validate");
-  require(task.members.empty() || task.validate,
-          "trainer: members keep the weights that validate best; the task has no validate");
-  for (const Member& member : task.members)
-    require(!member.name.empty() && !member.parameters.empty() && member.score.parts > 0,
-            "trainer: a member needs a name, parameters and a score");
   if (!options_.folder.empty() && !log_ && is_first_process()) {
     require(finished() || !has_run(options_.folder),
             "trainer: {} has a run already: resume() goes on with it, or choose another folder",
@@ -328,19 +281,19 @@ void Trainer::check(const TrainingTask& task) const {
 
 void Trainer::begin(const TrainingTask& task) {
   check(task);
+  if (task.observer) task.observer->begin(task, optimizer_);
   stopped_ = false;
   if (!finished()) open_log();
-  asked_ = {};
   ahead_.reset();
   if (options_.shards > 1) sums_.emplace(optimizer_.parameters(), options_.shards);
   if (on_gpu() && options_.shards == 1 && names_what_it_carries(task)) {
     ahead_.emplace(optimizer_, task.carried, options_.graph);
     ahead_->set_totals(state_);
   }
-  last_save_ = clock_seconds();
+  ranks_.begin(options_.checkpoints.every_minutes);
   // What a rollback in the first epoch goes back to.
   if (options_.on_divergence == OnDivergence::rollback && !finished() &&
-      !asked_of_first_rank([&] { return has_own_file(options_.folder / last_checkpoint); }))
+      !ranks_.asked_of_first([&] { return has_own_file(options_.folder / last_checkpoint); }))
     save(task, last_checkpoint);
 }
 
@@ -348,7 +301,7 @@ int64_t Trainer::windows_of(const TrainingTask& task) {
   const int64_t windows = task.cut ? task.cut(state_.epoch + 1) : task.windows;
   require(windows > 0, "trainer: epoch {} has no windows", state_.epoch + 1);
   chosen_.clear();
-  freeze_members(task);
+  if (task.observer) task.observer->begin_epoch(state_, options_.patience);
   if (!task.sample) return windows;
   chosen_ = task.sample(state_.epoch + 1);
   require(!chosen_.empty(), "trainer: the sample of epoch {} has no windows", state_.epoch + 1);

@@ -48,6 +48,7 @@
 #include "optim/schedule.h"
 #include "training/checkpoint.h"
 #include "training/memory_advice.h"
+#include "training/ranks.h"
 #include "training/report/log.h"
 #include "training/report/progress.h"
 #include "training/run_ahead.h"
@@ -71,11 +72,20 @@ WindowLoss mean_loss(const Var& mean, int64_t count);
 
 struct EpochReport;
 
-// One of several models that one optimizer trains side by side, which share the windows and nothing else.
-struct Member {
-  std::string name;
-  std::vector<Parameter*> parameters;
-  SharedScore score;  // of this model alone, the lower the better
+struct TrainingTask;
+
+// Takes part in each epoch of a task, in every process.
+class EpochObserver {
+ public:
+  virtual ~EpochObserver() = default;
+  // Called before anything else. Throws Error if it cannot take part.
+  virtual void begin(const TrainingTask& task, Optimizer& optimizer) = 0;
+  // Before an epoch, and where training goes on in the middle of one. `patience` as in TrainerOptions.
+  virtual void begin_epoch(TrainerState& state, int patience) = 0;
+  // Before validation, with the weights in use. Returns figures, which stand before the task's metrics.
+  virtual std::vector<Scalar> end_epoch(TrainerState& state, Ranks& ranks) = 0;
+  // Scores the weights that Trainer::score_anew() looks at.
+  virtual void score_anew(TrainerState& state, Ranks& ranks) = 0;
 };
 
 // A task to train. Only `windows` and `loss` are needed.
@@ -112,11 +122,8 @@ struct TrainingTask {
   std::function<double()> validate = {};
   // If it has parts: what several processes share in place of `validate`. It must give the same bits.
   SharedScore shared_validation = SharedScore();
-  // If the model is of several: each is scored by itself after an epoch and keeps the weights of its own best epoch. Those are
-  // what `validate`, `metrics` and `after_epoch` see and what files have. One that had no better score for
-  // TrainerOptions::patience epochs is frozen, and `loss` should leave it out; once all had none, training ends. Their scores
-  // stand beside the metrics, each under its name; of a frozen one it is that of the weights it keeps.
-  std::vector<Member> members = {};
+  // Members of an ensemble, say (members.h); none: nobody takes part.
+  std::shared_ptr<EpochObserver> observer = {};
   // Figures of your own after each epoch, with the weights that `validate` sees: they stand in the epoch's line, in log,
   // TensorBoard and report under their names, of which none comes twice. Of several processes rank 0 is asked.
   std::function<std::vector<Scalar>()> metrics = {};
@@ -213,7 +220,7 @@ class Trainer {
   bool finished() const {
     return state_.epoch >= options_.epochs || (state_.window == 0 && out_of_patience());
   }
-  bool out_of_patience() const;
+  bool out_of_patience() const { return state_.out_of_patience(options_.patience); }
 
   const TrainerState& state() const& { return state_; }
   TrainerState state() const&& { return state_; }
@@ -247,9 +254,7 @@ class Trainer {
   void train_epoch(const TrainingTask& task);
   void finish_epoch(const TrainingTask& task);
   void validate(const TrainingTask& task, EpochReport& report);
-  void score_members(const TrainingTask& task, EpochReport& report);
-  void freeze_members(const TrainingTask& task);
-  std::vector<Scalar> metrics(const TrainingTask& task);
+  void add_metrics(const TrainingTask& task, EpochReport& report);
 
   // A step of the optimizer, while its windows come.
   struct Step {
@@ -305,20 +310,6 @@ class Trainer {
   void tell_facts(const Step& step, const std::string& why, ShardsOfStep& shards);
   std::pair<int64_t, std::string> trace_shards(const TrainingTask& task, const Step& step);
 
-  // Between processes: every rank calls these in the same order. What one finds is told to all.
-  struct Asked {  // to end, to save
-    int signal = 0, rank = 0;
-    bool save = false;
-  };
-  std::vector<std::string> agree(const std::string& mine);
-  void agree();
-  void stop_if_asked() const;
-  void call_after_epoch(const TrainingTask& task);
-  double validated(const TrainingTask& task);
-  double shared_score(const SharedScore& shared, const std::function<double()>& alone);
-  Differences read_for_all(const TrainingTask& task, const std::filesystem::path& path);
-  void bring_carried(const TrainingTask& task) const;  // to rank 0
-
   // Ahead of a GPU.
   void ask_for_window(const TrainingTask& task, Step& step, int64_t kind);
   bool is_time_to_look(const Progress& progress) const;
@@ -329,9 +320,7 @@ class Trainer {
   Differences read(const TrainingTask& task, const std::filesystem::path& path, Links links);
   void save(const TrainingTask& task, const char* name);
   bool save_is_due(bool stepped) const;  // stepped: the last windows did make a step
-  bool is_last_save_old() const;
   bool is_log_due() const;
-  Diverged diverged(int64_t window, const std::string& what, const std::string& first) const;
   void skip(const Diverged& reason);
   void roll_back(const TrainingTask& task, const Diverged& reason);
 
@@ -363,10 +352,9 @@ class Trainer {
   double epoch_began_ = 0;                      // on the clock
   double gradient_norm_ = 0;                    // of the last step
   std::vector<int64_t> chosen_;                 // TrainingTask::sample's of the present epoch
-  double last_save_ = 0;                        // on the clock
   double seconds_before_ = 0;                   // of training, by the processes before this one
   std::optional<GradientSums> sums_;            // of shards
-  Asked asked_;                                 // when ranks agreed last
+  Ranks ranks_;
   std::string notice_;                          // to be said when the progress line is out of the way
   bool stopped_ = false;
 };

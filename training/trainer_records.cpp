@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "framework/clock.h"
-#include "framework/processes/processes.h"
 #include "training/run_folder.h"
 #include "training/trainer.h"
 
@@ -61,7 +60,7 @@ void Trainer::print(const EpochReport& report) const {
 }
 
 void Trainer::open_log() {
-  if (log_ || options_.folder.empty() || !is_first_process()) return;
+  if (log_ || options_.folder.empty() || !ranks_.first()) return;
   create_folder(options_.folder);
   log_.emplace(options_.folder, log_names());
 }

@@ -62,12 +62,12 @@ void Trainer::add_loss(const WindowLoss& loss, Step& step, Tape& tape) {
   }
   const double mean = static_cast<double>(loss.mean.item());
   if (!std::isfinite(shown(mean)) || !std::isfinite(loss.objective.item()))
-    throw diverged(step.window,
-                   fmt::format("step {}: the loss is {}{}", optimizer_.parameters().step(), mean,
-                               std::isfinite(mean) && !std::isfinite(shown(mean))
-                                   ? ", and its exp, the perplexity, is not finite"
-                                   : ""),
-                   tape.first_not_finite());
+    throw state_.diverged(step.window,
+                          fmt::format("step {}: the loss is {}{}", optimizer_.parameters().step(), mean,
+                                      std::isfinite(mean) && !std::isfinite(shown(mean))
+                                          ? ", and its exp, the perplexity, is not finite"
+                                          : ""),
+                          tape.first_not_finite());
   step.total += mean * static_cast<double>(loss.count);
 }
 
@@ -105,7 +105,7 @@ void Trainer::update(const TrainingTask& task, const Step& step) {
     const char* const scaled = loss ? " in fp16, with the loss scale at its smallest, 1" : "";
     give_up(task, step);
     const auto [window, first] = trace(task, step);
-    throw diverged(window, reason.what() + std::string(scaled), first);
+    throw state_.diverged(window, reason.what() + std::string(scaled), first);
   }
 }
 
@@ -161,12 +161,6 @@ int64_t Trainer::bytes_of_slabs() const {
   const int64_t slabs = 2 + std::ssize(optimizer_.whole_state().slabs);
   return slabs * optimizer_.parameters().values().size() * static_cast<int64_t>(sizeof(real)) +
          (sums_ ? sums_->bytes() : 0);
-}
-
-Diverged Trainer::diverged(int64_t window, const std::string& what, const std::string& first) const {
-  return Diverged(fmt::format("training has diverged: {} (epoch {}, window {} of {}{})", what,
-                              state_.epoch + 1, window + 1, state_.windows,
-                              first.empty() ? "" : "; first not finite: " + first));
 }
 
 void Trainer::skip(const Diverged& reason) {
