@@ -2,8 +2,8 @@
 //
 //   task.observer = std::make_shared<Members>(std::vector<Member>{{"first", first.parameters(), score_of(first)}, …});
 //
-// Each member is scored by itself after an epoch and keeps the weights of its own best epoch. Those are what `validate`, `metrics`
-// and `after_epoch` see and what files have. A member that had no better score for TrainerOptions::patience epochs is frozen, and
+// Each member is scored by itself after an epoch and keeps the weights of its own best epoch. `validate`, `metrics`, `after_epoch`
+// and files have these weights. A member that had no better score for TrainerOptions::patience epochs is frozen, and
 // `loss` should leave it out. Once all are, training ends. The members' scores stand before the task's metrics, each under its name.
 // A frozen member has the score of the weights that it keeps.
 #pragma once

@@ -12,7 +12,7 @@
 #include "framework/clock.h"
 #include "framework/signals.h"
 #include "training/shard.h"
-#include "training/shard_tree.h"
+#include "training/steps/shard_tree.h"
 
 namespace unroll {
 
@@ -30,10 +30,10 @@ bool Ranks::save_is_due() const { return alone() ? last_save_is_old() : asked_.s
 
 std::vector<std::string> Ranks::agree(const std::string& mine) {
   std::vector<std::string> all =
-      gather_from_ranks(bytes_of(Asked{.signal = signal_received(), .save = last_save_is_old()}) + mine);
+      gather_from_ranks(pack(Asked{.signal = signal_received(), .save = last_save_is_old()}) + mine);
   asked_ = {};
   for (size_t rank = 0; rank < all.size(); ++rank) {
-    const auto asked = take<Asked>(all[rank]);
+    const auto asked = unpack<Asked>(all[rank]);
     if (rank == 0) asked_.save = asked.save;
     if (asked_.signal == 0 && asked.signal != 0)
       asked_.signal = asked.signal, asked_.rank = static_cast<int>(rank);
@@ -67,14 +67,14 @@ double Ranks::score(const SharedScore& shared, const std::function<double()>& al
     if (shared.parts > 0)
       mine = '1' + sums_of_rank(shared);
     else
-      mine = '1' + (first() ? bytes_of(alone_score()) : "");
+      mine = '1' + (first() ? pack(alone_score()) : "");
   } catch (const Interrupted&) {}
   std::vector<std::string> all = agree(mine);
   for (std::string& of_rank : all) {
     if (of_rank.empty()) stop_if_asked();
-    take<char>(of_rank);
+    unpack<char>(of_rank);
   }
-  return shared.parts > 0 ? shared.score(sum_of_ranks(shared.parts, all)) : take<double>(all.front());
+  return shared.parts > 0 ? shared.score(sum_of_ranks(shared.parts, all)) : unpack<double>(all.front());
 }
 
 Differences Ranks::read(const std::filesystem::path& path,
@@ -95,47 +95,35 @@ Differences Ranks::read(const std::filesystem::path& path,
 
 void Ranks::bring_to_first(std::span<const NamedTensor> carried, int shards) const {
   if (alone()) return;
-  for (const NamedTensor& named : carried) {
-    const Tensor& all = named.tensor;
-    const int layers = all.dim(0), streams = all.dim(1);
+  for (const auto& [name, all] : carried) {
     if (all.size() == 0) continue;
+    const int layers = all.dim(0), streams = all.dim(1);
     const int64_t each = all.size() / layers / streams;
-    const auto rows_of = [&](int rank) {
+    // move(begin, numbers) for each layer's streams of a rank.
+    const auto each_layer = [&](int rank, auto&& move) {
       const ShardRange range = shards_of_rank(rank, process_count(), shards);
-      return std::pair{Shard{range.begin, shards}.begin(streams), Shard{range.end - 1, shards}.end(streams)};
-    };
-    const auto block_of = [&](int rank) {
-      const auto [begin, end] = rows_of(rank);
-      return std::vector<real>(static_cast<size_t>(layers * (end - begin) * each));
-    };
-    // move(layer's rows in the tensor, its part of the block)
-    const auto each_layer = [&](int rank, std::vector<real>& block, auto&& move) {
-      const auto [begin, end] = rows_of(rank);
-      const int64_t size = (end - begin) * each;
+      const int begin = Shard{range.begin, shards}.begin(streams),
+                end = Shard{range.end - 1, shards}.end(streams);
       for (int layer = 0; layer < layers; ++layer)
-        move((int64_t{layer} * streams + begin) * each, block.data() + layer * size, size);
+        move((int64_t{layer} * streams + begin) * each, static_cast<size_t>((end - begin) * each));
     };
-    const auto bytes = [](std::vector<real>& block) { return std::as_writable_bytes(std::span(block)); };
-    if (!is_first_process()) {
-      std::vector<real> block = block_of(process_rank());
+    std::string mine;
+    if (!first()) {
       const auto from = all.on_host();
-      each_layer(process_rank(), block,
-                 [&](int64_t at, real* to, int64_t size) { std::copy_n(from.data() + at, size, to); });
-      const SentBlock sent{0, bytes(block)};
-      exchange_blocks({&sent, 1}, {});
-      continue;
+      each_layer(process_rank(), [&](int64_t at, size_t numbers) {
+        mine.append(reinterpret_cast<const char*>(from.data() + at), numbers * sizeof(real));
+      });
     }
-    std::vector<std::vector<real>> blocks;
-    std::vector<ReceivedBlock> received;
-    for (int rank = 1; rank < process_count(); ++rank) blocks.push_back(block_of(rank));
-    for (int rank = 1; rank < process_count(); ++rank)
-      received.push_back({rank, bytes(blocks[static_cast<size_t>(rank - 1)])});
-    exchange_blocks({}, received);
+    const std::vector<std::string> by_rank = gather_from_ranks(mine);
+    if (!first()) continue;
     const auto to = all.on_host(Access::change);
-    for (int rank = 1; rank < process_count(); ++rank)
-      each_layer(
-          rank, blocks[static_cast<size_t>(rank - 1)],
-          [&](int64_t at, const real* from, int64_t size) { std::copy_n(from, size, to.data() + at); });
+    for (int rank = 1; rank < process_count(); ++rank) {
+      const char* block = by_rank[static_cast<size_t>(rank)].data();
+      each_layer(rank, [&](int64_t at, size_t numbers) {
+        std::memcpy(to.data() + at, block, numbers * sizeof(real));
+        block += numbers * sizeof(real);
+      });
+    }
   }
 }
 

@@ -1,8 +1,8 @@
-// What the processes of a training tell each other, beside gradients. Each process has the model, the optimizer and the loop.
-// Rank 0 alone prints, writes, and does what cannot be shared. What it finds is told to all.
+// Tells processes of a training about each other, but for gradients. Each process has the model, the optimizer and the loop.
+// Rank 0 alone prints, writes, and does what cannot be shared. All ranks learn the results.
 //
-// Every rank calls the same functions in the same order. Those that agree also tell all ranks whether one of them was asked to
-// end, and whether it is time to save. One process alone answers itself.
+// Every rank calls the same functions in the same order. agree() and its like also tell all ranks whether one of them was asked
+// to end, and whether it is time to save. One process alone answers itself.
 #pragma once
 
 #include <cstring>
@@ -20,12 +20,12 @@
 namespace unroll {
 
 template <class T>
-std::string bytes_of(const T& value) {
+std::string pack(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 // From the beginning of a text, which loses it. Throws Error if the text is shorter.
 template <class T>
-T take(std::string& text) {
+T unpack(std::string& text) {
   T value;
   require(text.size() >= sizeof value, "processes: the ranks do not run the same program");
   std::memcpy(&value, text.data(), sizeof value);

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "framework/parameters.h"
-#include "training/courier.h"
-#include "training/gradient_buckets.h"
-#include "training/gradient_exchange.h"
 #include "training/shard.h"
+#include "training/steps/courier.h"
+#include "training/steps/gradient_buckets.h"
+#include "training/steps/gradient_exchange.h"
 
 namespace unroll {
 
@@ -39,11 +39,8 @@ class GradientSums : public TapeObserver {
   // An error has ended the step, perhaps in the middle of an exchange: that is given up, and with it all others.
   void give_up();
   int64_t bytes() const;  // that it has taken
-  // Of gradients, by this process since it began.
-  struct Exchanged {
-    int64_t bytes = 0;   // sent
-    double seconds = 0;  // with the waiting for others, but for what a backward has hidden
-  };
+  // Gradients, by this process since it began.
+  using Exchanged = ExchangedGradients;
   const Exchanged& exchanged() const& { return exchanged_; }
   Exchanged exchanged() const&& { return exchanged_; }
 

@@ -1,4 +1,4 @@
-#include "training/shard_sums.h"
+#include "training/steps/shard_sums.h"
 
 #include <algorithm>
 #include <cstdint>
