@@ -13,17 +13,12 @@ namespace unroll {
 
 namespace {
 
-double rate_of(const Parameter& p) {
-  require(p.rate >= 0 && std::isfinite(p.rate), "step: the rate {} of '{}' is not a number from 0 up", p.rate,
-          p.name);
-  return double{p.rate};
+double checked(float factor, const char* what, const Parameter& p) {
+  require(factor >= 0 && std::isfinite(factor), "step: the {} {} of '{}' is not a number from 0 up", what,
+          factor, p.name);
+  return double{factor};
 }
-
-double decay_of(const Parameter& p) {
-  require(p.decay >= 0 && std::isfinite(p.decay), "step: the decay {} of '{}' is not a number from 0 up",
-          p.decay, p.name);
-  return double{p.decay};
-}
+double rate_of(const Parameter& p) { return checked(p.rate, "rate", p); }
 
 // Calls piece(begin, size, rate) for the pieces of the slab where gradients were contributed that count, in a fixed
 // order. Neighbours make one piece, with the padding between them, which is zero; with `by_rate` only those of one rate.
@@ -107,6 +102,13 @@ Optimizer::Optimizer(ParameterSet& params, double learning_rate, double weight_d
 void Optimizer::set_learning_rate(double rate) {
   require(rate >= 0 && std::isfinite(rate), "optimizer: learning_rate {} is not a number from 0 up", rate);
   learning_rate_ = rate;
+}
+
+double Optimizer::checked_momentum(double momentum, bool has_one) const {
+  check_fraction("momentum", momentum);
+  require(has_one || momentum == 0, "optimizer: this {} was made without momentum: it cannot be {}", name(),
+          momentum);
+  return momentum;
 }
 
 void Optimizer::set_momentum(double momentum) {
@@ -226,7 +228,7 @@ const std::vector<Optimizer::Range>& Optimizer::complete_ranges() {
     const Parameter& p = *all[i];
     if (p.frozen) continue;
     const int64_t end = i + 1 < all.size() ? all[i + 1]->offset : params_.values().size();
-    const double decay = decay_of(p) * weight_decay_;
+    const double decay = checked(p.decay, "decay", p) * weight_decay_;
     const double rate = rate_of(p);
     const int64_t group = group_of(i);
     Range* last = ranges_.empty() ? nullptr : &ranges_.back();
@@ -261,12 +263,7 @@ Sgd::Sgd(ParameterSet& params, const SgdConfig& c)
   require(!c.nesterov || c.momentum > 0, "optimizer: nesterov needs momentum");
 }
 
-void Sgd::set_momentum(double momentum) {
-  check_fraction("momentum", momentum);
-  require(has_velocity_ || momentum == 0, "optimizer: this {} was made without momentum: it cannot be {}",
-          name(), momentum);
-  momentum_ = momentum;
-}
+void Sgd::set_momentum(double momentum) { momentum_ = checked_momentum(momentum, has_velocity_); }
 
 void Sgd::order(StepOrders& orders) {
   if (has_velocity_ && steps_ == 0) slab(velocity_).fill(0);  // it may have been set back to its beginning

@@ -150,6 +150,8 @@ class Optimizer {
   // are told apart; those of different decay only if there is weight decay.
   const std::vector<Range>& complete_ranges();
   virtual int64_t group_of(size_t) const { return 0; }  // of a parameter, by its place
+  // For set_momentum(): `momentum`. Throws Error unless it is in [0, 1), and 0 if the optimizer was made without.
+  double checked_momentum(double momentum, bool has_one) const;
   // A slab for moments: `tensor`, which gets its memory now if it has none, zero at first.
   Tensor& slab(Tensor& tensor) const;
   // For an update() of one's own that computes on the host: the present step, once it is decided. On a GPU this waits.

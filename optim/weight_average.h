@@ -1,12 +1,7 @@
 // Weights beside those that a training works with: an average of them, or some that were kept.
 //
-//   Adam adam(model.params, {});
-//   adam.keep_average(0.99);
-//   …
-//   const AveragedWeights averaged(adam);
-//   evaluate(model);                    // with the average, until the scope ends
-//
-// An optimizer has one average at most. The Trainer scores the averaged weights, and its checkpoints hold them as the model's.
+// An optimizer has one average at most (Optimizer::keep_average). While an AveragedWeights lives, the model's weights are the
+// averaged ones. The Trainer scores those, and its checkpoints hold them as the model's.
 #pragma once
 
 #include <cstdint>

@@ -41,10 +41,9 @@
 
 namespace unroll {
 
-// Whether a run's folder has a checkpoint to go on from; a training that was killed before its first has none. One that was
-// killed between the two files of its first epoch has the best one: it becomes the last. Throws InputError where the last is
-// missing beside more than that: training is not begun again over what is left of a run. `advice` is what the message ends
-// with, by whether there is a best one.
+// Whether a run's folder has a checkpoint to go on from. A training that was killed before its first has none. One that was
+// killed between the two files of its first epoch has the best one, which becomes the last. Throws InputError if more than that is
+// there and the last is missing: training is not begun again over the rest of a run. The message ends with `advice`.
 bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& names,
                          const std::function<std::string(bool has_best)>& advice = {});
 
@@ -55,25 +54,24 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  // Goes on where the folder's last checkpoint stands: run() then trains what is left. Nothing if there is no
-  // checkpoint yet. The log is cut to what the checkpoint has seen. Throws InputError as read_checkpoint and
-  // has_last_checkpoint, and where the epoch it stands in has other windows than the task, or is beyond the last one. Among the
-  // differences is a learning rate of the next step that is not the one of the run so far.
+  // Goes on from the folder's last checkpoint: run() then trains the rest. Does nothing if there is no checkpoint yet. The log
+  // is cut to the checkpoint. Throws InputError as read_checkpoint and has_last_checkpoint, and if the epoch it stands in has
+  // other windows than the task, or is beyond the last one. A learning rate that jumps is among the differences.
   std::optional<Differences> resume(const TrainingTask& task);
 
-  // After resume(), where the data or the way of scoring changed: validation scores of before and after do not compare. Scores
-  // the best and the last weights by `task.validate` and keeps the better ones as the best; what looks at scores
-  // (plateau, averaging) knows none but theirs from here on; patience counts from the best epoch. Without `validate` no
-  // epoch is the best. Both checkpoints are written anew. Throws as run().
+  // Call it after resume() if the data or the way of scoring changed, so that scores of before and after do not compare.
+  // Scores the best and the last weights by `task.validate` and keeps the better ones as the best. The plateau and averaging
+  // forget older scores. Patience counts from the best epoch. Without `validate` no epoch is the best. Writes both
+  // checkpoints. Throws as run().
   void score_anew(const TrainingTask& task);
 
-  // Trains until finished(). Throws Error where the folder has a run that resume() was not asked for, and where a checkpoint
-  // or the log cannot be written; Diverged; Interrupted after a signal, once the complete steps are saved: a step of several windows
-  // is given up between two of them, and resumption begins it again.
+  // Trains until finished(). Throws Error if the folder has a run that resume() was not asked for, and if a checkpoint or the
+  // log cannot be written. Throws Diverged. Throws Interrupted after a signal, once the complete steps are saved. A step of
+  // several windows is then given up between two of them, and resumption begins it again.
   void run(const TrainingTask& task);
   // From a callback: run() returns after the present epoch.
   void stop() { stopped_ = true; }
-  // All epochs are complete, or patience is at its end, which is looked at between epochs.
+  // True if all epochs are complete, or if patience is at its end between two epochs.
   bool finished() const {
     return state_.epoch >= options_.epochs || (state_.window == 0 && out_of_patience());
   }
@@ -84,7 +82,7 @@ class Trainer {
   void set_state(const TrainerState& state) { state_ = state; }
   const std::vector<EpochReport>& epochs() const& { return epochs_; }  // that this process completed
   std::vector<EpochReport> epochs() const&& { return epochs_; }
-  // That resume() found no log, or what it left out of a damaged one, a line each.
+  // Lines that say that resume() found no log, or which lines of a damaged one it left out.
   std::vector<std::string> damaged_log() const { return records_.damaged(); }
   int64_t count() const { return state_.all_count; }  // predictions of all complete epochs
 
@@ -95,8 +93,8 @@ class Trainer {
   ExchangedGradients exchanged() const { return steps_ ? steps_->exchanged() : ExchangedGradients(); }
 
  private:
-  void check(
-      const TrainingTask& task) const;  // that it can be trained with these options, and in this folder
+  // Throws Error if the task cannot be trained with these options, or in this folder.
+  void check(const TrainingTask& task) const;
   void begin(const TrainingTask& task);
   int64_t windows_of(const TrainingTask& task);  // of the present epoch: how many are taken
   void train_epoch(const TrainingTask& task);

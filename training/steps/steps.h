@@ -14,13 +14,13 @@ namespace unroll {
 class Steps {
  public:
   virtual ~Steps() = default;
-  // The windows from TrainerState::window on that make a step, and the step. Throws Diverged if the loss or the gradient is not
-  // finite, unless such a step is to be left out.
+  // Takes one step, with the windows from TrainerState::window on. Throws Diverged if a loss or the gradient is not finite, unless
+  // the options say that such a step is left out.
   virtual void take(const TrainingTask& task) = 0;
-  // Waits for the steps that were taken: from then on their losses and the norm are known. If one had failed, it is taken again,
-  // the training stands after it, and its number is returned.
+  // Waits for the steps that were taken, so that their losses and the norm are known. If one of them has failed, it takes that
+  // one again and returns its number. The training then stands after that step.
   virtual std::optional<uint32_t> look(const TrainingTask& /*task*/) { return {}; }
-  virtual bool should_look() const { return true; }  // soon enough not to lose much if a step has failed
+  virtual bool should_look() const { return true; }  // the next look() may have to take back too many steps
   // The trainer has changed the sums of losses. Requires: look() came before.
   virtual void state_changed() {}
   virtual ExchangedGradients exchanged() const { return {}; }
