@@ -221,7 +221,7 @@ struct AdamConfig {
 
 // Adam (Kingma and Ba 2015):  m = β₁m + (1-β₁)g,  v = β₂v + (1-β₂)g²,
 // p -= learning_rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + eps), where t counts the steps that the parameter took part in: one that
-// thaws begins as others began, as in PyTorch. Where β₁ changes from step to step (set_momentum), β₁ᵗ is a power of the present
+// thaws begins as others began, as in PyTorch. If β₁ changes from step to step (set_momentum), β₁ᵗ is a power of the present
 // one, as in PyTorch.
 class Adam : public Optimizer {
  public:

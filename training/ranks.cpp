@@ -95,7 +95,8 @@ Differences Ranks::read(const std::filesystem::path& path,
 
 void Ranks::bring_to_first(std::span<const NamedTensor> carried, int shards) const {
   if (alone()) return;
-  for (const auto& [name, all] : carried) {
+  for (const NamedTensor& named : carried) {
+    const Tensor& all = named.tensor;
     if (all.size() == 0) continue;
     const int layers = all.dim(0), streams = all.dim(1);
     const int64_t each = all.size() / layers / streams;

@@ -19,8 +19,8 @@ enum class OnDivergence : uint8_t {
   stop,
   // Leave the step out: its windows change neither weights nor what is carried. Throws after 10 in a row.
   skip,
-  // Go back to the checkpoint of the best epoch, and on from there at half the learning rate. Throws after 10. Before there
-  // is a best one, to the last checkpoint: where that stands, and so the bits, then depend on when it was saved.
+  // Go back to the checkpoint of the best epoch, or to the last one before there is a best one, and on from there at half the
+  // learning rate. Throws after 10. After going back to the last one, bits depend on when it was saved.
   rollback
 };
 
@@ -32,7 +32,7 @@ struct TrainerOptions {
   int shards = 1;
   std::optional<Schedule> schedule = {};  // without one the learning rate stays what the optimizer has
   // An Asgd starts to average when a validation score is above the best of those more than this many epochs
-  // back (NonMonotoneTrigger); 0: when is its own affair.
+  // back (NonMonotoneTrigger); 0: it decides itself.
   int non_monotone = 0;
   int patience = 0;  // ends after so many epochs without a better validation score; 0: never
   OnDivergence on_divergence = OnDivergence::stop;
@@ -43,14 +43,14 @@ struct TrainerOptions {
   CheckpointOptions checkpoints = {};
   int64_t log_every = 100;        // steps of an interval of the log
   WindowSizes window_sizes = {};  // for the advice where memory runs out
-  // On a GPU: windows are recorded the second time that one of their kind comes, as CUDA graphs, and played from then on.
-  // The bits stay the same (with our own kernels and cuBLAS; not measured with cuDNN), and the host has less to do.
-  // Needs TrainingTask::load, and a `loss` that reads nothing on the host. Windows that cannot be recorded for
-  // another reason (no memory) are computed as without, and one message says so.
+  // If true, a GPU's windows are recorded as CUDA graphs the second time that one of their kind comes, and played from then
+  // on. The bits stay the same (with our own kernels and cuBLAS; not measured with cuDNN), and the host has less to do.
+  // REQUIRES: TrainingTask::load, and a `loss` that reads nothing on the host. A window that cannot be recorded for another
+  // reason (no memory) is computed as without, and one message says so.
   bool graph = false;
 };
 
-// Throws Error if an option is out of its range, or asks for what the optimizer lacks.
+// Throws Error if an option is out of its range, or asks for what the optimizer lacks. Sets a schedule's first momentum.
 void check_options(const TrainerOptions& options, Optimizer& optimizer);
 
 }  // namespace unroll

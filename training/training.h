@@ -1,10 +1,12 @@
 // A training as it stands: what the trainer, its steps and its records share.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "framework/gemm.h"
 #include "optim/optimizer.h"
 #include "training/checkpoint.h"
 #include "training/loss_scale.h"
@@ -34,11 +36,22 @@ struct Training {
   std::string notice = {};           // is printed when the progress line is out of the way
 
   uint32_t step() const { return optimizer.parameters().step(); }
-  int64_t chosen(int64_t window) const;  // the task's number of the epoch's window
-  double shown(double mean) const;       // a mean loss as it is shown
-  double mean_loss() const;              // so far in the present epoch
+  // The task's number of the epoch's window.
+  int64_t chosen(int64_t window) const {
+    return sample.empty() ? window : sample[static_cast<size_t>(window)];
+  }
+  double shown(double mean) const { return options.perplexity ? std::exp(mean) : mean; }  // a mean loss
+  double mean_loss() const {  // so far in the present epoch; a window may have nothing to predict
+    return state.count > 0 ? state.total / static_cast<double>(state.count) : state.total;
+  }
   void note(const std::string& line) { notice += (notice.empty() ? "" : "\n") + line; }
-  LossScale* loss_scale();  // nullptr unless training is in fp16
+  LossScale* loss_scale() {  // nullptr unless training is in fp16
+    if (precision() != Precision::fp16)
+      state.loss_scale.reset();
+    else if (!state.loss_scale)
+      state.loss_scale.emplace();
+    return state.loss_scale ? &*state.loss_scale : nullptr;
+  }
 };
 
 }  // namespace unroll

@@ -1,4 +1,4 @@
-// Sums a step's gradient over the shards of all processes.
+// Sums a step's gradient over the shards of all processes of a training.
 //
 // Each process sums a piece of the slab. It gets that piece of every other's parts of the tree (shard_tree.h), sums them in
 // the tree's order, and gives the sum to all. So each sends about as many bytes as in a ring, and unlike that of a ring, or of
@@ -25,8 +25,8 @@ std::vector<int64_t> exchanged_bytes(std::span<const int64_t> buckets, int proce
 // How long such an exchange takes, tried: seconds. Called by all processes.
 double seconds_of_exchange(std::span<const int64_t> buckets, int shards);
 
-// "Open MPI 4.1.4", "NCCL 2.28.9", or "Open MPI 4.1.4, through the host's memory (…)": what gradients go over. Called by all
-// processes that share a training, once their device is chosen.
+// "Open MPI 4.1.4", "NCCL 2.28.9", or "Open MPI 4.1.4, through the host's memory (…)": the library that gradients go
+// over. Called by all processes of a training, once their device is chosen.
 std::string exchanged_over();
 
 // Whether the processes exchange while the last backward runs: on a CPU, where MPI lets a thread of ours call it, if UNROLL_OVERLAP
@@ -44,7 +44,7 @@ class GradientExchange {
   // Called by all processes, for each bucket. `own`: this process's parts of the tree, in their order, of so many numbers each,
   // in the device's memory; the last becomes the sum over all. Returns the bytes that this process sent.
   int64_t sum(std::span<real* const> own, int64_t numbers);
-  // Memory that it keeps from call to call. May be asked while another thread exchanges.
+  // Bytes of memory that it keeps from call to call. May be asked while another thread exchanges.
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
  private:
