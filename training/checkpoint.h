@@ -87,9 +87,9 @@ struct TrainerState {
   // The learning rate of optimizer step `step`. Requires: a schedule.
   double next_rate(int64_t step) const { return schedule->rate(epoch, step) * rate_factor; }
 
-  // Since the epoch `best`, counted from 1, as many as `patience` are complete. Never with a patience of 0.
-  bool out_of_patience(int best, int patience) const {
-    return patience > 0 && best > 0 && epoch - best >= patience;
+  // Whether `patience` epochs are complete after the epoch `since`, counted from 1. A patience of 0 never ends.
+  bool out_of_patience(int since, int patience) const {
+    return patience > 0 && since > 0 && epoch - since >= patience;
   }
   bool out_of_patience(int patience) const;  // of all members, if there are any
   // The error that says where in training something was not finite; `first`: what was it first, or "".
