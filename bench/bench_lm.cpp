@@ -13,7 +13,7 @@
 // With --profile: also each operation's share of some more steps.
 // On a GPU the peak is that of a large product, and the memory is the device's. The engine cudnn takes its fastest
 // algorithm, measured before, and an estimate of a step's milliseconds stands beside the measured ones.
-// With --graph a step is a CUDA graph, as with training.graph (training/run_ahead.h).
+// With --graph a step is a CUDA graph, as with training.graph (training/steps/run_ahead.h).
 // With --facts it measures nothing. It prints what the device is and which engines serve in which precision, or why the
 // device cannot compute.
 #include <algorithm>
@@ -30,7 +30,7 @@
 #include "framework/kernels/kernels.h"
 #include "framework/memory.h"
 #include "framework/profile.h"
-#include "training/run_ahead.h"
+#include "training/steps/run_ahead.h"
 #include "unroll.h"
 
 using namespace unroll;
@@ -96,7 +96,7 @@ Steps training(Model& model, const Shapes& s, int vocab) {
                        static_cast<real>(s.steps);
       tape.backward(loss);
       const Profile::Part part("optimizer step");
-      if (on_gpu()) {  // which does not wait, as the trainer does not (training/run_ahead.h), nor PyTorch
+      if (on_gpu()) {  // which does not wait, as the trainer does not (training/steps/run_ahead.h), nor PyTorch
         sgd->order_step({.max_norm = s.clip});
         sgd->enqueue_step();
         sgd->finish_step();

@@ -6,137 +6,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <unordered_map>
 
 #include "framework/profile.h"
 
 namespace unroll {
-
-// --- Gradient -------------------------------------------------------------------------------------------------
-
-void Gradient::ensure(const Shape& shape) {
-  if (tensor_.defined()) return;
-  const Tensor tensor(shape);
-  bind(tensor, tensor.memory().write_time());
-}
-
-void Gradient::bind(const Tensor& tensor, WriteTime* written) {
-  tensor_ = tensor.telling(nullptr), shown_written_ = written;
-  state_ = State::empty, stale_rows_ = shown_ = false;
-  if (written) written->mark_gradient();
-}
-
-bool Gradient::changed() const {
-  if (!shown_written_ || shown_written_->last() == 0) return false;
-  require(shown_ || state_ == State::all,
-          "gradient: {} was written through a tensor that was taken before the last step; take grad() or "
-          "gradients() again after each step, or use reduce_gradients()",
-          tensor_.shape());
-  return true;
-}
-
-void Gradient::settle() {
-  if (!changed()) return;
-  shown_written_->forget();
-  state_ = State::all, stale_rows_ = false;
-}
-
-Tensor Gradient::shown(const Shape& shape) {
-  value(shape);
-  shown_ = true;
-  return tensor_.telling(shown_written_);
-}
-
-void Gradient::contribute_all(const Shape& shape) {
-  value(shape);
-  state_ = State::all, stale_rows_ = false;
-}
-
-Into Gradient::into(const Shape& shape) {
-  ensure(shape);
-  settle();
-  end_reservation();
-  const bool add = written();
-  state_ = State::all;
-  return {tensor_, add};
-}
-
-Into Gradient::into_rows(const Shape& shape, std::span<const int32_t> ids) {
-  ensure(shape);
-  settle();
-  end_reservation();
-  if (on_gpu()) {  // where one pass over all of them costs less than a call for each
-    const bool add = written();
-    state_ = State::all;
-    if (!add) tensor_.fill(0);
-    return add_to(tensor_);
-  }
-  if (state_ == State::empty) {
-    if (stale_rows_) {
-      for (int32_t row : rows_) tensor_[row].fill(0), is_row_[row] = 0;
-    } else {
-      tensor_.fill(0);
-      is_row_.assign(static_cast<size_t>(shape[0]), 0);
-      rows_.reserve(static_cast<size_t>(shape[0]));
-    }
-    rows_.clear();
-    state_ = State::rows;
-  }
-  if (state_ == State::rows)
-    for (int32_t row : ids)
-      if (!is_row_[row]) is_row_[row] = 1, rows_.push_back(row);
-  return {tensor_, true};
-}
-
-std::shared_ptr<Tensor> Gradient::reserve(const Shape& shape) {
-  const PoolAllocator<Tensor> pool;
-  static std::mutex forward_passes;  // those of several threads may share parameters
-  const std::lock_guard lock(forward_passes);
-  if (written() || !reserved_.expired()) return std::allocate_shared<Tensor>(pool, shape);
-  ensure(shape);
-  stale_rows_ = shown_ = false;
-  std::shared_ptr<Tensor> tensor = std::allocate_shared<Tensor>(pool, tensor_);
-  reserved_ = tensor;
-  return tensor;
-}
-
-bool Gradient::commit(const std::shared_ptr<Tensor>& reserved) {
-  if (reserved_.lock() != reserved) return false;
-  settle();
-  reserved_.reset();
-  state_ = State::all;
-  return true;
-}
-
-void Gradient::end_reservation() {
-  if (const std::shared_ptr<Tensor> reserved = reserved_.lock()) *reserved = reserved->clone();
-  reserved_.reset();
-}
-
-const Tensor& Gradient::value(const Shape& shape) {
-  ensure(shape);
-  settle();
-  end_reservation();
-  if (!written()) {
-    if (stale_rows_)
-      for (int32_t row : rows_) tensor_[row].fill(0);
-    else
-      tensor_.fill(0);
-  }
-  return tensor_;
-}
-
-void Gradient::spend() {
-  const bool changed = shown_written_ && shown_written_->last() != 0;  // in whatever rows
-  stale_rows_ = !changed && (state_ == State::rows || (state_ == State::empty && stale_rows_));
-  if (changed) shown_written_->forget();
-  state_ = State::empty;
-  shown_ = false;
-}
-
-void Gradient::release() { bind({}, nullptr); }
 
 // --- memory of records ------------------------------------------------------------------------------------------
 
@@ -175,26 +50,18 @@ std::span<Node* const> Tape::nodes_of(std::span<const Var* const> inputs) {
   return {nodes, inputs.size()};
 }
 
-// How often each parameter is still to be contributed to.
-struct Tape::Uses {
-  struct Of {
-    const Leaf* leaf;
-    int64_t left;
-  };
-  std::unordered_map<const Node*, Of> of;
-};
-
-void Tape::count_uses(std::span<const Var* const> inputs) {
-  if (!options_.when_complete) return;
-  if (!uses_) uses_ = std::make_shared<Uses>();
+void Tape::observe(const OperationName& op, Record& record, std::span<const Var* const> inputs) {
+  record.inputs = nodes_of(inputs);
+  if (!options_.observer) return;
   for (const Var* input : inputs)
-    if (input->leaf()) ++uses_->of.try_emplace(input->node(), Uses::Of{input->leaf(), 0}).first->second.left;
+    if (input->leaf()) ++uses_.try_emplace(input->node(), Uses{*input, 0}).first->second.left;
+  options_.observer->recorded(op, inputs, record.outputs);
 }
 
-void Tape::finish_uses(const Record& record) {
+void Tape::complete_parameters(const Record& record) {
   for (const Node* node : record.inputs)
-    if (const auto found = uses_->of.find(node); found != uses_->of.end() && --found->second.left == 0)
-      options_.when_complete(*found->second.leaf);
+    if (const auto found = uses_.find(node); found != uses_.end() && --found->second.left == 0)
+      options_.observer->completed(found->second.parameter);
 }
 
 void Tape::measure(const char* op) { profile_->recorded(op); }
@@ -206,7 +73,6 @@ Tape::Tape(TapeOptions options) : options_(options), id_(++tapes), profile_(Prof
   require(state.suspended == 0, "tape: recording is suspended by a NoTape");
   state.tape = this;
   if (profile_) profile_->begin_tape();
-  if (options_.keep_graph) begin_graph();
 }
 
 Tape::~Tape() {
@@ -255,7 +121,6 @@ void Tape::backward(const Var& loss, real scale) {
     if (options_.check_inputs) state.checked_op = record->op, state.its_inputs = record->inputs;
     finish(record);
   }
-  if (kept_) keep_gradients_of_parameters();
 }
 
 void throw_written(const Shape& shape, const WriteTime& written) {
@@ -269,14 +134,15 @@ void throw_written(const Shape& shape, const WriteTime& written) {
 
 void Tape::finish(Record* record) {
   const auto written = [](const Node& node) { return node.gradient.written(); };
-  if (kept_) keep_gradients_of(*record);
+  if (options_.observer)
+    for (const Var& output : record->outputs) options_.observer->completed(output);
   if (profile_) profile_->before_backward();
   if (std::ranges::any_of(record->nodes, written)) record->play(record);
   if (profile_) profile_->before_release();
   record->forget(record);
   for (Var& output : record->outputs) output = Var();
   if (profile_) profile_->finished(record->op);
-  if (uses_) finish_uses(*record);
+  if (options_.observer) complete_parameters(*record);
   if (options_.keep_gradients || std::string_view(record->op) == "watch") return;
   for (Node& node : record->nodes) {
     node.gradient.release();

@@ -10,91 +10,22 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "framework/tensor.h"
+#include "framework/gradient.h"
 
 namespace unroll {
 
 class Profile;
 class Tape;
-struct TapeGraph;
-
-// A gradient: a tensor, and a mark whether anything was written yet. Backwards contribute to it. The
-// first contribution overwrites, later ones add, and nothing is filled with zeros first.
-class Gradient {
- public:
-  // The whole gradient, for one contribution. Marks it as written.
-  Into into(const Shape& shape);
-  // For contributions to some rows only (an embedding): rows `ids` are ready to be added to, every other row
-  // holds what was contributed before, or zero. shape [rows, …].
-  Into into_rows(const Shape& shape, std::span<const int32_t> ids);
-
-  // A fused loss computes gradients in the forward pass, before the factor from above is known. This reserves the gradient's
-  // memory for it. If that is taken, or something else is contributed meanwhile, the tensor has memory of its own.
-  std::shared_ptr<Tensor> reserve(const Shape& shape);
-  // True if the tensor still has the gradient's memory. Then it is the gradient from now on, marked as written.
-  bool commit(const std::shared_ptr<Tensor>& reserved);
-
-  bool written() const { return state_ != State::empty || changed(); }
-  // Rows that may differ from zero, if that is known to be fewer than all; in order of first contribution.
-  bool only_some_rows() const { return state_ == State::rows && !changed(); }
-  std::span<const int32_t> rows() const& { return rows_; }
-  std::span<const int32_t> rows() const&& = delete;
-
-  // Zeros where nothing was written.
-  const Tensor& value(const Shape& shape);
-  // For a program: its writes there count as contributed.
-  Tensor shown(const Shape& shape);
-  // The whole of it counts as contributed from now on.
-  void contribute_all(const Shape& shape);
-  // Forgets what was contributed; the memory stays.
-  void spend();
-
-  // Uses this memory from now on (a segment of a slab). Its contents do not matter.
-  void bind(const Tensor& tensor, WriteTime* written);
-  void release();
-
- private:
-  enum class State : uint8_t { empty, rows, all };
-  void ensure(const Shape& shape);
-  void end_reservation();  // before others write: who reserved the memory keeps a copy
-  bool changed() const;    // by a program. Throws Error if that had no way to know what it changed
-  void settle();           // that counts as contributed
-  Tensor tensor_;          // tells nobody when it is written
-  WriteTime* shown_written_ = nullptr;  // when a program did so
-  bool shown_ = false;                  // it was complete when it was shown, and is since
-  std::weak_ptr<Tensor> reserved_;
-  State state_ = State::empty;
-  bool stale_rows_ = false;      // while empty: only rows_ may differ from zero
-  std::vector<int32_t> rows_;    // contributed rows, each once
-  std::vector<uint8_t> is_row_;  // by row: stands in rows_
-};
-
-// A value's place on a tape. Parameters own theirs; a tape owns those of its operations' results.
-struct Node {
-  Gradient gradient;
-  const char* op = "";
-  bool released = false;  // the gradient was given back after use
-};
-
-// A parameter's value is found through this, so that it may be placed in a slab late.
-struct Leaf {
-  virtual const Tensor& leaf_value() = 0;  // throws Error if the set that held it is gone
-  virtual const std::string& leaf_name() const = 0;
-  virtual bool leaf_frozen() const = 0;
-
- protected:
-  ~Leaf() = default;
-};
 
 // A tensor that may collect a gradient.
 class Var {
@@ -148,21 +79,6 @@ class Var {
 
 using Vars = std::vector<Var, PoolAllocator<Var>>;
 
-struct TapeOptions {
-  bool dropout = true;          // false: record, but drop nothing (gradient checks, saliency)
-  bool keep_gradients = false;  // gradients of intermediate results stay readable after backward
-  uint32_t part = 0;  // which of several tapes whose gradients make one step: each has masks of its own
-  // If true, throws Error when a backward contributes to a variable that its operation's inputs(…) leave out, and
-  // which would get nothing if all others were frozen. For tests; gradcheck does.
-  bool check_inputs = false;
-  // If true, graph() tells the inputs of each operation and how large its values and gradients are. That reads every
-  // number once more.
-  bool keep_graph = false;
-  // Called in the backward with each parameter that is used, as soon as its gradient has all that this tape
-  // contributes.
-  std::function<void(const Leaf&)> when_complete = {};
-};
-
 // An operation's name, and where it is recorded: record("linear", …) makes it of the name.
 struct OperationName {
   constexpr OperationName(const char* operation, const char* in_file = __builtin_FILE(),
@@ -171,6 +87,28 @@ struct OperationName {
   const char* name;
   const char* file;
   int line;
+};
+
+// Sees what a tape records and what its backward completes. It must outlive the tape.
+class TapeObserver {
+ public:
+  virtual ~TapeObserver() = default;
+  // An operation was recorded. The results have their values.
+  virtual void recorded(const OperationName& /*op*/, std::span<const Var* const> /*inputs*/,
+                        std::span<const Var> /*results*/) {}
+  // Called in the backward for each result and for each parameter that is used, frozen or not: the tape contributes nothing
+  // more to its gradient.
+  virtual void completed(const Var&) {}
+};
+
+struct TapeOptions {
+  bool dropout = true;          // false: record, but drop nothing (gradient checks, saliency)
+  bool keep_gradients = false;  // gradients of intermediate results stay readable after backward
+  uint32_t part = 0;  // which of several tapes whose gradients make one step: each has masks of its own
+  // If true, throws Error when a backward contributes to a variable that its operation's inputs(…) leave out, and
+  // which would get nothing if all others were frozen. For tests; gradcheck does.
+  bool check_inputs = false;
+  TapeObserver* observer = nullptr;
 };
 
 // While one is alive, this thread's operations are recorded, and dropout is on. It ends on the thread that began it.
@@ -200,9 +138,6 @@ class Tape {
   };
   std::vector<Entry> entries() const;  // in recording order
   std::string text() const;            // theirs, a line each
-  // The operations recorded so far, and after backward the gradients (framework/tape_graph.h). Throws Error without
-  // keep_graph.
-  const TapeGraph& graph() const;
   // The first operation whose result is not finite, or, if all are and backward ran with keep_gradients, the first
   // that was handed a gradient which is not: "lstm_layer [35, 20, 200] of 'lstm.weight_ih_l0'". A record without a
   // parameter is named after the one before it: "dropout [35, 20, 200] after 'embedding.weight'". "" if there is
@@ -227,7 +162,7 @@ class Tape {
     std::span<Node> nodes;
     std::span<Var> outputs;
     std::span<const Shape> shapes;  // of the outputs, which do not outlive backward
-    std::span<Node* const> inputs;  // with check_inputs, or when_complete
+    std::span<Node* const> inputs;  // with check_inputs or an observer
     void (*play)(Record*) = nullptr;
     void (*forget)(Record*) = nullptr;
     void (*destroy)(Record*) = nullptr;
@@ -250,24 +185,21 @@ class Tape {
   static void* allocate(std::size_t bytes);
   static std::span<Node* const> nodes_of(std::span<const Var* const> inputs);
   void measure(const char* op);
-  void count_uses(std::span<const Var* const> inputs);
-  void finish_uses(const Record& record);
+  void observe(const OperationName& op, Record& record, std::span<const Var* const> inputs);
+  void complete_parameters(const Record& record);
   void finish(Record* record);
-  struct Kept;  // for the graph: tape_graph.cpp
-  void begin_graph();
-  void keep(const OperationName& op, const Record& record, std::span<const Var* const> inputs);
-  void keep_gradients_of(const Record& record);
-  void keep_gradients_of_parameters();
 
   TapeOptions options_;
   uint64_t id_;
   int64_t size_ = 0;
   bool played_ = false;
   Record* last_ = nullptr;
-  Profile* profile_;            // nullptr: nothing is measured
-  std::shared_ptr<Kept> kept_;  // with keep_graph
-  struct Uses;
-  std::shared_ptr<Uses> uses_;  // of parameters, with when_complete
+  Profile* profile_;  // nullptr: nothing is measured
+  struct Uses {
+    Var parameter;
+    int64_t left;  // operations whose backward is still to come
+  };
+  std::unordered_map<const Node*, Uses> uses_;  // with an observer
 };
 
 // Suspends the recording of this thread's tape: evaluation in the middle of training.
@@ -350,11 +282,9 @@ std::array<Var, N> Tape::add(const OperationName& op, const Leaf* leaf, std::arr
     record->shape_of[i] = values[i].shape();
     record->output_of[i] = Var(std::move(values[i]), record->node_of[i], id_);
   }
-  if (options_.check_inputs || options_.when_complete) [[unlikely]]
-    record->inputs = nodes_of(inputs), count_uses(inputs);
   ++size_;
-  if (kept_) [[unlikely]]
-    keep(op, *record, inputs);
+  if (options_.check_inputs || options_.observer) [[unlikely]]
+    observe(op, *record, inputs);
   if (profile_) [[unlikely]]
     measure(op.name);
   return record->output_of;

@@ -2,10 +2,6 @@
 
 #include <cmath>
 #include <string_view>
-#include <unordered_map>
-#include <utility>
-
-#include "framework/tape.h"
 
 namespace unroll {
 
@@ -24,69 +20,42 @@ static std::string in_project(std::string_view file) {
   return std::string(file);
 }
 
-// --- what the tape keeps ---------------------------------------------------------------------------------------
+// --- what the tape tells ---------------------------------------------------------------------------------------
 
-struct Tape::Kept {
-  TapeGraph graph;
-  std::unordered_map<const Node*, std::pair<int, int>> result_of;  // operation, and which of its results
-  std::unordered_map<const Node*, int> parameter_of;
-  std::vector<Var> parameters;
-
-  TapeGraph::Input input(const Var& var) {
-    using Kind = TapeGraph::Input::Kind;
-    const Shape shape = var.value().defined() ? var.value().shape() : Shape();
-    if (var.leaf()) {
-      const auto [found, is_new] =
-          parameter_of.try_emplace(var.node(), static_cast<int>(graph.parameters.size()));
-      if (is_new) {
-        parameters.push_back(var);
-        graph.parameters.push_back({var.leaf()->leaf_name(), {shape, norm_of(var.value())}});
-      }
-      return {Kind::parameter, found->second, 0, shape};
-    }
-    const auto found = result_of.find(var.node());
-    if (!var.node() || found == result_of.end()) return {Kind::constant, -1, 0, shape};
-    return {Kind::result, found->second.first, found->second.second, shape};
+TapeGraph::Input TapeGraph::input_of(const Var& var) {
+  const Shape shape = var.value().defined() ? var.value().shape() : Shape();
+  if (var.leaf()) {
+    const auto [found, is_new] = parameter_of_.try_emplace(var.node(), static_cast<int>(parameters.size()));
+    if (is_new) parameters.push_back({var.leaf()->leaf_name(), {shape, norm_of(var.value())}});
+    return {Input::Kind::parameter, found->second, 0, shape};
   }
-};
+  const auto found = result_of_.find(var.node());
+  if (!var.node() || found == result_of_.end()) return {Input::Kind::constant, -1, 0, shape};
+  return {Input::Kind::result, found->second.first, found->second.second, shape};
+}
 
-void Tape::begin_graph() { kept_ = std::make_shared<Kept>(); }
-
-void Tape::keep(const OperationName& op, const Record& record, std::span<const Var* const> inputs) {
-  TapeGraph::Operation operation{
+void TapeGraph::recorded(const OperationName& op, std::span<const Var* const> inputs,
+                         std::span<const Var> results) {
+  Operation operation{
       .name = op.name, .file = in_project(op.file), .line = op.line, .inputs = {}, .results = {}};
-  for (const Var* input : inputs) operation.inputs.push_back(kept_->input(*input));
-  const int number = static_cast<int>(kept_->graph.operations.size());
-  for (size_t i = 0; i < record.nodes.size(); ++i) {
-    kept_->result_of[&record.nodes[i]] = {number, static_cast<int>(i)};
-    operation.results.push_back({record.shapes[i], norm_of(record.outputs[i].value())});
+  for (const Var* input : inputs) operation.inputs.push_back(input_of(*input));
+  for (const Var& result : results) {
+    result_of_[result.node()] = {static_cast<int>(operations.size()),
+                                 static_cast<int>(operation.results.size())};
+    operation.results.push_back({result.shape(), norm_of(result.value())});
   }
-  kept_->graph.operations.push_back(std::move(operation));
+  operations.push_back(std::move(operation));
 }
 
-// Before its backward runs: then all that came after it has contributed.
-void Tape::keep_gradients_of(const Record& record) {
-  for (size_t i = 0; i < record.nodes.size(); ++i) {
-    Gradient& gradient = record.nodes[i].gradient;
-    if (!gradient.written()) continue;
-    const auto& [operation, result] = kept_->result_of.at(&record.nodes[i]);
-    kept_->graph.operations[static_cast<size_t>(operation)]
-        .results[static_cast<size_t>(result)]
-        .gradient_norm = norm_of(gradient.value(record.shapes[i]));
+void TapeGraph::completed(const Var& x) {
+  if (!x.has_grad()) return;
+  const double norm = norm_of(x.node()->gradient.value(x.shape()));
+  if (x.leaf()) {
+    parameters[static_cast<size_t>(parameter_of_.at(x.node()))].value.gradient_norm = norm;
+  } else {
+    const auto& [operation, result] = result_of_.at(x.node());
+    operations[static_cast<size_t>(operation)].results[static_cast<size_t>(result)].gradient_norm = norm;
   }
-}
-
-void Tape::keep_gradients_of_parameters() {
-  for (size_t i = 0; i < kept_->parameters.size(); ++i) {
-    const Var& var = kept_->parameters[i];
-    if (var.has_grad())
-      kept_->graph.parameters[i].value.gradient_norm = norm_of(var.node()->gradient.value(var.shape()));
-  }
-}
-
-const TapeGraph& Tape::graph() const {
-  require(kept_ != nullptr, "graph: this tape keeps none; Tape({{.keep_graph = true}}) does");
-  return kept_->graph;
 }
 
 // --- as text ---------------------------------------------------------------------------------------------------

@@ -1,20 +1,25 @@
 // A tape's recording as a graph: its operations, what each was given, and how large values and gradients are.
 //
-//   Tape tape({.keep_graph = true});
+//   TapeGraph graph;
+//   Tape tape({.observer = &graph});
 //   …
 //   tape.backward(loss);
-//   std::cout << tape.graph().dot();                      // dot -Tsvg draws it; mermaid() is for Markdown
+//   std::cout << graph.dot();                             // dot -Tsvg draws it; mermaid() is for Markdown
+//
+// It reads every value and every gradient once more. A graph observes one tape.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "framework/shape.h"
+#include "framework/tape.h"
 
 namespace unroll {
 
-struct TapeGraph {
+struct TapeGraph : TapeObserver {
   struct Value {
     Shape shape;
     double norm = 0;                           // Euclidean, when it was recorded
@@ -44,6 +49,15 @@ struct TapeGraph {
 
   std::string dot() const;      // for Graphviz
   std::string mermaid() const;  // for Markdown viewers that draw ```mermaid
+
+  void recorded(const OperationName& op, std::span<const Var* const> inputs,
+                std::span<const Var> results) override;
+  void completed(const Var& x) override;
+
+ private:
+  Input input_of(const Var& var);
+  std::unordered_map<const Node*, std::pair<int, int>> result_of_;  // operation, and which of its results
+  std::unordered_map<const Node*, int> parameter_of_;
 };
 
 }  // namespace unroll

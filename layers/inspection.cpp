@@ -144,12 +144,11 @@ std::vector<TapeGraph> step_graphs(const TokenModel& model, const TokenText& tex
   for (int t = 0; t < text.steps(); ++t) {
     const auto at = static_cast<size_t>(t);
     if (!text.resets.empty() && text.resets[at]) state.reset();
-    Tape tape({.dropout = false, .keep_graph = true});
+    Tape tape({.dropout = false, .observer = &result.emplace_back()});
     const RecurrentTrace trace = model.recurrent.trace(
         model.embedding(IdTensor::from({1, 1}, std::vector<int32_t>{text.input[at]})), state);
     const IdTensor target = IdTensor::from({1}, std::vector<int32_t>{text.target[at]});
     tape.backward(softmax_cross_entropy(model.decoder(row(trace.y, 0)), target));
-    result.push_back(tape.graph());
     state = trace.state;
     model.params.spend_gradients();
   }

@@ -116,12 +116,7 @@ Rmsprop::Rmsprop(ParameterSet& params, const RmspropConfig& c)
   require(static_cast<real>(c.eps) > 0, "optimizer: eps {} is not positive", c.eps);
 }
 
-void Rmsprop::set_momentum(double momentum) {
-  check_fraction("momentum", momentum);
-  require(has_buffer_ || momentum == 0, "optimizer: this {} was made without momentum: it cannot be {}",
-          name(), momentum);
-  momentum_ = momentum;
-}
+void Rmsprop::set_momentum(double momentum) { momentum_ = checked_momentum(momentum, has_buffer_); }
 
 void Rmsprop::order(StepOrders& orders) {
   if (steps_ == 0) {  // it may have been set back to its beginning

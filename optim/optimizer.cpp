@@ -1,4 +1,4 @@
-// What all optimizers have in common, and gradient descent, averaged and not.
+// The base of all optimizers, and gradient descent, averaged and not.
 #include "optim/optimizer.h"
 
 #include <algorithm>
@@ -13,17 +13,12 @@ namespace unroll {
 
 namespace {
 
-double rate_of(const Parameter& p) {
-  require(p.rate >= 0 && std::isfinite(p.rate), "step: the rate {} of '{}' is not a number from 0 up", p.rate,
-          p.name);
-  return double{p.rate};
+double checked(float factor, const char* what, const Parameter& p) {
+  require(factor >= 0 && std::isfinite(factor), "step: the {} {} of '{}' is not a number from 0 up", what,
+          factor, p.name);
+  return double{factor};
 }
-
-double decay_of(const Parameter& p) {
-  require(p.decay >= 0 && std::isfinite(p.decay), "step: the decay {} of '{}' is not a number from 0 up",
-          p.decay, p.name);
-  return double{p.decay};
-}
+double rate_of(const Parameter& p) { return checked(p.rate, "rate", p); }
 
 // Calls piece(begin, size, rate) for the pieces of the slab where gradients were contributed that count, in a fixed
 // order. Neighbours make one piece, with the padding between them, which is zero; with `by_rate` only those of one rate.
@@ -109,42 +104,44 @@ void Optimizer::set_learning_rate(double rate) {
   learning_rate_ = rate;
 }
 
+double Optimizer::checked_momentum(double momentum, bool has_one) const {
+  check_fraction("momentum", momentum);
+  require(has_one || momentum == 0, "optimizer: this {} was made without momentum: it cannot be {}", name(),
+          momentum);
+  return momentum;
+}
+
 void Optimizer::set_momentum(double momentum) {
   throw Error(fmt::format("optimizer: {} has no momentum that could be {}", name(), momentum));
 }
 
-void Optimizer::keep_average(double decay) {
-  check_fraction("the average's decay", decay);
-  ema_decay_ = decay;
-  if (decay == 0) ema_steps_ = 0;
+WeightAverage& Optimizer::set_average(WeightAverage average) {
+  if (!average_) return average_.emplace(std::move(average));
+  require(average_->slab == average.slab, "optimizer: {} keeps the {}; it has no {} beside it", name(),
+          average_->what, average.what);
+  return *average_;
 }
 
-void Optimizer::keep_weights(std::span<Parameter* const> parameters) {
-  require(ema_decay_ == 0, "optimizer: weights are averaged; it keeps none of a single step beside that");
-  const Tensor& weights = std::as_const(params_).values();
-  if (times_kept_++ == 0) return slab(kept_).copy_from(weights);
-  for (const Parameter* p : parameters) {
-    const int begin = static_cast<int>(p->offset), end = begin + static_cast<int>(p->size());
-    kept_.slice(begin, end).copy_from(weights.slice(begin, end));
-  }
+void Optimizer::keep_average(double decay) {
+  check_fraction("the average's decay", decay);
+  WeightAverage& average = set_average({.what = fmt::format("average of decay {}", decay),
+                                        .counter = "averaged_steps",
+                                        .slab = "moving_average"});
+  average.share = [decay](int64_t n) { return n == 0 ? 1 : 1 - decay; };
+  if (decay == 0) average_.reset();
 }
 
 OptimizerState Optimizer::whole_state() {
   OptimizerState whole = state();
-  whole.counters.push_back({"times_kept", &times_kept_, true});
-  if (times_kept_ > 0) whole.slabs.push_back({"kept", slab(kept_)});
-  if (ema_decay_ == 0) return whole;
-  whole.counters.push_back({"averaged_steps", &ema_steps_, true});
-  if (ema_steps_ > 0) whole.slabs.push_back({"moving_average", slab(ema_)});
+  if (!average_) return whole;
+  whole.counters.push_back({average_->counter, &average_->count, average_->may_lack});
+  if (average_->count > 0) whole.slabs.push_back({average_->slab, average_->memory_for(weights())});
   return whole;
 }
 
 void Optimizer::update_weights() {
   update();
-  if (ema_decay_ == 0) return;
-  const Tensor& weights = std::as_const(params_).values();
-  slab(ema_);
-  kernels().average(step_values(), weights.data(), ema_.data(), weights.size());
+  if (average_) average_->end_step(step_values(), weights());
 }
 
 void Optimizer::check(const StepOptions& options) const {
@@ -183,8 +180,8 @@ StepOrders Optimizer::orders_for(const StepOptions& options) {
                     .max_norm = options.max_norm,
                     .learning_rate = learning_rate_ * options.rate_factor,
                     .step = params_.step()};
+  if (average_) orders.average_weight = average_->begin_step(weights());
   order(orders);
-  if (ema_decay_ > 0) orders.average_weight = ema_steps_++ == 0 ? 1 : 1 - ema_decay_;
   return orders;
 }
 
@@ -208,9 +205,9 @@ void Optimizer::enqueue_step() {
   update_weights();
 }
 
-// Which parameters are frozen, their decay and rates, and whether there is an average.
+// Which parameters are frozen, their decay and rates, and whether the weights go into an average.
 uint64_t Optimizer::step_signature() const {
-  uint64_t hash = hash_with(hash_of_nothing, ema_decay_ > 0 ? 1 : 2);
+  uint64_t hash = hash_with(hash_of_nothing, average_ && average_->next_share() > 0 ? 1 : 2);
   for (const auto& p : parameters().all()) {
     hash = hash_with(hash_with(hash, p->frozen ? 1 : 2), std::bit_cast<uint32_t>(p->decay));
     hash = hash_with(hash, std::bit_cast<uint32_t>(p->rate));
@@ -231,7 +228,7 @@ const std::vector<Optimizer::Range>& Optimizer::complete_ranges() {
     const Parameter& p = *all[i];
     if (p.frozen) continue;
     const int64_t end = i + 1 < all.size() ? all[i + 1]->offset : params_.values().size();
-    const double decay = decay_of(p) * weight_decay_;
+    const double decay = checked(p.decay, "decay", p) * weight_decay_;
     const double rate = rate_of(p);
     const int64_t group = group_of(i);
     Range* last = ranges_.empty() ? nullptr : &ranges_.back();
@@ -266,12 +263,7 @@ Sgd::Sgd(ParameterSet& params, const SgdConfig& c)
   require(!c.nesterov || c.momentum > 0, "optimizer: nesterov needs momentum");
 }
 
-void Sgd::set_momentum(double momentum) {
-  check_fraction("momentum", momentum);
-  require(has_velocity_ || momentum == 0, "optimizer: this {} was made without momentum: it cannot be {}",
-          name(), momentum);
-  momentum_ = momentum;
-}
+void Sgd::set_momentum(double momentum) { momentum_ = checked_momentum(momentum, has_velocity_); }
 
 void Sgd::order(StepOrders& orders) {
   if (has_velocity_ && steps_ == 0) slab(velocity_).fill(0);  // it may have been set back to its beginning
@@ -310,39 +302,22 @@ OptimizerState Sgd::state() {
 
 Asgd::Asgd(ParameterSet& params, const AsgdConfig& c)
     : Sgd(params, {.learning_rate = c.learning_rate, .weight_decay = c.weight_decay}),
-      average_after_(c.average_after) {
+      average_after_(c.average_after),
+      mean_(set_average({.what = "mean of its weights",
+                         .counter = "averaged",
+                         .slab = "average",
+                         .may_lack = false,
+                         .share = [this](int64_t n) {
+                           return steps() >= average_after_ ? 1 / static_cast<double>(n + 1) : 0;
+                         }})) {
   require(c.average_after >= 0, "optimizer: average_after = {} steps is negative", c.average_after);
-}
-
-void Asgd::keep_average(double decay) {
-  throw Error(fmt::format(
-      "optimizer: asgd keeps the mean of its weights; it has no average of decay {} beside it", decay));
-}
-
-void Asgd::keep_weights(std::span<Parameter* const>) {
-  throw Error("optimizer: asgd keeps the mean of its weights, and none of a single step");
 }
 
 void Asgd::start_averaging() { average_after_ = std::min(average_after_, steps()); }
 
-void Asgd::order(StepOrders& orders) {
-  Sgd::order(orders);
-  if (steps() <= average_after_) return;
-  slab(average_);
-  orders.average_weight = 1 / static_cast<double>(++averaged_);
-}
-
-void Asgd::update() {
-  Sgd::update();
-  const Tensor& p = params_.values();
-  if (averaged_ > 0) kernels().average(step_values(), p.data(), average_.data(), p.size());
-}
-
 OptimizerState Asgd::state() {
   OptimizerState state = Sgd::state();
   state.counters.push_back({"average_after", &average_after_});
-  state.counters.push_back({"averaged", &averaged_});
-  if (averaged_ > 0) state.slabs.push_back({"average", slab(average_)});
   return state;
 }
 

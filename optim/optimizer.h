@@ -23,12 +23,15 @@
 
 #include <array>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "framework/parameters.h"
+#include "optim/weight_average.h"
 
 namespace unroll {
 
@@ -118,21 +121,15 @@ class Optimizer {
   }
   virtual std::string_view name() const = 0;  // as in recipes: "sgd"
   virtual OptimizerState state() = 0;
-  // The same, with the average that keep_average() asks for: what a checkpoint keeps.
+  // With the average: all that a checkpoint keeps.
   OptimizerState whole_state();
-  // Averaged weights, laid out as ParameterSet::values(); nullptr if there are none (yet). AveragedWeights puts them in the
-  // weights' place; the Trainer scores them, and its checkpoints hold them as the model's.
-  virtual const Tensor* averages() const {
-    return ema_steps_ > 0 ? &ema_ : times_kept_ > 0 ? &kept_ : nullptr;
-  }
+  // Averaged weights, laid out as ParameterSet::values(); nullptr if there are none (yet).
+  const Tensor* averages() const { return average_ ? average_->values() : nullptr; }
   // From the next step on an average of the weights is kept: those after that step at first, then
-  // average = decay·average + (1 - decay)·weights after each. decay in [0, 1); 0: none is kept. Throws Error where the
-  // optimizer has averages of its own.
-  virtual void keep_average(double decay);
-  // Keeps the weights that these parameters have now, in place of those kept before, where averages() finds them; of all other
-  // parameters what was kept, the first time what they have now. Throws Error where the optimizer has averages.
-  virtual void keep_weights(std::span<Parameter* const> parameters);
-  void forget_kept_weights() { times_kept_ = 0; }
+  // average = decay·average + (1 - decay)·weights after each. decay in [0, 1); 0: none is kept. Throws Error as set_average().
+  void keep_average(double decay);
+  // Returns the optimizer's own: this one, or the one of the same slab that it has. Throws Error if it has another.
+  WeightAverage& set_average(WeightAverage average);
 
  protected:
   // A piece of the slabs whose parameters are treated alike, padding between them included.
@@ -153,6 +150,8 @@ class Optimizer {
   // are told apart; those of different decay only if there is weight decay.
   const std::vector<Range>& complete_ranges();
   virtual int64_t group_of(size_t) const { return 0; }  // of a parameter, by its place
+  // For set_momentum(): `momentum`. Throws Error unless it is in [0, 1), and 0 if the optimizer was made without.
+  double checked_momentum(double momentum, bool has_one) const;
   // A slab for moments: `tensor`, which gets its memory now if it has none, zero at first.
   Tensor& slab(Tensor& tensor) const;
   // For an update() of one's own that computes on the host: the present step, once it is decided. On a GPU this waits.
@@ -176,14 +175,11 @@ class Optimizer {
   void check(const StepOptions& options) const;
   StepOrders orders_for(const StepOptions& options);
   void update_weights();
+  const Tensor& weights() const { return std::as_const(params_).values(); }
   std::vector<Range> ranges_;
   bool averaged_in_ = false;  // the model's weights are the averages for the moment
   Memory step_values_;        // StepValues
-  double ema_decay_ = 0;
-  int64_t ema_steps_ = 0;  // that the average is of
-  Tensor kept_;
-  int64_t times_kept_ = 0;
-  Tensor ema_;
+  std::optional<WeightAverage> average_;
 };
 
 struct SgdConfig {
@@ -225,7 +221,7 @@ struct AdamConfig {
 
 // Adam (Kingma and Ba 2015):  m = β₁m + (1-β₁)g,  v = β₂v + (1-β₂)g²,
 // p -= learning_rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + eps), where t counts the steps that the parameter took part in: one that
-// thaws begins as others began, as in PyTorch. Where β₁ changes from step to step (set_momentum), β₁ᵗ is a power of the present
+// thaws begins as others began, as in PyTorch. If β₁ changes from step to step (set_momentum), β₁ᵗ is a power of the present
 // one, as in PyTorch.
 class Adam : public Optimizer {
  public:
@@ -337,23 +333,14 @@ class Asgd : public Sgd {
  public:
   Asgd(ParameterSet& params, const AsgdConfig& config);
   std::string_view name() const override { return "asgd"; }
-  OptimizerState state() override;  // "steps", "average_after", "averaged"; "average" once there is one
-  const Tensor* averages() const override { return averaged_ > 0 ? &average_ : nullptr; }
-  void keep_average(double decay) override;
-  void keep_weights(std::span<Parameter* const> parameters) override;
-
+  OptimizerState state() override;  // "steps", "average_after"
   // The mean begins with the weights after the next step, unless it has begun.
   void start_averaging();
-  int64_t averaged() const { return averaged_; }  // weights that the mean is of
-  uint64_t step_signature() const override { return 2 * Sgd::step_signature() + (steps() >= average_after_); }
-
- protected:
-  void order(StepOrders& orders) override;
-  void update() override;
+  int64_t averaged() const { return mean_.count; }  // weights that the mean is of
 
  private:
-  int64_t average_after_, averaged_ = 0;
-  Tensor average_;
+  int64_t average_after_;
+  WeightAverage& mean_;
 };
 
 // While it lives, the model's weights are the averaged ones, for an evaluation or a file; then the others are

@@ -205,6 +205,12 @@ void load_slab(const SafetensorsFile& file, std::string_view kind, const Paramet
   for (const auto& p : params.all()) load_finite_into(file, tensor_name(kind, p->name), segment(slab, *p));
 }
 
+bool has_kind(const SafetensorsFile& file, std::string_view kind) {
+  const std::string begin = tensor_name(kind, "");
+  return std::ranges::any_of(file.entries(),
+                             [&](const auto& entry) { return entry.name.starts_with(begin); });
+}
+
 // Refuses a file with more weights than the model: a model of fewer layers would otherwise ignore them.
 void check_no_more_weights(const SafetensorsFile& file, const ParameterSet& params,
                            const std::vector<NamedTensor>& also) {
@@ -233,16 +239,16 @@ void read_optimizer(const SafetensorsFile& file, const Reader& json, Optimizer& 
   }
   ParameterSet& params = optimizer.parameters();
   load_state_dict(file, params);
+  // The weights of the file may be averages that this optimizer does not keep: it goes on from the weights themselves.
+  if (!optimizer.averages() && has_kind(file, "weights")) load_slab(file, "weights", params, params.values());
   for (const auto& slab : optimizer.whole_state().slabs) {
     if (is_average(optimizer, slab.values)) {
       slab.values.copy_from(params.values());
       load_slab(file, "weights", params, params.values());
     } else {
-      const std::string kept = tensor_name(slab.name, "");
-      require_input(
-          std::ranges::any_of(file.entries(), [&](const auto& e) { return e.name.starts_with(kept); }),
-          "{}: its optimizer kept no {}; {} as it is set now cannot go on from that", file.path(), slab.name,
-          optimizer.name());
+      require_input(has_kind(file, slab.name),
+                    "{}: its optimizer kept no {}; {} as it is set now cannot go on from that", file.path(),
+                    slab.name, optimizer.name());
       load_slab(file, slab.name, params, slab.values);
     }
   }
@@ -311,6 +317,16 @@ Contents::Contents(Optimizer& optimizer, const TrainerState& state, std::span<co
 }
 
 }  // namespace
+
+bool TrainerState::out_of_patience(int patience) const {
+  const auto is_out = [&](const Member& member) { return out_of_patience(member.best_epoch, patience); };
+  return members.empty() ? out_of_patience(best_epoch, patience) : std::ranges::all_of(members, is_out);
+}
+
+Diverged TrainerState::diverged(int64_t at_window, const std::string& what, const std::string& first) const {
+  return Diverged(fmt::format("training has diverged: {} (epoch {}, window {} of {}{})", what, epoch + 1,
+                              at_window + 1, windows, first.empty() ? "" : "; first not finite: " + first));
+}
 
 void check_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, const TrainerState& state,
                       std::span<const NamedTensor> carried, const CheckpointOptions& options) {

@@ -67,7 +67,7 @@ struct TrainerState {
   std::optional<double> valid;  // … and validation score
   std::optional<double> best;   // validation score
   int best_epoch = 0;
-  // One of several models trained side by side (TrainingTask::members).
+  // One of several models trained side by side (members.h).
   struct Member {
     std::optional<double> best;  // validation score
     int best_epoch = 0;
@@ -86,6 +86,14 @@ struct TrainerState {
 
   // The learning rate of optimizer step `step`. Requires: a schedule.
   double next_rate(int64_t step) const { return schedule->rate(epoch, step) * rate_factor; }
+
+  // Whether `patience` epochs are complete after the epoch `since`, counted from 1. A patience of 0 never ends.
+  bool out_of_patience(int since, int patience) const {
+    return patience > 0 && since > 0 && epoch - since >= patience;
+  }
+  bool out_of_patience(int patience) const;  // of all members, if there are any
+  // The error that says where in training something was not finite; `first`: what was it first, or "".
+  Diverged diverged(int64_t at_window, const std::string& what, const std::string& first = "") const;
 };
 
 // Throws Error if the file cannot be written (disk full, a name that the format does not allow, …), and Diverged,

@@ -1,16 +1,13 @@
-// The loop: epochs, their steps, the windows of a step. What these call stands below, in trainer_step.cpp, trainer_shards.cpp,
-// trainer_checkpoints.cpp and trainer_records.cpp.
+// The loop: epochs and their steps. trainer_checkpoints.cpp has what is saved and read, steps/ how a step is made.
 #include "training/trainer.h"
 
 #include <cmath>
 #include <iterator>
 #include <utility>
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include "data/text_file.h"
-#include "framework/clock.h"
-#include "framework/processes/processes.h"
 #include "framework/profile.h"
 #include "framework/signals.h"
 
@@ -30,117 +27,57 @@ void Trainer::run(const TrainingTask& task) {
       roll_back(task, reason);
       continue;
     }
-    if (task.after_epoch && is_first_process()) call_after_epoch(task);
-    agree();
-    stop_if_asked();
+    if (task.after_epoch)
+      ranks_.call_in_first([&] {
+        const AveragedWeights averaged(optimizer_);
+        task.after_epoch(epochs_.back());
+      });
+    stopped_ = ranks_.agree_on(stopped_);
+    ranks_.stop_if_asked();
   }
 }
 
 void Trainer::train_epoch(const TrainingTask& task) {
   state_.windows = windows_of(task);
   if (state_.window == 0 && task.begin_epoch) task.begin_epoch(state_.epoch + 1);
-  Progress progress = progress_of_epoch();
-  epoch_begin_ = times_, epoch_began_ = clock_seconds();
+  Progress progress = records_.progress();
+  records_.begin_epoch();
   while (state_.window < state_.windows) {
     of_untrained_.reset();
-    uint32_t step = optimizer_.parameters().step();
-    train_step(task, !ahead_);
-    if (ahead_ && is_time_to_look(progress)) step = catch_up(task).value_or(step);
-    const bool stepped = optimizer_.parameters().step() != step;
-    show(progress);
-    if (stepped && is_log_due()) log_interval();
-    if (save_is_due(stepped)) save(task, last_checkpoint);
-    stop_if_asked();
-  }
-}
-
-// The windows of one step of the optimizer. Watched, the host looks at each loss and at the gradient's norm, and one that is
-// not finite is Diverged. Else it asks a GPU for all of it and goes on: the GPU looks itself, and catch_up() sees later what
-// became of the step.
-void Trainer::train_step(const TrainingTask& task, bool watched) {
-  Step step = begin_step(task, watched);
-  try {
-    if (options_.shards > 1) train_shards(task, step), step.window = step.end;
-    for (; step.window < step.end; ++step.window) {
-      if (watched && step.window > step.begin && step.can_begin_again) stop_if_signalled();
-      const int64_t kind = task.load ? task.load(chosen(step.window)) : 0;
-      if (watched)
-        train_window(task, step);
-      else
-        ask_for_window(task, step, kind);
+    uint32_t step = training_.step();
+    steps_->take(task);
+    if (is_time_to_look(progress)) step = steps_->look(task).value_or(step);
+    const bool stepped = training_.step() != step;
+    records_.show(progress);
+    if (stepped && records_.interval_is_due()) {
+      records_.write_interval();
+      steps_->state_changed();
     }
-    finish_step(step);
-  } catch (const Diverged& reason) {
-    give_up(task, step);
-    if (!watched || options_.on_divergence != OnDivergence::skip) throw;
-    skip(reason);
-  } catch (...) {  // the next run() begins this step again
-    give_up(task, step);
-    throw;
+    if (save_is_due(stepped)) save(task, last_checkpoint);
+    ranks_.stop_if_asked();
   }
-  state_.window = step.end;
 }
 
-// A window's loss and gradient; after the step's last one the optimizer; then what crosses to the next. A graph is a recording
-// of this.
-RunAhead::WindowFacts Trainer::train_window(const TrainingTask& task, Step& step) {
-  RunAhead::WindowFacts facts;
-  compute_window(task, step, facts);
-  if (!recording_graph()) order(step, facts);  // else before the graph is played
-  if (step.is_last()) update(task, step);
-  if (task.carry) task.carry();
-  return facts;
-}
-
-void Trainer::carry_shard(const TrainingTask& task, const WindowLoss& loss) {
-  if (loss.carry)
-    loss.carry();
-  else if (task.carry)
-    task.carry();
-}
-
-// A window's loss and gradient, or those of the step's shard of it, which then carries to the next window what crosses. False: the
-// shard has no part of the window.
-bool Trainer::compute_window(const TrainingTask& task, Step& step, RunAhead::WindowFacts& facts,
-                             const BeginBackward& begin_backward) {
-  TapeOptions options{.part = step.part()};
-  if (begin_backward) {  // a contribution that comes after its parameter is complete would be lost
-    options.check_inputs = true;
-    options.when_complete = [this](const Leaf& parameter) { sums_->complete(parameter); };
-  }
-  Tape tape(options);
-  try {
-    const WindowLoss loss =
-        options_.shards > 1 ? task.shard_loss(chosen(step.window), step.shard)
-                             : task.loss(chosen(step.window));
-    if (options_.shards > 1 && !loss.objective.value().defined()) return false;
-    facts = {loss.count, loss.rate_factor};
-    add_loss(loss, step, tape);
-    if (begin_backward) begin_backward(facts);
-    tape.backward(loss.objective, static_cast<real>(step.scale * loss.share));
-    if (options_.shards > 1) carry_shard(task, loss);
-    return true;
-  } catch (const MemoryRefused& refusal) {
-    if (recording_graph()) throw;  // it may well fit without
-    throw OutOfMemory(memory_advice(refusal, tape, bytes_of_slabs(), options_.window_sizes));
-  }
+bool Trainer::is_time_to_look(const Progress& progress) const {
+  return state_.window == state_.windows || progress.due(state_.window) || records_.interval_is_due() ||
+         save_is_due(true) || signal_received() || steps_->should_look();
 }
 
 void Trainer::finish_epoch(const TrainingTask& task) {
-  const Times times = times_.since(epoch_begin_);
+  const TrainingTimes times = records_.times_of_epoch();
   EpochReport report{.epoch = state_.epoch + 1,
                      .learning_rate = state_.learning_rate,
-                     .train = shown(mean_loss_so_far()),
+                     .train = training_.shown(training_.mean_loss()),
                      .valid = {},
                      .count = state_.count,
                      .seconds = times.training,
                      .rate = times.rate()};
-  if (LossScale* const loss = loss_scale()) report.skipped = loss->skipped_in_epoch;
-  score_members(task, report);
+  if (LossScale* const loss = training_.loss_scale()) report.skipped = loss->skipped_in_epoch;
+  if (task.observer) report.metrics = task.observer->end_epoch(state_, ranks_);
   if (task.validate) validate(task, report);
-  if (task.metrics) std::ranges::copy(metrics(task), std::back_inserter(report.metrics));
+  if (task.metrics && ranks_.first()) add_metrics(task, report);
   const LogRecord record{.kind = LogRecord::Kind::epoch,
-                         .loss = mean_loss_so_far(),
+                         .loss = training_.mean_loss(),
                          .valid = report.valid,
                          .best = report.best,
                          .metrics = report.metrics,
@@ -149,11 +86,11 @@ void Trainer::finish_epoch(const TrainingTask& task) {
   state_.all_count += state_.count;
   state_.total = 0;
   state_.count = state_.window = 0;
-  if (LossScale* const loss = loss_scale()) loss->skipped_in_epoch = 0;
+  if (LossScale* const loss = training_.loss_scale()) loss->skipped_in_epoch = 0;
   ++state_.epoch;
-  if (ahead_) ahead_->set_totals(state_);
-  write(record);
-  print(report);
+  steps_->state_changed();
+  records_.write(record);
+  records_.print(report);
   epochs_.push_back(report);
   // In this order: whoever was killed between two of them comes here again.
   const int keep_every = options_.checkpoints.keep_every_epochs;
@@ -166,10 +103,10 @@ void Trainer::validate(const TrainingTask& task, EpochReport& report) {
   {
     const AveragedWeights averaged(optimizer_);
     const Profile::Part part("validation");
-    report.valid = validated(task);
+    report.valid = ranks_.score(task.shared_validation, task.validate);
   }
   if (!std::isfinite(*report.valid))
-    throw diverged(state_.windows - 1, fmt::format("the validation score is {}", *report.valid), "");
+    throw state_.diverged(state_.windows - 1, fmt::format("the validation score is {}", *report.valid));
   report.best = !state_.best || *report.valid < *state_.best;
   if (report.best) state_.best = report.valid, state_.best_epoch = report.epoch;
   if (state_.schedule) state_.schedule->validated(*report.valid);
@@ -178,96 +115,25 @@ void Trainer::validate(const TrainingTask& task, EpochReport& report) {
     dynamic_cast<Asgd&>(optimizer_).start_averaging();
 }
 
-// With the weights as they are: those that are kept are not yet in their place.
-void Trainer::score_members(const TrainingTask& task, EpochReport& report) {
-  state_.members.resize(task.members.size());
-  for (size_t m = 0; m < task.members.size(); ++m) {
-    const Member& member = task.members[m];
-    TrainerState::Member& state = state_.members[m];
-    double score = state.best.value_or(0);
-    if (!member.parameters.front()->frozen) {
-      const Profile::Part part("validation");
-      score = shared_score(member.score, {});
-      if (!std::isfinite(score))
-        throw diverged(state_.windows - 1,
-                       fmt::format("the validation score of {} is {}", member.name, score), "");
-      if (!state.best || score < *state.best)
-        state = {score, report.epoch}, optimizer_.keep_weights(member.parameters);
-    }
-    report.metrics.push_back({member.name, score});
-  }
-}
-
-// As many epochs as the training's patience without a better score.
-static bool is_out_of_patience(int epoch, int best_epoch, int patience) {
-  return patience > 0 && best_epoch > 0 && epoch - best_epoch >= patience;
-}
-
-// None in an epoch that is to be completed after all had lost their patience, as where there is less of it on resumption.
-void Trainer::freeze_members(const TrainingTask& task) {
-  state_.members.resize(task.members.size());
-  const bool all = out_of_patience();
-  for (size_t m = 0; m < task.members.size(); ++m)
-    for (Parameter* parameter : task.members[m].parameters)
-      parameter->frozen =
-          !all && is_out_of_patience(state_.epoch, state_.members[m].best_epoch, options_.patience);
-}
-
-std::vector<Scalar> Trainer::metrics(const TrainingTask& task) {
-  if (!is_first_process()) return {};
+void Trainer::add_metrics(const TrainingTask& task, EpochReport& report) {
   const AveragedWeights averaged(optimizer_);
   const Profile::Part part("metrics");
-  std::vector<Scalar> metrics = task.metrics();
-  for (size_t i = 0; i < metrics.size(); ++i) {
-    require(!metrics[i].name.empty(), "trainer: metric {} has no name", i + 1);
-    require(std::ranges::find(task.members, metrics[i].name, &Member::name) == task.members.end(),
-            "trainer: a metric has the name of a member, '{}'", metrics[i].name);
-    for (size_t j = 0; j < i; ++j)
-      require(metrics[i].name != metrics[j].name, "trainer: two metrics have the name '{}'", metrics[i].name);
+  for (const Scalar& metric : task.metrics()) {
+    require(!metric.name.empty(), "trainer: metric {} has no name", report.metrics.size() + 1);
+    require(std::ranges::find(report.metrics, metric.name, &Scalar::name) == report.metrics.end(),
+            "trainer: two metrics have the name '{}'", metric.name);
+    report.metrics.push_back(metric);
   }
-  return metrics;
 }
 
 // --- before the first epoch --------------------------------------------------------------------------------
 
-WindowLoss mean_loss(const Var& mean, int64_t count) { return {mean, mean, count}; }
-
 Trainer::Trainer(Optimizer& optimizer, TrainerOptions options)
-    : optimizer_(optimizer), options_(std::move(options)) {
-  require(options_.epochs >= 0, "trainer: {} epochs are less than none", options_.epochs);
-  require(options_.accumulate >= 1, "trainer: accumulate {} must be at least 1", options_.accumulate);
-  require(options_.shards >= 1, "trainer: shards {} must be at least 1", options_.shards);
-  require(options_.shards % process_count() == 0,
-          "trainer: {} processes were started, and TrainerOptions::shards is {}: {} can share them",
-          process_count(), options_.shards, fmt::join(processes_for(options_.shards), ", "));
-  if (!is_first_process()) options_.progress.mode = ProgressOptions::Mode::silent;
-  require(options_.clip >= 0, "trainer: clip {} is negative", options_.clip);
-  require(options_.patience >= 0, "trainer: patience {} is negative", options_.patience);
-  require(options_.log_every >= 1, "trainer: log_every {} must be at least 1", options_.log_every);
-  require(options_.non_monotone >= 0, "trainer: non_monotone {} is negative", options_.non_monotone);
-  require(options_.non_monotone == 0 || dynamic_cast<Asgd*>(&optimizer_),
-          "trainer: non_monotone is for an Asgd; {} keeps no averages", optimizer_.name());
-  require(options_.on_divergence != OnDivergence::rollback || !options_.folder.empty(),
-          "trainer: a rollback needs a folder with checkpoints");
-  const CheckpointOptions& saves = options_.checkpoints;
-  require(saves.every_steps >= 0, "trainer: a checkpoint after {} steps is none", saves.every_steps);
-  require(saves.every_minutes >= 0, "trainer: a checkpoint after {} minutes is none", saves.every_minutes);
-  require(saves.keep_every_epochs >= 0, "trainer: a checkpoint after {} epochs is none",
-          saves.keep_every_epochs);
-  if (const auto& schedule = options_.schedule) {
-    schedule->check();
-    if (const auto momentum = schedule->momentum_at(0))
-      optimizer_.set_momentum(*momentum);  // or says why not
-  }
+    : training_{.optimizer = optimizer, .options = std::move(options)} {
+  check_options(options_, optimizer_);
+  if (!ranks_.first()) training_.options.progress.mode = ProgressOptions::Mode::silent;
   state_.schedule = options_.schedule;
   state_.trigger.patience = options_.non_monotone;
-}
-
-bool Trainer::out_of_patience() const {
-  const auto is_out = [&](const auto& of) {
-    return is_out_of_patience(state_.epoch, of.best_epoch, options_.patience);
-  };
-  return state_.members.empty() ? is_out(state_) : std::ranges::all_of(state_.members, is_out);
 }
 
 // Anything that a run would write over.
@@ -278,29 +144,9 @@ static bool has_run(const std::filesystem::path& folder) {
          (has_own_file(log) && fs::file_size(log) > 0);
 }
 
-static bool names_what_it_carries(const TrainingTask& task) { return !task.carry || !task.carried.empty(); }
-
 void Trainer::check(const TrainingTask& task) const {
-  require((task.windows > 0 || task.cut) && (task.loss || options_.shards > 1),
-          "trainer: a task needs windows and a loss");
-  const bool can_go_back = names_what_it_carries(task);
-  if (options_.shards > 1) {
-    require(task.shard_loss != nullptr,
-            "trainer: {} shards need a task with the loss of one (TrainingTask::shard_loss)",
-            options_.shards);
-    require(can_go_back, "trainer: shards need a task that says what it carries (TrainingTask::carried)");
-    for (const auto& [name, tensor] : task.carried)
-      require(tensor.rank() >= 2, "trainer: of '{}' {}, which is carried, dimension 1 is to be the streams",
-              name, tensor.shape());
-    require(!options_.graph, "trainer: a graph is of whole windows, and these are computed in {} shards",
-            options_.shards);
-  }
-  if (options_.graph) {
-    require(on_gpu(), "trainer: only a GPU plays a step as a graph, and the device is {}", name_of(device()));
-    require(task.load != nullptr,
-            "trainer: a graph needs a task that loads its windows (TrainingTask::load)");
-    require(can_go_back, "trainer: a graph needs a task that says what it carries (TrainingTask::carried)");
-  }
+  check_steps(options_, task);
+  const bool can_go_back = task.names_what_it_carries();
   require(
       options_.on_divergence != OnDivergence::skip || options_.accumulate == 1 || can_go_back,
       "trainer: to leave out a step of several windows, a task must say what it carries (TrainingTask::carried)");
@@ -312,12 +158,7 @@ void Trainer::check(const TrainingTask& task) const {
       task.validate || (options_.patience == 0 && options_.non_monotone == 0 &&
                         !(options_.schedule && options_.schedule->kind == Schedule::Kind::plateau)),
       "trainer: patience, non_monotone and a plateau schedule look at validation scores; the task has no validate");
-  require(task.members.empty() || task.validate,
-          "trainer: members keep the weights that validate best; the task has no validate");
-  for (const Member& member : task.members)
-    require(!member.name.empty() && !member.parameters.empty() && member.score.parts > 0,
-            "trainer: a member needs a name, parameters and a score");
-  if (!options_.folder.empty() && !log_ && is_first_process()) {
+  if (!options_.folder.empty() && !records_.has_log() && ranks_.first()) {
     require(finished() || !has_run(options_.folder),
             "trainer: {} has a run already: resume() goes on with it, or choose another folder",
             options_.folder.string());
@@ -328,38 +169,29 @@ void Trainer::check(const TrainingTask& task) const {
 
 void Trainer::begin(const TrainingTask& task) {
   check(task);
+  if (task.observer) task.observer->begin(task, optimizer_);
   stopped_ = false;
-  if (!finished()) open_log();
-  asked_ = {};
-  ahead_.reset();
-  if (options_.shards > 1) sums_.emplace(optimizer_.parameters(), options_.shards);
-  if (on_gpu() && options_.shards == 1 && names_what_it_carries(task)) {
-    ahead_.emplace(optimizer_, task.carried, options_.graph);
-    ahead_->set_totals(state_);
-  }
-  last_save_ = clock_seconds();
-  // What a rollback in the first epoch goes back to.
+  if (!finished()) records_.open();
+  steps_ = choose_steps(training_, task);
+  ranks_.begin(options_.checkpoints.every_minutes);
+  // A rollback in the first epoch goes back to this.
   if (options_.on_divergence == OnDivergence::rollback && !finished() &&
-      !asked_of_first_rank([&] { return has_own_file(options_.folder / last_checkpoint); }))
+      !ranks_.asked_of_first([&] { return has_own_file(options_.folder / last_checkpoint); }))
     save(task, last_checkpoint);
 }
 
 int64_t Trainer::windows_of(const TrainingTask& task) {
   const int64_t windows = task.cut ? task.cut(state_.epoch + 1) : task.windows;
   require(windows > 0, "trainer: epoch {} has no windows", state_.epoch + 1);
-  chosen_.clear();
-  freeze_members(task);
+  training_.sample.clear();
+  if (task.observer) task.observer->begin_epoch(state_, options_.patience);
   if (!task.sample) return windows;
-  chosen_ = task.sample(state_.epoch + 1);
-  require(!chosen_.empty(), "trainer: the sample of epoch {} has no windows", state_.epoch + 1);
-  for (const int64_t window : chosen_)
+  training_.sample = task.sample(state_.epoch + 1);
+  require(!training_.sample.empty(), "trainer: the sample of epoch {} has no windows", state_.epoch + 1);
+  for (const int64_t window : training_.sample)
     require(window >= 0 && window < windows, "trainer: the sample of epoch {} has window {}; there are {}, from 0 on",
             state_.epoch + 1, window, windows);
-  return std::ssize(chosen_);
-}
-
-int64_t Trainer::chosen(int64_t window) const {
-  return chosen_.empty() ? window : chosen_[static_cast<size_t>(window)];
+  return std::ssize(training_.sample);
 }
 
 }  // namespace unroll

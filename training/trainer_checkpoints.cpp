@@ -7,7 +7,6 @@
 
 #include "data/text_file.h"
 #include "framework/clock.h"
-#include "framework/processes/processes.h"
 #include "framework/profile.h"
 #include "training/files/atomic_file.h"
 #include "training/trainer.h"
@@ -20,31 +19,26 @@ std::string kept_checkpoint(int epoch) { return fmt::format("epoch-{}.safetensor
 
 bool Trainer::save_is_due(bool stepped) const {
   const int64_t every_steps = options_.checkpoints.every_steps;
-  return (stepped && every_steps > 0 && optimizer_.parameters().step() % every_steps == 0) ||
-         (process_count() > 1 ? asked_.save : is_last_save_old());
-}
-
-bool Trainer::is_last_save_old() const {
-  const double every_minutes = options_.checkpoints.every_minutes;
-  return every_minutes > 0 && clock_seconds() - last_save_ >= 60 * every_minutes;
+  return (stepped && every_steps > 0 && training_.step() % every_steps == 0) || ranks_.save_is_due();
 }
 
 Differences Trainer::load(const TrainingTask& task, const char* name) {
-  const std::filesystem::path path = options_.folder / name;
-  return process_count() > 1 ? read_for_all(task, path) : read(task, path, Links::refused);
+  return ranks_.read(options_.folder / name,
+                     [&](const std::filesystem::path& path, Links links) { return read(task, path, links); });
 }
 
 Differences Trainer::read(const TrainingTask& task, const std::filesystem::path& path, Links links) {
+  if (task.observer) task.observer->begin(task, optimizer_);
   Differences differences =
       read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints, links);
-  if (task.members.empty()) optimizer_.forget_kept_weights(), state_.members.clear();
+  if (!task.observer) state_.members.clear();
   of_untrained_ = SafetensorsFile(path, links).metadata();
   return differences;
 }
 
 void Trainer::save(const TrainingTask& task, const char* name) {
   if (options_.folder.empty()) return;
-  if (ahead_) catch_up(task);
+  if (steps_) steps_->look(task);
   const double begin = clock_seconds();
   const Profile::Part part("checkpoint");
   CheckpointOptions options = options_.checkpoints;
@@ -54,16 +48,16 @@ void Trainer::save(const TrainingTask& task, const char* name) {
       if (const auto found = of_untrained_->find(key); found != of_untrained_->end())
         options.metadata.insert(*found);
     }
-  bring_carried(task);
+  ranks_.bring_to_first(task.carried, options_.shards);
   std::string diverged;
-  if (is_first_process()) {
+  if (ranks_.first()) {
     try {
       write_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options);
     } catch (const Diverged& reason) { diverged = reason.what(); }
   }
-  if (diverged = from_first_rank(diverged); !diverged.empty()) throw Diverged(diverged);
-  last_save_ = clock_seconds();
-  times_.saving += last_save_ - begin;
+  if (diverged = ranks_.told_by_first(diverged); !diverged.empty()) throw Diverged(diverged);
+  ranks_.saved();
+  training_.times.saving += clock_seconds() - begin;
 }
 
 // --- going on ----------------------------------------------------------------------------------------------
@@ -72,7 +66,7 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
   require(!options_.folder.empty(), "trainer: nothing can be resumed without a folder");
   const std::filesystem::path path = options_.folder / last_checkpoint;
   std::optional<Differences> differences;
-  if (asked_of_first_rank([&] { return has_last_checkpoint(options_.folder, log_names()); })) {
+  if (ranks_.asked_of_first([&] { return has_last_checkpoint(options_.folder, records_.names()); })) {
     differences = load(task, last_checkpoint);
     const int64_t windows = state_.window > 0 ? windows_of(task) : 0;
     require_input(
@@ -85,32 +79,13 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
         "among them",
         path.string(), state_.window, state_.windows, state_.epoch + 1, options_.epochs);
   }
-  if (const std::filesystem::path log = options_.folder / log_file;
-      differences && is_first_process() && !has_own_file(log))
-    missing_log_ =
-        fmt::format("{}: is missing; what was measured so far is in no log and no report", log.string());
+  if (differences) records_.note_missing_log();
   if (finished()) return differences;
   if (differences) note_rate_change(*differences);
-  if (is_first_process())
+  if (ranks_.first())
     for (const char* name : {last_checkpoint, best_checkpoint}) remove_partial(options_.folder / name);
-  reopen_log();
+  records_.reopen();
   return differences;
-}
-
-std::vector<std::string> Trainer::damaged_log() const {
-  std::vector<std::string> lines;
-  if (!missing_log_.empty()) lines.push_back(missing_log_);
-  if (log_) lines.insert(lines.end(), log_->damaged().begin(), log_->damaged().end());
-  return lines;
-}
-
-// Without the records that the checkpoint has not seen.
-void Trainer::reopen_log() {
-  if (!is_first_process()) return;
-  open_log();
-  log_->cut_after(optimizer_.parameters().step(), state_.epoch);
-  const auto records = read_log(options_.folder / log_file, log_names());
-  if (!records.empty()) seconds_before_ = records.back().seconds;
 }
 
 // A schedule that reckons with more epochs, or another one, may say another rate for the next step than that of the run so
@@ -118,7 +93,7 @@ void Trainer::reopen_log() {
 // has after its warm-up.
 void Trainer::note_rate_change(Differences& differences) const {
   if (!state_.schedule) return;
-  const int64_t step = optimizer_.parameters().step();
+  const int64_t step = training_.step();
   const double before = state_.learning_rate, next = state_.next_rate(step);
   const auto same = [](double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(a, b); };
   const bool expected = state_.rate_expected ? same(next, *state_.rate_expected)
@@ -138,10 +113,9 @@ void Trainer::score_anew(const TrainingTask& task) {
   const auto score = [&]() -> std::optional<double> {
     if (!task.validate) return {};
     const AveragedWeights averaged(optimizer_);
-    for (size_t m = 0; m < state_.members.size(); ++m)
-      state_.members[m].best = shared_score(task.members[m].score, {});
-    const double value = validated(task);
-    if (!std::isfinite(value)) throw diverged(0, fmt::format("the validation score is {}", value), "");
+    if (task.observer) task.observer->score_anew(state_, ranks_);
+    const double value = ranks_.score(task.shared_validation, task.validate);
+    if (!std::isfinite(value)) throw state_.diverged(0, fmt::format("the validation score is {}", value));
     return value;
   };
   const int epochs = state_.epoch, best_epoch = state_.best_epoch;
@@ -149,7 +123,7 @@ void Trainer::score_anew(const TrainingTask& task) {
   const std::optional<double> of_last = state_.window == 0 && epochs > 0 ? score() : std::nullopt;
   std::optional<double> of_best;
   const auto has_best = [&] { return has_own_file(options_.folder / best_checkpoint); };
-  if (best_epoch > 0 && asked_of_first_rank(has_best)) {
+  if (best_epoch > 0 && ranks_.asked_of_first(has_best)) {
     load(task, best_checkpoint);
     of_best = score();
   }
@@ -173,11 +147,11 @@ void Trainer::score_anew(const TrainingTask& task) {
   go_back_to(last_checkpoint);
   remember(of_last);
   save(task, last_checkpoint);
-  if (!log_) reopen_log();
-  write({.kind = LogRecord::Kind::anew,
-         .epoch = state_.best_epoch,
-         .valid = state_.best,
-         .best = state_.best.has_value()});
+  if (!records_.has_log()) records_.reopen();
+  records_.write({.kind = LogRecord::Kind::anew,
+                  .epoch = state_.best_epoch,
+                  .valid = state_.best,
+                  .best = state_.best.has_value()});
 }
 
 void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
@@ -187,20 +161,18 @@ void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
                                reason.what(), state_.rate_factor));
   // The best one is named before it is there: what diverges may be what keeps it from being written.
   const auto has_best = [&] { return has_own_file(options_.folder / best_checkpoint); };
-  const bool best = state_.best_epoch > 0 && asked_of_first_rank(has_best);
+  const bool best = state_.best_epoch > 0 && ranks_.asked_of_first(has_best);
   const char* name = best ? best_checkpoint : last_checkpoint;
   load(task, name);
   if (!state_.schedule)
     optimizer_.set_learning_rate(optimizer_.learning_rate() * factor / state_.rate_factor);
   state_.rate_factor = factor;
   std::erase_if(epochs_, [&](const EpochReport& report) { return report.epoch > state_.epoch; });
-  if (ahead_) ahead_->set_totals(state_);
+  steps_->state_changed();
   save(task, last_checkpoint);  // before the log forgets what was seen by the one that it replaces
-  if (log_) log_->cut_after(optimizer_.parameters().step(), state_.epoch);
-  if (log_)
-    for (const std::string& line : log_->damaged()) print(line);
-  print(fmt::format("{}\nback to step {}, the learning rate times {:g}", reason.what(),
-                    optimizer_.parameters().step(), factor));
+  records_.cut();
+  records_.print(fmt::format("{}\nback to step {}, the learning rate times {:g}", reason.what(),
+                             training_.step(), factor));
 }
 
 bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& names,

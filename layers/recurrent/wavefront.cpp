@@ -52,9 +52,7 @@ std::optional<Wavefront> wavefront(const CellFacts& cell, const RecurrentConfig&
 std::shared_ptr<Wave> wave_here(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch) {
   if (!on_gpu() || config.layers == 1 || detail::layer_by_layer || Lanes::any() || Profile::active())
     return {};
-  if (const Tape* tape = Tape::recording();
-      tape && (tape->options().keep_graph || tape->options().when_complete))
-    return {};
+  if (const Tape* tape = Tape::recording(); tape && tape->options().observer) return {};
   static EngineFacts here = engine_facts();  // of the process's one GPU
   here.precision = precision();
   const auto plan = wavefront(cell, config, here, {.steps = steps, .batch = batch});

@@ -373,14 +373,18 @@ TEST_CASE("a tape tells of each parameter when nothing more is contributed to it
   params.add("unused", {2}, Init::constant(7));
   frozen.frozen = true;
   const auto loss = [&] { return sum(a.var() * b.var() * a.var() * frozen.var() * last.var()); };
-  std::vector<std::string> told;
-  std::vector<std::vector<real>> gradients;
+  struct : TapeObserver {
+    std::vector<std::string> told;
+    std::vector<std::vector<real>> gradients;
+    void completed(const Var& x) override {
+      if (!x.leaf()) return;
+      told.push_back(x.leaf()->leaf_name());
+      gradients.push_back(x.node()->gradient.value(x.shape()).to_host());
+    }
+  } observer;
+  const auto& [told, gradients] = observer;
   {
-    Tape tape({.check_inputs = true, .when_complete = [&](const Leaf& leaf) {
-                 told.push_back(leaf.leaf_name());
-                 Parameter& parameter = params.at(leaf.leaf_name());
-                 gradients.push_back(parameter.node.gradient.value(parameter.shape).to_host());
-               }});
+    Tape tape({.check_inputs = true, .observer = &observer});
     tape.backward(loss());
     CHECK(told == std::vector<std::string>{"last", "frozen", "a", "b"});
   }

@@ -205,11 +205,11 @@ TEST_CASE("averaging that was started by hand goes on, begun or not") {
     Asgd untouched(whole.params, config), saved(part.params, config), loaded(resumed.params, config);
     train(whole, untouched, 0, 9);
     train(part, saved, 0, saved_after);
-    const OptimizerState from = saved.state(), to = loaded.state();
+    const OptimizerState from = saved.whole_state(), to = loaded.whole_state();
     for (size_t i = 0; i < from.counters.size(); ++i) *to.counters[i].value = *from.counters[i].value;
     resumed.params.values().copy_from(part.params.values());
     for (size_t i = 0; i < from.slabs.size(); ++i)
-      loaded.state().slabs[i].values.copy_from(from.slabs[i].values);
+      loaded.whole_state().slabs[i].values.copy_from(from.slabs[i].values);
     train(resumed, loaded, saved_after, 9);
     CHECK(loaded.averaged() == 6);
     CHECK(same_bits(*loaded.averages(), *untouched.averages()));

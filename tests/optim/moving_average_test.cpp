@@ -33,6 +33,7 @@ TEST_CASE("weights that are kept are those of the moment, and of the parameters 
   ParameterSet params;
   Parameter &a = params.add("a", {2}, Init::constant(1)), &b = params.add("b", {3}, Init::constant(2));
   Sgd sgd(params, {.learning_rate = 1});
+  WeightAverage& beside = sgd.set_average({.what = "kept weights", .counter = "times_kept", .slab = "kept"});
   const auto kept = [&](const Parameter& p) {
     const std::vector<real> all = sgd.averages()->to_host();
     const auto begin = all.begin() + static_cast<int64_t>(p.offset);
@@ -46,17 +47,17 @@ TEST_CASE("weights that are kept are those of the moment, and of the parameters 
   CHECK(sgd.averages() == nullptr);
   Parameter* const of_a[] = {&a};
   Parameter* const of_b[] = {&b};
-  sgd.keep_weights(of_a);  // the first time all of them
+  beside.keep(params, of_a);  // the first time all of them
   REQUIRE(sgd.averages() != nullptr);
   CHECK(kept(a) == std::vector<real>{2, 3}), CHECK(kept(b) == std::vector<real>{3, 4, 5});
   step();
   CHECK(kept(a) == std::vector<real>{2, 3}), CHECK(kept(b) == std::vector<real>{3, 4, 5});
-  sgd.keep_weights(of_b);
+  beside.keep(params, of_b);
   CHECK(kept(a) == std::vector<real>{2, 3}), CHECK(kept(b) == std::vector<real>{4, 6, 8});
-  sgd.forget_kept_weights();
+  beside.count = 0;
   CHECK(sgd.averages() == nullptr);
   step();
-  sgd.keep_weights(of_b);
+  beside.keep(params, of_b);
   CHECK(kept(a) == std::vector<real>{4, 7}), CHECK(kept(b) == std::vector<real>{5, 8, 11});
 }
 
@@ -102,16 +103,17 @@ TEST_CASE("the average of weights that stay is these weights") {
 TEST_CASE("kept weights are those of the moment, of the parameters that are named and at first of all") {
   Pair m;
   Sgd sgd(m.params, {.learning_rate = 1});
+  WeightAverage& beside = sgd.set_average({.what = "kept weights", .counter = "times_kept", .slab = "kept"});
   const auto step = [&] { give(m.a, {1, 2}), give(m.b, {1, 2, 3}), sgd.step(); };
   const auto kept = [&] {
     const AveragedWeights in_place(sgd);
     return std::pair(weights(m.a), weights(m.b));
   };
   step();
-  sgd.keep_weights(std::array{&m.a});
+  beside.keep(m.params, std::array{&m.a});
   step();
   CHECK(kept() == std::pair(std::vector<real>{0, -1}, std::vector<real>{-3, -4, -5}));
-  sgd.keep_weights(std::array{&m.b});
+  beside.keep(m.params, std::array{&m.b});
   step();
   CHECK(kept() == std::pair(std::vector<real>{0, -1}, std::vector<real>{-4, -6, -8}));
 }

@@ -1,4 +1,6 @@
 // Several models that one optimizer trains side by side: each keeps the weights of its own best epoch.
+#include "training/members.h"
+
 #include <algorithm>
 #include <csignal>
 
@@ -49,7 +51,10 @@ struct Pair {
                   validated.insert(validated.end(), {value(a), value(b)});
                   return std::abs(value(a) - goal_a) + std::abs(value(b) - goal_b);
                 },
-            .members = {{"first", {&a}, distance(a, goal_a)}, {"second", {&b}, distance(b, goal_b)}}};
+            .observer = std::make_shared<Members>(members())};
+  }
+  std::vector<Member> members() {
+    return {{"first", {&a}, distance(a, goal_a)}, {"second", {&b}, distance(b, goal_b)}};
   }
   TrainerOptions options(const Folder& folder, int epochs, int patience = 0) const {
     return {.epochs = epochs,
@@ -187,7 +192,7 @@ TEST_CASE("a task without members goes on from the weights themselves") {
   Trainer(then.sgd, then.options(folder, 3)).run(then.task());
   Pair now(0, 0);
   TrainingTask task = now.task();
-  task.members.clear();
+  task.observer = {};
   Trainer trainer(now.sgd, now.options(folder, 4));
   trainer.resume(task);
   CHECK(Pair::value(now.a) == w_after(3));
@@ -205,13 +210,16 @@ TEST_CASE("members that cannot keep weights are refused") {
   task.validate = {};
   CHECK(lacks(error(pair.sgd, task), {"members", "validate"}) == "");
   task = pair.task();
-  task.members[0].name.clear();
+  std::vector<Member> unnamed = pair.members();
+  unnamed[0].name.clear();
+  task.observer = std::make_shared<Members>(unnamed);
   CHECK(lacks(error(pair.sgd, task), {"member needs a name"}) == "");
   task = pair.task();
   task.metrics = [] { return std::vector<Scalar>{{"second", 1}}; };
   CHECK(lacks(error(pair.sgd, task), {"metric", "'second'"}) == "");
-  pair.sgd.keep_average(0.5);
-  CHECK(lacks(error(pair.sgd, pair.task()), {"averaged"}) == "");
+  Pair averaged(0, 0);
+  averaged.sgd.keep_average(0.5);
+  CHECK(lacks(error(averaged.sgd, averaged.task()), {"average"}) == "");
   Asgd asgd(pair.params, {});
   CHECK(lacks(error(asgd, pair.task()), {"asgd"}) == "");
 }

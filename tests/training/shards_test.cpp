@@ -11,10 +11,10 @@
 #include "tests/folder.h"
 #include "tests/support.h"
 #include "tests/training/line_training.h"
-#include "training/courier.h"
-#include "training/gradient_buckets.h"
-#include "training/shard_sums.h"
 #include "training/shared_score.h"
+#include "training/steps/courier.h"
+#include "training/steps/gradient_buckets.h"
+#include "training/steps/shard_sums.h"
 #include "training/trainer.h"
 #include "unroll.h"
 

@@ -140,10 +140,9 @@ LookedSeries look_inside(const LookedWindow& window) {
   look.untrained = reach_of(*window.untrained(), window, look.shown);
   const std::vector<size_t> outputs = middle_outputs(model, window, look.shown);
   for (size_t i = 0; i < look.shown.size(); ++i) {
-    Tape tape({.dropout = false, .keep_graph = true});
+    Tape tape({.dropout = false, .observer = &look.tapes.emplace_back()});
     const SeriesModel::Trace trace = model.trace_of_step(window.input(), window.target(), look.shown[i]);
     tape.backward(sum(trace.y[outputs[i]]));
-    look.tapes.push_back(tape.graph());
     model.params.spend_gradients();
   }
   look.offered = offer_units(window);

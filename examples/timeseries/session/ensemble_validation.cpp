@@ -3,6 +3,7 @@
 #include "examples/timeseries/scores/scores.h"
 #include "framework/signals.h"
 #include "training/files/json_text.h"
+#include "training/members.h"
 
 namespace timeseries {
 
@@ -105,9 +106,11 @@ void add_validation(TrainingTask& task, const Recipe& recipe, const SeriesModel&
   task.shared_validation = score_of(recipe, model, data);
   task.validate = [score = task.shared_validation] { return score.score(sum_of_parts(score)); };
   if (!weighs(recipe, data) || recipe.training.keep != Keep::best) return;
+  std::vector<Member> members;
   for (size_t k = 0; k < model.networks(); ++k)
-    task.members.push_back({name_of_member(k), model.parameters_of(k),
-                            mean_loss(model, k, *data.valid, recipe.data.eval_batch)});
+    members.push_back({name_of_member(k), model.parameters_of(k),
+                       mean_loss(model, k, *data.valid, recipe.data.eval_batch)});
+  task.observer = std::make_shared<Members>(std::move(members));
 }
 
 void finish_validation(const Recipe& recipe, const SeriesModel& model, SeriesData& data) {

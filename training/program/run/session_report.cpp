@@ -103,7 +103,7 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
                    loss->skipped, loss->scale);
   if (best)
     console_.print("weights of epoch {}, the best on the valid split{}\n", trainer.state().best_epoch,
-                   run_.task.members.empty() ? "" : ": those that each member kept until then");
+                   trainer.state().members.empty() ? "" : ": those that each member kept until then");
 
   run_.report(valid, description_);
   const int64_t parameters = run_.params.count();

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "framework/tensor.h"
-#include "training/shard_tree.h"
+#include "training/steps/shard_tree.h"
 
 namespace unroll {
 
@@ -32,6 +32,11 @@ std::string exchanged_over();
 // Whether the processes exchange while the last backward runs: on a CPU, where MPI lets a thread of ours call it, if UNROLL_OVERLAP
 // in the environment is not "off". Throws InputError where it is neither that nor "on".
 bool exchanges_beside_backward();
+
+struct ExchangedGradients {
+  int64_t bytes = 0;   // sent
+  double seconds = 0;  // with the waiting for others, but for what a backward has hidden
+};
 
 class GradientExchange {
  public:

@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "framework/parameters.h"
-#include "training/courier.h"
-#include "training/gradient_buckets.h"
-#include "training/gradient_exchange.h"
 #include "training/shard.h"
+#include "training/steps/courier.h"
+#include "training/steps/gradient_buckets.h"
+#include "training/steps/gradient_exchange.h"
 
 namespace unroll {
 
 // The gradients of this process's shards, one after the other, and then those of all. It takes a slab for each part of the tree
 // that waits for its other half, at most log2(shards) at a time, and keeps them from step to step.
-class GradientSums {
+class GradientSums : public TapeObserver {
  public:
   GradientSums(ParameterSet& params, int shards);
   const ShardRange& mine() const& { return mine_; }
@@ -34,16 +34,13 @@ class GradientSums {
   // called, before, in and after the last backward that contributes to it.
   bool overlaps() const { return overlaps_; }
   void begin_last_backward();
-  void complete(const Leaf& parameter);  // nothing more is contributed to it
+  void completed(const Var& x) override;  // of the last backward's tape
   void end_last_backward();
   // An error has ended the step, perhaps in the middle of an exchange: that is given up, and with it all others.
   void give_up();
   int64_t bytes() const;  // that it has taken
-  // Of gradients, by this process since it began.
-  struct Exchanged {
-    int64_t bytes = 0;   // sent
-    double seconds = 0;  // with the waiting for others, but for what a backward has hidden
-  };
+  // Gradients, by this process since it began.
+  using Exchanged = ExchangedGradients;
   const Exchanged& exchanged() const& { return exchanged_; }
   Exchanged exchanged() const&& { return exchanged_; }
 

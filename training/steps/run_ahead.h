@@ -16,6 +16,7 @@
 #include "framework/graph.h"
 #include "optim/optimizer.h"
 #include "training/checkpoint.h"
+#include "training/task.h"
 
 namespace unroll {
 
@@ -36,11 +37,7 @@ class RunAhead {
   };
   void begin_step(const TrainerState& state, int64_t count);
 
-  // The facts that all windows of a kind share.
-  struct WindowFacts {
-    int64_t count = 0;
-    double rate_factor = 1;
-  };
+  using WindowFacts = LossFacts;  // that all windows of a kind share
   struct Kind {
     int64_t of_task = 0;     // TrainingTask::load
     uint32_t part = 0;       // of the windows of a step, and …

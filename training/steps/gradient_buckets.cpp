@@ -1,4 +1,4 @@
-#include "training/gradient_buckets.h"
+#include "training/steps/gradient_buckets.h"
 
 #include <algorithm>
 #include <charconv>

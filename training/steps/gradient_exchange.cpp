@@ -1,4 +1,4 @@
-#include "training/gradient_exchange.h"
+#include "training/steps/gradient_exchange.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -70,6 +70,18 @@ struct GradientExchange::OfGpu {
   }
 };
 
+using Parts = std::vector<std::pair<ShardRange, real*>>;
+// Sums parts of the tree over a range. The sum takes the memory of the first.
+template <class Memory>
+static real* sum_of_parts(const Parts& parts, const ShardRange& range, int64_t size) {
+  for (const auto& [of, values] : parts)
+    if (of == range) return values;
+  const int middle = range.begin + shards_of_left_half(range.end - range.begin);
+  real* const left = sum_of_parts<Memory>(parts, {range.begin, middle}, size);
+  Memory::add(sum_of_parts<Memory>(parts, {middle, range.end}, size), left, size);
+  return left;
+}
+
 template <class Memory>
 int64_t GradientExchange::sum_in(Memory& received, std::span<real* const> own, int64_t numbers) {
   const int rank = process_rank(), processes = process_count();
@@ -95,7 +107,7 @@ int64_t GradientExchange::sum_in(Memory& received, std::span<real* const> own, i
     count_bytes();
   };
 
-  std::vector<std::pair<ShardRange, real*>> parts;  // of all processes: this one's piece
+  Parts parts;  // of all processes: this one's piece
   std::size_t used = 0;
   for (int other = 0; other < processes; ++other) {
     std::size_t k = 0;
@@ -116,16 +128,9 @@ int64_t GradientExchange::sum_in(Memory& received, std::span<real* const> own, i
   }
   exchange();
 
-  const auto sum = [&](const auto& self, const ShardRange& range) -> real* {
-    for (const auto& [of, values] : parts)
-      if (of == range) return values;
-    const int middle = range.begin + shards_of_left_half(range.end - range.begin);
-    real* const left = self(self, {range.begin, middle});
-    received.add(self(self, {middle, range.end}), left, mine.size);
-    return left;
-  };
   if (mine.size > 0)
-    if (const real* const whole = sum(sum, {0, shards_}); whole != result + mine.begin)
+    if (const real* const whole = sum_of_parts<Memory>(parts, {0, shards_}, mine.size);
+        whole != result + mine.begin)
       received.copy(whole, result + mine.begin, mine.size);
 
   for (int step = 1; step < processes; ++step) {

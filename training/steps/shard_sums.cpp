@@ -1,4 +1,4 @@
-#include "training/shard_sums.h"
+#include "training/steps/shard_sums.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -126,9 +126,9 @@ void GradientSums::begin_last_backward() {
   exchanges_ = true;
 }
 
-void GradientSums::complete(const Leaf& parameter) {
-  const auto found = bucket_of_.find(&parameter);
-  if (found == bucket_of_.end()) return;  // of another set
+void GradientSums::completed(const Var& x) {
+  const auto found = bucket_of_.find(x.leaf());
+  if (found == bucket_of_.end()) return;  // no parameter, or one of another set
   --left_in_bucket_[found->second];
   for (; next_bucket_ < buckets_.size() && left_in_bucket_[next_bucket_] == 0; ++next_bucket_) {
     settle(buckets_[next_bucket_]);

@@ -1,4 +1,4 @@
-#include "training/run_ahead.h"
+#include "training/steps/run_ahead.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "training/courier.h"
+#include "training/steps/courier.h"
 
 #include <csignal>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "training/shard_tree.h"
+#include "training/steps/shard_tree.h"
 
 #include <bit>
 

@@ -1,0 +1,79 @@
+// Tells processes of a training about each other, but for gradients. Each process has the model, the optimizer and the loop.
+// Rank 0 alone prints, writes, and does what cannot be shared. All ranks learn the results.
+//
+// Every rank calls the same functions in the same order. agree() and its like also tell all ranks whether one of them was asked
+// to end, and whether it is time to save. One process alone answers itself.
+#pragma once
+
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "framework/processes/processes.h"
+#include "framework/tensor.h"
+#include "training/checkpoint.h"
+#include "training/shared_score.h"
+
+namespace unroll {
+
+template <class T>
+std::string pack(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+// From the beginning of a text, which loses it. Throws Error if the text is shorter.
+template <class T>
+T unpack(std::string& text) {
+  T value;
+  require(text.size() >= sizeof value, "processes: the ranks do not run the same program");
+  std::memcpy(&value, text.data(), sizeof value);
+  text.erase(0, sizeof value);
+  return value;
+}
+
+class Ranks {
+ public:
+  bool alone() const { return process_count() == 1; }
+  bool first() const { return is_first_process(); }
+  // Rank 0's answer: it alone calls ask().
+  template <class F>
+  bool asked_of_first(F ask) const {
+    return asked_of_first_rank(ask);
+  }
+
+  // It is time to save `minutes` after the last save by rank 0's clock, but never if `minutes` is 0.
+  void begin(double minutes);
+  void saved();
+  bool save_is_due() const;
+
+  // Gathers what each rank gives, by rank.
+  std::vector<std::string> agree(const std::string& mine);
+  bool agree_on(bool of_first);  // rank 0's
+  // Throws Interrupted if this process, or another when they last agreed, has a signal to end.
+  void stop_if_asked() const;
+
+  // Calls `call` in rank 0. If it throws Interrupted among several processes, they learn it when they agree next.
+  void call_in_first(const std::function<void()>& call) const;
+  // `alone` scores in one process, and in rank 0 if the score has no parts. An empty `alone`: the sum over all parts.
+  double score(const SharedScore& shared, const std::function<double()>& alone);
+  // read(path, links) of a file that only rank 0 has to find. The others read its bytes from a file in memory.
+  Differences read(const std::filesystem::path& path,
+                   const std::function<Differences(const std::filesystem::path&, Links)>& read) const;
+  // `text` of rank 0, for all.
+  std::string told_by_first(const std::string& text) const { return from_first_rank(text); }
+  // To rank 0, from each rank the streams of its shards: dimension 1 of `carried`.
+  void bring_to_first(std::span<const NamedTensor> carried, int shards) const;
+
+ private:
+  struct Asked {  // to end, to save
+    int signal = 0, rank = 0;
+    bool save = false;
+  };
+  bool last_save_is_old() const;
+  Asked asked_;  // when the ranks agreed last
+  double minutes_ = 0, last_save_ = 0;
+};
+
+}  // namespace unroll

@@ -1,0 +1,46 @@
+// Prints and writes down how a training goes: progress, the line of an epoch, the records of the log. Rank 0 alone has a log.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "training/report/log.h"
+#include "training/report/progress.h"
+#include "training/task.h"
+#include "training/training.h"
+
+namespace unroll {
+
+class Records {
+ public:
+  explicit Records(Training& training) : training_(training) {}
+  LogNames names() const { return {training_.options.unit, training_.options.perplexity}; }
+
+  bool has_log() const { return log_.has_value(); }
+  void open();    // unless it is open, or the training has no folder
+  void reopen();  // the log of a run that goes on, without the records that its checkpoint has not seen
+  void cut();  // after the training went back: to its present step. Prints what was left out of a damaged log
+  void note_missing_log();  // if there is none, damaged() says so
+  std::vector<std::string> damaged() const;
+
+  void begin_epoch();  // or what is left of it
+  TrainingTimes times_of_epoch() const { return training_.times.since(epoch_begin_); }
+  Progress progress() const;
+  void show(Progress& progress);
+  bool interval_is_due() const { return training_.step() % training_.options.log_every == 0; }
+  void write_interval();
+  void write(LogRecord record);
+  void print(const EpochReport& report) const;
+  void print(const std::string& line) const;
+
+ private:
+  Training& training_;
+  std::optional<RunLog> log_;
+  std::string missing_log_;
+  TrainingTimes epoch_begin_, interval_begin_;  // Training::times as they stood then
+  double epoch_began_ = 0;                      // on the clock
+  double seconds_before_ = 0;                   // of training, by the processes before this one
+};
+
+}  // namespace unroll
