@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "examples/timeseries/data/series_data.h"
+#include "examples/timeseries/ensemble/interval.h"
 #include "examples/timeseries/ensemble/saved_model.h"
-#include "examples/timeseries/networks/interval.h"
 #include "training/report/chart.h"
 
 namespace timeseries {

@@ -19,11 +19,9 @@ namespace timeseries {
 using namespace unroll;
 
 struct TrainedOn {
-  // The times of the first and the last row, or their numbers where rows have no times. Empty: not known, as of models of
-  // earlier versions and imported ones.
-  std::string from = {}, to = {};
-  std::string first_row =
-      {};  // fingerprint of the values of `from`: numbered rows of another series have others
+  // The times of the first and the last row, or their numbers if rows have no times; and a fingerprint of the first row's
+  // values, which tells numbered rows of another series. Empty: not known, as of imported models and earlier versions'.
+  std::string from = {}, to = {}, first_row = {};
   std::vector<double> least = {}, most = {};  // by channel, but for the calendar's; empty: not known
   // Of several series in one file: the last row of each that trained, by the series' name.
   std::map<std::string, std::string> ends = {};

@@ -14,8 +14,7 @@ struct EnsembleWord {
   std::string name;        // "ets", "cell=gru segment=2"
   std::string scope = {};  // prefix of a network's parameters: "member2"
   double rate = 1;         // multiplies a network's learning rate
-  std::shared_ptr<const Recipe> network =
-      nullptr;  // the recipe of this network alone; nullptr: it is a baseline
+  std::shared_ptr<const Recipe> network = nullptr;  // its recipe alone; nullptr: it is a baseline
 };
 // The members of a recipe. Throws InputError, naming the key and the word.
 std::vector<EnsembleWord> ensemble_words(const Recipe& recipe);

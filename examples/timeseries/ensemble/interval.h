@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "examples/timeseries/baselines/baselines.h"
-#include "examples/timeseries/networks/model.h"
+#include "examples/timeseries/ensemble/series_model.h"
 #include "examples/timeseries/networks/trained_on.h"
 #include "examples/timeseries/recipe/recipe.h"
 #include "examples/timeseries/series/conformal.h"
