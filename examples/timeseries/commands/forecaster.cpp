@@ -117,7 +117,7 @@ std::vector<double> Forecaster::go_on(int64_t origin, size_t network) {
   const int horizon = recipe.data.horizon, outputs = recipe.outputs();
   const auto width = static_cast<size_t>(series_.width()), count = targets().size();
   const auto steps = static_cast<size_t>(steps_);
-  // What is forecast stands in the series meanwhile.
+  // Forecasts stand in the series meanwhile.
   const auto changed = series_.values.begin() + origin * series_.width();
   const std::vector<double> before(changed, changed + int64_t{steps_} * series_.width());
   const int member = series_.member_of(origin);
@@ -244,7 +244,7 @@ std::optional<ForecastInterval> Forecaster::make_interval() {
   return interval;
 }
 
-// Of what was read, else of what was forecast from it.
+// Warns of the values read; if these are near, of the forecasts.
 std::optional<std::string> Forecaster::warning(int64_t origin, const WindowForecast& found) const {
   const TrainedOn& trained = saved_.facts.trained;
   FarOutside read(trained, saved_.facts.scaling), forecast(trained, saved_.facts.scaling);
@@ -300,7 +300,7 @@ Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int targe
                                             forecast.origin - series.begin_of(member)),
                 first = forecast.origin - history, end = forecaster.known_end(member);
   const auto count = forecaster.targets().size();
-  // What was filled in is a gap in the line.
+  // A value that was filled in is a gap in the line.
   const auto observed = [&](int64_t row) {
     return series.is_filled(row, channel) ? std::nan("") : series.at(row, channel);
   };

@@ -163,7 +163,7 @@ void add_rows(Series& series, int64_t rows) {
   for (SeriesMember& member : series.members) member.begin += moved, moved += rows, member.end += moved;
 }
 
-// Of a saved model's series. A model of an earlier version does not know its zero.
+// Reads the series of a saved model. A model of an earlier version does not know its zero.
 Series with_calendar(const SavedModel& saved, Series series) {
   if (has_trend(saved.recipe) && saved.facts.trend_zero.empty())
     series.notes.push_back(

@@ -20,7 +20,7 @@ class SeriesModel {
   // The mean of the losses of the networks that are not frozen is reported. In what is differentiated each network has
   // the same part, however many are frozen.
   WindowLoss loss(const SeriesBatch& batch) const;
-  // Of one network, without a gradient.
+  // The loss of one network, without a gradient.
   double loss_of(size_t network, const SeriesBatch& batch) const;
   // As SeriesNetwork::predict.
   Tensor predict(const Tensor& input, size_t network = 0) const {

@@ -131,8 +131,8 @@ Window SeriesNetwork::window(const Var& input, int target) const {
   return result;
 }
 
-// What the codes of rows [first, end) stand for, each row's `each` times: [end - first, batch * each, widths] (Guo and
-// Berkhahn 2016).
+// Embeddings of the codes in rows [first, end) (Guo and Berkhahn 2016), each row `each` times: [end - first, batch * each,
+// widths].
 Var SeriesNetwork::embedded(const Tensor& input, int first, int end, int each, bool known_alone) const {
   const int batch = input.dim(1), all = input.dim(2), rows = (end - first) * batch * each;
   const auto from = input.on_host();
@@ -149,7 +149,7 @@ Var SeriesNetwork::embedded(const Tensor& input, int first, int end, int each, b
   return concat(parts, 2);
 }
 
-// What is known of the rows to forecast, [horizon * rows, ahead].
+// Values and embeddings that are known of the rows to forecast, [horizon * rows, ahead].
 Var SeriesNetwork::ahead(const Var& normalized, const Tensor& input, int each) const {
   const auto& [keys, task, columns, place] = plan_;
   const int window = task.window, end = window + task.horizon;

@@ -35,11 +35,11 @@ struct Columns {
   // Numbers that a row's categories become; and numbers that are known of a row to forecast.
   int embedded(bool known_alone = false) const;
   int ahead() const { return static_cast<int>(known.size()) + embedded(true); }
-  // What a row reads beside its target, if each target has its own: what is known, then the calendar.
+  // Columns that a row reads beside its target, if each target has its own: those that are known, then the calendar.
   std::vector<int> beside_target() const;
 };
 
-// What a network has to do.
+// The task of a network.
 struct NetworkTask {
   std::string name;             // of the recipe, for messages
   int window = 0, horizon = 0;  // rows
@@ -63,7 +63,7 @@ struct NetworkPlan {
   int outputs() const { return task.outputs() * width(); }  // numbers for each step
   // Numbers that recurrent layers read of a row of the window.
   int features() const;
-  // A target's column in Window::x, and in the input. Of one that is not read: the first.
+  // A target's column in Window::x, and in the input. A target that is not read has the first.
   int feature_of(int target) const { return by_channel() ? 0 : input_of(target); }
   int input_of(int target) const { return std::max(0, columns.targets[static_cast<size_t>(target)]); }
 
@@ -83,10 +83,10 @@ struct Window {
   std::vector<int> targets;  // by channel: the rows' targets, in turns
   Var level = {},
       deviation = {};  // [rows, width]: a forecast times one and plus the other; undefined: not so
-  // Whoever looks at one step of the horizon asks for it alone, and for a recording from the last recurrent step on
-  // that it takes. -1: all steps.
+  // A step of the horizon: the network may leave out the others, and records from the last recurrent step on that this one
+  // takes. -1: all steps.
   int step = -1;
-  // Runs recurrent layers. Whoever looks inside puts a function in its place that keeps what it sees.
+  // Runs recurrent layers. A caller that looks inside puts a function in its place that keeps what it sees.
   std::function<RecurrentOutput(const RecurrentLayer&, const Var& x, const RecurrentVars& state)> run =
       [](const RecurrentLayer& layers, const Var& read, const RecurrentVars& state) {
         return layers(read, state);
@@ -108,7 +108,7 @@ class Network {
 // [window, rows, features] -> [window / segment, rows, segment * features], in the order of time
 Var in_segments(const Var& x, int segment);
 
-// What is known of the rows to forecast, added to a forecast; after recurrent layers beside their last state.
+// Adds to a forecast what is known of its rows; after recurrent layers beside their last state.
 class Ahead {
  public:
   // `state`: the width of the state; 0: there is none.
