@@ -36,7 +36,7 @@ std::vector<size_t> middle_outputs(const SeriesModel& model, const LookedWindow&
     values.push_back(y.value().to_host());
   std::vector<size_t> order(values.size()), result;
   for (const int step : shown) {
-    const auto column = static_cast<size_t>(column_of(model.network(), step, window.target()));
+    const auto column = static_cast<size_t>(model.network().plan().column_of(step, window.target()));
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [&](size_t q) { return values[q][column]; });
     result.push_back(order[static_cast<size_t>(window.recipe().middle_output())]);
@@ -53,7 +53,7 @@ OutputReach reach_of(const SeriesModel& model, const LookedWindow& window, const
   std::vector<int> columns;
   for (size_t i = 0; i < shown.size(); ++i)
     columns.push_back(static_cast<int>(outputs[i]) * window.horizon() * model.network().plan().width() +
-                      column_of(model.network(), shown[i], window.target()));
+                      model.network().plan().column_of(shown[i], window.target()));
   const Tensor input = window.input();
   return output_reach(model.params, forward, input.reshape({input.dim(0), input.dim(2)}), columns);
 }

@@ -78,8 +78,6 @@ Trace trace(const SeriesNetwork& network, const Var& input, int target);
 // By output the forecast of a step [batch, 1], of an input that collects no gradient. The recording begins with the last
 // recurrent step that the forecast takes: before it, all is constant.
 Vars trace_of_step(const SeriesNetwork& network, const Tensor& input, int target, int step);
-// The place of a target's forecast of a step among the columns of Trace::y.
-int column_of(const SeriesNetwork& network, int step, int target);
 
 struct LookedSeries {
   std::vector<int> shown;  // steps of the horizon that the panels offer

@@ -7,17 +7,9 @@
 
 namespace timeseries {
 
-static Window window_of(const SeriesNetwork& network, const Var& input, int target) {
-  return network.window(input, network.plan().by_channel() ? target : -1);
-}
-
-int column_of(const SeriesNetwork& network, int step, int target) {
-  return network.plan().by_channel() ? step : step * network.plan().width() + target;
-}
-
 Trace trace(const SeriesNetwork& network, const Var& input, int target) {
   Trace trace;
-  Window window = window_of(network, input, target);
+  Window window = network.window(input, target);
   window.run = [&](const RecurrentLayer& layers, const Var& x, const RecurrentVars& state) {
     const RecurrentTrace seen = layers.trace(x, state);
     trace.gates = seen.gate_names;
@@ -35,7 +27,7 @@ Trace trace(const SeriesNetwork& network, const Var& input, int target) {
 }
 
 Vars trace_of_step(const SeriesNetwork& network, const Tensor& input, int target, int step) {
-  Window window = window_of(network, input, target);
+  Window window = network.window(input, target);
   window.step = step;
   window.run = [](const RecurrentLayer& layers, const Var& x, RecurrentVars state) {
     const int last = x.dim(0) - 1;
@@ -50,7 +42,7 @@ Vars trace_of_step(const SeriesNetwork& network, const Tensor& input, int target
   Vars result = network.outputs(window);
   for (Var& y : result) {
     const bool is_alone = y.dim(1) == network.plan().width();  // or the horizon is one step
-    const int column = column_of(network, is_alone ? 0 : step, target);
+    const int column = network.plan().column_of(is_alone ? 0 : step, target);
     y = slice(y, 1, column, column + 1);
   }
   return result;

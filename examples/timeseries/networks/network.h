@@ -66,6 +66,8 @@ struct NetworkPlan {
   // A target's column in Window::x, and in the input. A target that is not read has the first.
   int feature_of(int target) const { return by_channel() ? 0 : input_of(target); }
   int input_of(int target) const { return std::max(0, columns.targets[static_cast<size_t>(target)]); }
+  // The place of a target's forecast of a step in an output of SeriesNetwork; by channel, in the target's row.
+  int column_of(int step, int target) const { return step * width() + (by_channel() ? 0 : target); }
 
   RecurrentLayer recurrent(const std::string& name, int input) const {
     return {place(name), keys.cell, keys.layers_of(input)};
@@ -82,15 +84,13 @@ struct Window {
   Var ahead = {};            // [horizon * rows, Columns::ahead()]; undefined: nothing is known
   std::vector<int> targets;  // by channel: the rows' targets, in turns
   Var level = {},
-      deviation = {};  // [rows, width]: a forecast times one and plus the other; undefined: not so
+      deviation = {};  // [rows, 1, width], for forecasts: y * deviation + level; undefined: no such
   // A step of the horizon: the network may leave out the others, and records from the last recurrent step on that this one
   // takes. -1: all steps.
   int step = -1;
   // Runs recurrent layers. A caller that looks inside puts a function in its place that keeps what it sees.
   std::function<RecurrentOutput(const RecurrentLayer&, const Var& x, const RecurrentVars& state)> run =
-      [](const RecurrentLayer& layers, const Var& read, const RecurrentVars& state) {
-        return layers(read, state);
-      };
+      [](const auto& layers, const Var& read, const auto& state) { return layers(read, state); };
 
   int rows() const { return x.dim(1); }
 };

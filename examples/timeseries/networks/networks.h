@@ -18,8 +18,7 @@ class Network;
 struct NetworkPlan;
 struct NetworkKeys;
 
-using KeyFault =
-    std::pair<const char*, std::string>;  // {"model.segment", "= 5 does not divide …"}; nullptr: none
+using KeyFault = std::pair<const char*, std::string>;  // {"model.segment", "= 5 …"}; nullptr: there is none
 
 // A row of the table.
 struct NetworkRow {
