@@ -1,7 +1,7 @@
 #include "examples/timeseries/networks/model.h"
 
 #include <cmath>
-#include <numeric>
+#include <tuple>
 
 #include "framework/kernels/kernels.h"
 #include "framework/loss.h"
@@ -109,13 +109,11 @@ Window SeriesNetwork::window(const Var& input, int target) const {
     std::tie(x, level, deviation) = std::tuple_cat(standardize(x, task.window));
   if (values < inputs) x = concat(Vars{x, slice(input, 2, values, inputs)}, 2);
   Window result;
-  if (plan_.by_channel()) {
-    result.targets.resize(static_cast<size_t>(target < 0 ? plan_.targets() : 1), target);
-    if (target < 0) std::iota(result.targets.begin(), result.targets.end(), 0);
-  }
-  const int each = std::max(1, static_cast<int>(result.targets.size()));
-  std::vector<int> own;  // columns of the targets
-  for (const int k : result.targets) own.push_back(columns.targets[static_cast<size_t>(k)]);
+  std::vector<int> own;  // the columns of result.targets
+  for (int k = 0; k < plan_.targets(); ++k)
+    if (plan_.by_channel() && (target < 0 || k == target))
+      result.targets.push_back(k), own.push_back(columns.targets[static_cast<size_t>(k)]);
+  const int each = std::max(1, static_cast<int>(own.size()));
   const Var read = columns.ahead() > 0 ? slice(x, 0, 0, task.window) : x;
   result.x = plan_.by_channel() ? reshape(chosen(read, own), {task.window, batch * each, 1}) : read;
   if (const auto beside = columns.beside_target(); plan_.by_channel() && recurrent && !beside.empty())
@@ -131,8 +129,7 @@ Window SeriesNetwork::window(const Var& input, int target) const {
   return result;
 }
 
-// Embeddings of the codes in rows [first, end) (Guo and Berkhahn 2016), each row `each` times: [end - first, batch * each,
-// widths].
+// Embeddings of the codes in rows [first, end), each `each` times (Guo and Berkhahn 2016): [end - first, batch * each, widths]
 Var SeriesNetwork::embedded(const Tensor& input, int first, int end, int each, bool known_alone) const {
   const int batch = input.dim(1), all = input.dim(2), rows = (end - first) * batch * each;
   const auto from = input.on_host();
