@@ -121,9 +121,8 @@ Window SeriesNetwork::window(const Var& input, int target) const {
   if (recurrent && !categories_.empty())
     result.x = concat(Vars{result.x, embedded(input.value(), 0, task.window, each, false)}, 2);
   if (columns.ahead() > 0) result.ahead = ahead(x, input.value(), each);
-  const auto of_targets = [&](const Var& of_columns) {
-    return reshape(chosen(of_columns, own.empty() ? columns.targets : own), {batch * each, 1, plan_.width()});
-  };
+  const std::vector<int>& of = own.empty() ? columns.targets : own;
+  const auto of_targets = [&](const Var& all) { return reshape(chosen(all, of), {-1, 1, plan_.width()}); };
   if (level.value().defined() && !task.detects) result.level = of_targets(level);
   if (deviation.value().defined() && !task.detects) result.deviation = of_targets(deviation);
   return result;
