@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "examples/timeseries/scores/pictures.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "framework/signals.h"
@@ -44,8 +45,7 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
     if (rows >= recipe.data.window)
       last.push_back({end, end + beyond_, begin}), forecast_.push_back(member);
     else
-      too_short.push_back(
-          fmt::format("'{}' ({})", one_line(series_.members[static_cast<size_t>(member)].name), rows));
+      too_short.push_back(fmt::format("'{}' ({})", one_line(series_.name_of(member)), rows));
   }
   if (!only.empty())
     too_short.clear(), forecast_ = {member_named(series_, only, forecast_, recipe.data.window)};
@@ -117,7 +117,7 @@ std::vector<double> Forecaster::go_on(int64_t origin, size_t network) {
   const int horizon = recipe.data.horizon, outputs = recipe.outputs();
   const auto width = static_cast<size_t>(series_.width()), count = targets().size();
   const auto steps = static_cast<size_t>(steps_);
-  // What is forecast stands in the series meanwhile.
+  // Forecasts stand in the series meanwhile.
   const auto changed = series_.values.begin() + origin * series_.width();
   const std::vector<double> before(changed, changed + int64_t{steps_} * series_.width());
   const int member = series_.member_of(origin);
@@ -244,7 +244,7 @@ std::optional<ForecastInterval> Forecaster::make_interval() {
   return interval;
 }
 
-// Of what was read, else of what was forecast from it.
+// Warns of the values read; if these are near, of the forecasts.
 std::optional<std::string> Forecaster::warning(int64_t origin, const WindowForecast& found) const {
   const TrainedOn& trained = saved_.facts.trained;
   FarOutside read(trained, saved_.facts.scaling), forecast(trained, saved_.facts.scaling);
@@ -300,12 +300,11 @@ Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int targe
                                             forecast.origin - series.begin_of(member)),
                 first = forecast.origin - history, end = forecaster.known_end(member);
   const auto count = forecaster.targets().size();
-  // What was filled in is a gap in the line.
+  // A value that was filled in is a gap in the line.
   const auto observed = [&](int64_t row) {
     return series.is_filled(row, channel) ? std::nan("") : series.at(row, channel);
   };
-  const std::string of_series =
-      series.members.empty() ? "" : series.members[static_cast<size_t>(member)].name + ": ";
+  const std::string name = series.name_of(member), of_series = name.empty() ? "" : name + ": ";
   Chart chart{.title = "Forecast of " + of_series + series.channels[static_cast<size_t>(channel)],
               .description = forecast.interval,
               .x_name = "time",
@@ -321,13 +320,8 @@ Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int targe
   if (!forecast.low.empty()) chart.band = {.name = "interval"};
   for (int step = 0; step < forecaster.steps(); ++step) {
     const size_t at = static_cast<size_t>(step) * count + static_cast<size_t>(target);
-    const auto x = static_cast<double>(history + step);
-    chart.series[1].x.push_back(x);
-    chart.series[1].y.push_back(forecast.values[at]);
-    if (!chart.band || std::isnan(forecast.low[at])) continue;
-    chart.band->x.push_back(x);
-    chart.band->low.push_back(forecast.low[at]);
-    chart.band->high.push_back(forecast.high[at]);
+    draw_forecast(chart, static_cast<double>(history + step), forecast.values, forecast.low, forecast.high,
+                  at);
   }
   if (chart.band && chart.band->x.empty()) chart.band.reset();
   if (forecast.origin >= end) return chart;

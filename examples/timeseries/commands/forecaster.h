@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "examples/timeseries/data/series_data.h"
+#include "examples/timeseries/ensemble/interval.h"
 #include "examples/timeseries/ensemble/saved_model.h"
-#include "examples/timeseries/networks/interval.h"
 #include "training/report/chart.h"
 
 namespace timeseries {
 
-// Of so many steps; values in original units.
+// A forecast of some steps, in original units.
 struct Forecast {
   int64_t origin = 0;             // the row of the first step
   std::vector<double> values;     // [steps, targets]
@@ -49,15 +49,15 @@ class Forecaster {
   const std::vector<int>& targets() const { return windows_->options().targets; }
 
  private:
-  // Predictions [outputs, steps, targets]. What was forecast is read where the horizon is not enough: of an ensemble, each member
-  // reads its own.
+  // Predictions [outputs, steps, targets]. Beyond the horizon it reads its own forecasts; each member of an ensemble reads
+  // those that it made itself.
   std::vector<double> go_on(int64_t origin);
   std::vector<double> go_on(int64_t origin, size_t network);
-  // Of a part that did not train, of a horizon or as many steps as are asked for; none: there is no such window.
+  // Windows of a part, of a horizon or as many steps as are asked for. None: there is no such window.
   std::optional<SeriesWindows> windows_of(const Part& part) const;
-  // Of so many steps, before an interval is put around it.
+  // A forecast before an interval is put around it.
   WindowForecast window_forecast(int64_t origin);
-  // Of so many steps, of windows in order of time: of a longer forecast than the model's own of 200 at most.
+  // Forecasts all windows in order of time; if it goes on beyond the horizon, 200 of them at most.
   void each_forecast(SeriesWindows& windows, const ForecastUse& use);
   std::optional<ForecastInterval> make_interval();
   int64_t forecasts_in(const SeriesWindows& windows) const;  // by each_forecast
@@ -85,7 +85,7 @@ class Forecaster {
   std::unique_ptr<SeriesWindows> windows_;
   std::unique_ptr<SeriesModel> model_;
   std::optional<SeriesBounds> bounds_;
-  // Of an ensemble: its baselines are fitted to the rows that train, for errors of rows after them; and to all rows.
+  // An ensemble's baselines are fitted twice: to the rows that train, for the errors after them; and to all rows.
   std::optional<Ensemble> before_, ensemble_;
   std::optional<std::optional<ForecastInterval>> interval_;  // once it is measured
 };

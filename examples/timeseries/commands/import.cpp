@@ -1,6 +1,8 @@
 // timeseries import: makes a model's file from a model of series trained in PyTorch.
 #include "training/program/run/import.h"
 
+#include <sstream>
+
 #include <fmt/format.h>
 
 #include "examples/timeseries/commands/commands.h"
@@ -19,8 +21,8 @@ namespace fs = std::filesystem;
 // The modules of a recipe's models, and the names they may have.
 std::vector<KnownModule> known_modules(const Recipe& recipe) {
   const std::vector<std::string> dense = {"weight", "bias"};
-  std::vector<std::string> outputs = {"head", "fc",     "linear",     "out",       "output",
-                                      "proj", "Linear", "projection", "regressor", "classifier"};
+  const std::vector<std::string> outputs = {"head", "fc",     "linear",     "out",       "output",
+                                            "proj", "Linear", "projection", "regressor", "classifier"};
   std::vector<KnownModule> modules;
   for (size_t k = 1; k <= recipe.data.categories.size(); ++k)
     modules.push_back({fmt::format("category{}", k), {fmt::format("category{}", k)}, {"weight"}});
@@ -28,30 +30,23 @@ std::vector<KnownModule> known_modules(const Recipe& recipe) {
     modules.insert(modules.end(), {{"ahead_state", {"ahead_state"}, dense},
                                    {"ahead_head", {"ahead_head"}, {"weight"}},
                                    {"ahead", {"ahead"}, {"weight"}}});
-  switch (recipe.model.architecture) {
-    case Architecture::linear:
-      modules.push_back({"linear", outputs, dense});
-      return modules;
-    case Architecture::dlinear:  // also under the names of DLinear's authors
-      modules.insert(modules.end(), {{"trend", {"trend", "Linear_Trend"}, dense},
-                                     {"linear", {"linear", "seasonal", "Linear_Seasonal"}, dense}});
-      return modules;
-    case Architecture::encoder_decoder:
-      modules.push_back({"decoder", {"decoder"}, {}});
-      break;
-    case Architecture::segment_rnn:
-      modules.insert(modules.end(), {{"segment", {"segment", "valueEmbedding.0"}, dense},
-                                     {"position", {"position"}, {"weight"}},
-                                     {"channel", {"channel"}, {"weight"}}});
-      outputs.emplace_back("predict.1");
-      break;
-    case Architecture::direct:
-      outputs.emplace_back("decoder");
-      break;
+  const NetworkRow& network = *recipe.model.architecture;
+  std::istringstream all(network.modules);
+  for (std::string one; std::getline(all, one, ',');) {
+    std::istringstream words(one);
+    KnownModule module{.ours = {}, .theirs = {}, .leaves = dense};
+    for (std::string word; words >> word;) {
+      if (word == "*")
+        module.theirs.insert(module.theirs.end(), outputs.begin(), outputs.end());
+      else if (word.front() != ':')
+        module.theirs.push_back(word);
+      else if (module.leaves.clear(); word.size() > 1)
+        module.leaves.push_back(word.substr(1));
+    }
+    module.ours = module.theirs.front();
+    modules.push_back(module);
   }
-  modules.push_back({"highway", {"highway", "autoregressive"}, dense});
-  modules.push_back({"head", outputs, dense});
-  modules.push_back({"lstm", {}, {}});
+  if (network.is_recurrent()) modules.push_back({"lstm", {}, {}});
   return modules;
 }
 
@@ -65,8 +60,7 @@ Recipe load_recipe_for(const SafetensorsFile& file, const fs::path& path, const 
                 asked.name);
   const TorchTensors tensors(file, known_modules(asked), options.renames);
   names = tensors.names;
-  if (asked.model.architecture == Architecture::linear || asked.model.architecture == Architecture::dlinear)
-    return asked;
+  if (!asked.model.architecture->is_recurrent()) return asked;
   const RecurrentSizes sizes = read_recurrent_sizes(tensors, "lstm");
   names = with_scope(tensors.names, "lstm", facts_of(sizes.cell).name);
   const Recipe recipe =
@@ -74,7 +68,7 @@ Recipe load_recipe_for(const SafetensorsFile& file, const fs::path& path, const 
                                                  {"model.layers", std::to_string(sizes.layers)},
                                                  {"model.projection", std::to_string(sizes.projection)},
                                                  {"model.cell", facts_of(sizes.cell).name}}));
-  check_known_to_torch(layers_of(recipe, sizes.input), path);
+  check_known_to_torch(recipe.model.layers_of(sizes.input), path);
   return recipe;
 }
 
@@ -85,12 +79,11 @@ void import_model(Command& command) {
   std::string csv;
   command.describe(
       "Makes a model's file of a model of series that was trained in PyTorch and saved with "
-      "safetensors.torch.save_file(model.state_dict(), FILE): an LSTM, a GRU or an RNN and a linear layer over its "
-      "last "
-      "step, an encoder and a decoder, or linear layers alone. The recipe says what the model is for: "
-      "window, horizon, channels, architecture. Width, number and kind of the recurrent layers come from the "
-      "shapes; two biases are summed. Channels and their scaling are measured on the series. Prints which "
-      "tensor was taken for which.");
+      "safetensors.torch.save_file(model.state_dict(), FILE): an LSTM, a GRU or an RNN and a linear layer "
+      "over its last step, an encoder and a decoder, or linear layers alone. The recipe says what the model "
+      "is for: window, horizon, channels, architecture. Width, number and kind of the recurrent layers come "
+      "from the shapes; two biases are summed. Channels and their scaling are measured on the series. Prints "
+      "which tensor was taken for which.");
   options.add_to(command, "series, windows, architecture, normalization");
   command.group("Series");
   add_csv_option(command, csv);
@@ -118,7 +111,7 @@ void import_model(Command& command) {
   show("{}\n", torch_modules(recipe, model.params));
   show("reads {} rows of {}, scaled as the training rows of {} say\n", recipe.data.window,
        fmt::join(data.series().channels, ", "), describe(recipe, csv));
-  show("{}", unsaid_by_shapes(cell_of(recipe), layers_of(recipe, 1), options));
+  show("{}", unsaid_by_shapes(cell_of(recipe), recipe.model.layers_of(1), options));
   show("{}: written\nnext    {} evaluate {}{}\n", shown(options.out), invocation("timeseries"),
        shell_path(options.out), csv.empty() ? "" : " --csv " + shell_path(csv));
 }

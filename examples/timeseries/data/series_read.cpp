@@ -163,7 +163,7 @@ void add_rows(Series& series, int64_t rows) {
   for (SeriesMember& member : series.members) member.begin += moved, moved += rows, member.end += moved;
 }
 
-// Of a saved model's series. A model of an earlier version does not know its zero.
+// Reads the series of a saved model. A model of an earlier version does not know its zero.
 Series with_calendar(const SavedModel& saved, Series series) {
   if (has_trend(saved.recipe) && saved.facts.trend_zero.empty())
     series.notes.push_back(
@@ -229,11 +229,10 @@ void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, co
                 series.time_name.empty() ? "none" : "one");
   count_as(ahead, series);
   for (int member = 0; member < series.count(); ++member) {
-    const std::string name = series.members.empty() ? "" : series.members[static_cast<size_t>(member)].name;
+    const std::string name = series.name_of(member);
     const auto of_series = [&] { return name.empty() ? "" : fmt::format(" of series '{}'", one_line(name)); };
     int other = 0;
-    while (!name.empty() && other < ahead.count() && ahead.members[static_cast<size_t>(other)].name != name)
-      ++other;
+    while (!name.empty() && other < ahead.count() && ahead.name_of(other) != name) ++other;
     const int64_t first = series.end_of(member) - rows_beyond;
     for (int64_t k = 0; k < rows_beyond; ++k) {
       const int64_t row = first + k;

@@ -15,8 +15,8 @@
 
 #include "examples/timeseries/baselines/baselines.h"
 #include "examples/timeseries/ensemble/ensemble_weights.h"
-#include "examples/timeseries/networks/interval.h"
-#include "examples/timeseries/networks/model.h"
+#include "examples/timeseries/ensemble/interval.h"
+#include "examples/timeseries/ensemble/series_model.h"
 #include "examples/timeseries/recipe/ensemble_keys.h"
 
 namespace timeseries {

@@ -42,7 +42,7 @@ std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
                                     has(module + ".bias") ? "" : ", bias=False"));
     if (leaf != "weight_ih_l0") continue;
     const Recipe& network = recipe_of_module(module);
-    const std::string recurrent = torch_module(cell_of(network), layers_of(network, tensor.dim(1)));
+    const std::string recurrent = torch_module(cell_of(network), network.model.layers_of(tensor.dim(1)));
     if (recurrent.starts_with("none")) return recurrent;
     modules.push_back(fmt::format("{} = {}", module, recurrent));
   }
@@ -286,7 +286,7 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
   Scaling scaling = fit_scaling(series, part, recipe.scaling.kind, unused, recipe.scaling.transform,
                                 recipe.data.period, transformed);
   for (int member = 0; member < series.count(); ++member) {
-    const std::string& name = series.members[static_cast<size_t>(member)].name;
+    const std::string name = series.name_of(member);
     const auto found = known.find(name);
     if (found == known.end()) {
       of_others.push_back("'" + one_line(name) + "'");

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "examples/timeseries/networks/interval.h"
+#include "examples/timeseries/ensemble/interval.h"
 #include "framework/ops.h"
 #include "training/program/cli/command.h"
 
@@ -32,10 +32,11 @@ std::vector<size_t> middle_outputs(const SeriesModel& model, const LookedWindow&
                                    const std::vector<int>& shown) {
   const NoTape values_alone;
   std::vector<std::vector<real>> values;  // by output
-  for (const Var& y : model.trace(window.input(), window.target()).y) values.push_back(y.value().to_host());
+  for (const Var& y : trace(model.network(), window.input(), window.target()).y)
+    values.push_back(y.value().to_host());
   std::vector<size_t> order(values.size()), result;
   for (const int step : shown) {
-    const auto column = static_cast<size_t>(model.column_of(step, window.target()));
+    const auto column = static_cast<size_t>(model.network().plan().column_of(step, window.target()));
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [&](size_t q) { return values[q][column]; });
     result.push_back(order[window.recipe().middle_output()]);
@@ -45,14 +46,14 @@ std::vector<size_t> middle_outputs(const SeriesModel& model, const LookedWindow&
 
 OutputReach reach_of(const SeriesModel& model, const LookedWindow& window, const std::vector<int>& shown) {
   const SequenceModel forward = [&](const Var& x) -> SequenceOutput {
-    SeriesModel::Trace trace = model.trace(x, window.target());
-    return {concat(trace.y, 1), std::move(trace.cells)};
+    Trace seen = trace(model.network(), x, window.target());
+    return {concat(seen.y, 1), std::move(seen.cells)};
   };
   const std::vector<size_t> outputs = middle_outputs(model, window, shown);
   std::vector<int> columns;
   for (size_t i = 0; i < shown.size(); ++i)
-    columns.push_back(static_cast<int>(outputs[i]) * model.columns_of_output() +
-                      model.column_of(shown[i], window.target()));
+    columns.push_back(static_cast<int>(outputs[i]) * window.horizon() * model.network().plan().width() +
+                      model.network().plan().column_of(shown[i], window.target()));
   const Tensor input = window.input();
   return output_reach(model.params, forward, input.reshape({input.dim(0), input.dim(2)}), columns);
 }
@@ -132,17 +133,17 @@ LookedSeries look_inside(const LookedWindow& window) {
   SeriesModel& model = window.model();
   {
     const NoTape values_alone;
-    const SeriesModel::Trace trace = model.trace(window.input(), window.target());
-    look.gate_names = trace.gates;
-    look.layers = layer_values(trace.cells);
+    const Trace seen = trace(model.network(), window.input(), window.target());
+    look.gate_names = seen.gates;
+    look.layers = layer_values(seen.cells);
   }
   look.reach = reach_of(model, window, look.shown);
   look.untrained = reach_of(*window.untrained(), window, look.shown);
   const std::vector<size_t> outputs = middle_outputs(model, window, look.shown);
   for (size_t i = 0; i < look.shown.size(); ++i) {
     Tape tape({.dropout = false, .observer = &look.tapes.emplace_back()});
-    const SeriesModel::Trace trace = model.trace_of_step(window.input(), window.target(), look.shown[i]);
-    tape.backward(sum(trace.y[outputs[i]]));
+    const Vars y = trace_of_step(model.network(), window.input(), window.target(), look.shown[i]);
+    tape.backward(sum(y[outputs[i]]));
     model.params.spend_gradients();
   }
   look.offered = offer_units(window);

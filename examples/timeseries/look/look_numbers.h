@@ -66,6 +66,19 @@ class LookedWindow {
   std::unique_ptr<SeriesModel> model_;
 };
 
+// How a network's forecast comes about, with gradients back to the values of the window (trace.cpp).
+struct Trace {
+  Vars y;  // by output, scaled: [batch, horizon * targets], or of `target` alone if it is a row of its own
+  std::vector<CellTrace> cells = {};  // by layer: those of the encoder, and after its steps the decoder's
+  std::span<const char* const> gates = {};  // their names
+  Var read = {};                            // the window as its layers read it: [window, batch, features]
+};
+// input [window, batch, inputs], scaled.
+Trace trace(const SeriesNetwork& network, const Var& input, int target);
+// By output the forecast of a step [batch, 1], of an input that collects no gradient. The recording begins with the last
+// recurrent step that the forecast takes: before it, all is constant.
+Vars trace_of_step(const SeriesNetwork& network, const Tensor& input, int target, int step);
+
 struct LookedSeries {
   std::vector<int> shown;  // steps of the horizon that the panels offer
   std::span<const char* const> gate_names;

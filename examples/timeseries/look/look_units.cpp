@@ -44,13 +44,14 @@ void add(Properties& to, const LookedWindow& window, const std::vector<double>& 
 std::vector<OfferedUnit> offer_units(const LookedWindow& window) {
   const SeriesModel& model = window.model();
   if (!model.recurrent()) return {};
+  const NetworkPlan& plan = model.network().plan();
   constexpr int64_t most_windows = 40, most_steps = 4000;
   const int64_t origins = window.end_of_origins() - window.first_origin();
   const int64_t count = std::min(origins, std::clamp<int64_t>(most_steps / window.steps(), 1, most_windows));
   const bool sees_period = window.recipe().data.period > 1 && window.recipe().data.period < window.window();
   const int period = sees_period ? static_cast<int>(window.recipe().data.period) : 1;
-  const int column = model.read_column(window.target());
-  const std::string name = window.series().channels[window.inputs()[model.input_column(window.target())]];
+  const int column = plan.feature_of(window.target());
+  const std::string name = window.series().channels[window.inputs()[plan.input_of(window.target())]];
   Properties properties{{"the " + name + " just read"},
                         {"its change from the row before"},
                         {fmt::format("{} of {} rows before the one to come", name, period)},
@@ -63,14 +64,14 @@ std::vector<OfferedUnit> offer_units(const LookedWindow& window) {
   for (int64_t i = 0; i < count; ++i) {
     const int64_t origin =
         window.first_origin() + (count == 1 ? origins - 1 : i * (origins - 1) / (count - 1));
-    const SeriesModel::Trace trace = model.trace(window.input(origin), window.target());
-    const auto read = trace.read.value().to_host();  // [window, 1, features]
-    const auto features = static_cast<size_t>(trace.read.dim(2));
+    const Trace seen = trace(model.network(), window.input(origin), window.target());
+    const auto read = seen.read.value().to_host();  // [window, 1, features]
+    const auto features = static_cast<size_t>(seen.read.dim(2));
     std::vector<double> z;
     for (size_t t = 0; t < static_cast<size_t>(window.window()); ++t)
       z.push_back(read[t * features + static_cast<size_t>(column)]);
     add(properties, window, z, window.first_read(origin), period);
-    const std::vector<LayerValues> layers = layer_values(trace.cells);
+    const std::vector<LayerValues> layers = layer_values(seen.cells);
     states.resize(layers.size()), units.resize(layers.size());
     for (size_t k = 0; k < layers.size(); ++k) {
       const auto values = state_of(layers[k]).slice(0, window.steps()).to_host();

@@ -51,10 +51,6 @@ std::optional<int64_t> first_row_from(const Series& series, const std::string& t
   return begin;
 }
 
-const std::string& name_of(const Series& series, int member) {
-  return series.members[static_cast<size_t>(member)].name;
-}
-
 }  // namespace
 
 std::string fingerprint(std::span<const std::byte> bytes) {
@@ -81,7 +77,7 @@ void TrainedOn::add(const Series& series, const Part& train) {
     for (const Span& span : train) {
       const int member = series.member_of(span.begin);
       if (first_after(series, member).value_or(0) < span.end)
-        ends[name_of(series, member)] = series.times.text(span.end - 1);
+        ends[series.name_of(member)] = series.times.text(span.end - 1);
     }
   } else {
     if (first_after(series).value_or(0) < end) to = series.times.text(end - 1);
@@ -108,7 +104,7 @@ bool TrainedOn::is_of(const Series& series, const Part& train) const {
 std::optional<int64_t> TrainedOn::first_after(const Series& series, int member) const {
   if (!series.members.empty()) {
     if (ends.empty()) return {};
-    const auto end = ends.find(name_of(series, member));
+    const auto end = ends.find(series.name_of(member));
     return end == ends.end() ? series.begin_of(member) : first_row_from(series, end->second, true, member);
   }
   return to.empty() ? std::nullopt : first_row_from(series, to, true);
@@ -128,7 +124,7 @@ std::optional<std::string> TrainedOn::warning_of(const Series& series, const Par
     return fmt::format(
         "{} of the {} rows of {}, of {} series from '{}' on, lie where the model trained: if the series are the "
         "same, it has trained on them",
-        trained, rows_of(part), name, members.size(), one_line(name_of(series, *members.begin())));
+        trained, rows_of(part), name, members.size(), one_line(series.name_of(*members.begin())));
   }
   if (to.empty() || part.empty()) return {};
   const auto end = first_after(series);

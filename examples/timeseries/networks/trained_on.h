@@ -1,4 +1,4 @@
-// What trained a model's weights: when its rows were, and between which values they lay. It stands in the model's file and
+// The rows that trained a model's weights: their times, and the range of their values. This stands in the model's file and
 // goes with the weights. From it come two warnings: of rows that trained, and of values far outside of those that did.
 #pragma once
 
@@ -19,22 +19,20 @@ namespace timeseries {
 using namespace unroll;
 
 struct TrainedOn {
-  // The times of the first and the last row, or their numbers where rows have no times. Empty: not known, as of models of
-  // earlier versions and imported ones.
-  std::string from = {}, to = {};
-  std::string first_row =
-      {};  // fingerprint of the values of `from`: numbered rows of another series have others
+  // The times of the first and the last row, or their numbers if rows have no times; and a fingerprint of the first row's
+  // values, which tells numbered rows of another series. Empty: not known, as of imported models and earlier versions'.
+  std::string from = {}, to = {}, first_row = {};
   std::vector<double> least = {}, most = {};  // by channel, but for the calendar's; empty: not known
-  // Of several series in one file: the last row of each that trained, by the series' name.
+  // With several series in one file, the last row of each that trained, by the series' name.
   std::map<std::string, std::string> ends = {};
 
-  // Adds rows that train, too. What is not known stays so.
+  // Adds rows that train, too. A fact that is not known stays so.
   void add(const Series& series, const Part& train);
-  // Whether these rows are what trained, as far as is known: by the first, the last, and the range of all. Rows drawn by lot are
+  // Compares the first row, the last one, and the range of all with those that trained, as far as they are known. Rows drawn by lot are
   // others if the series has grown.
   bool is_of(const Series& series, const Part& train) const;
-  // The first row of a series that is after its last one that trained. None: not known, or one has dates and the other none. Of
-  // several series in one file, the row of the one that is asked for; of one that did not train, its first.
+  // The first row of a series that is after its last one that trained. None: not known, or one has dates and the other none. With
+  // several series in one file, the row of the one that is asked for; if that did not train, its first.
   std::optional<int64_t> first_after(const Series& series, int member = 0) const;
   // A warning that rows of a part lie where the model trained; none: they do not, or nothing is known.
   std::optional<std::string> warning_of(const Series& series, const Part& part,
@@ -75,7 +73,7 @@ class FarOutside {
 // Warnings of values that train and lie far outside of the others: they set scale and loss, and the forecast becomes flat.
 std::vector<std::string> warnings_of_outliers(const Series& series, const Part& train);
 
-// Of numbers, in hexadecimal digits.
+// A hash of numbers, in hexadecimal digits.
 std::string fingerprint(std::span<const std::byte> bytes);
 
 }  // namespace timeseries

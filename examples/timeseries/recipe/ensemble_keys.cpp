@@ -23,14 +23,8 @@ std::vector<EnsembleWord> ensemble_words(const Recipe& recipe) {
     EnsembleWord word{.name = member};
     words.push_back(word);
     if (baseline_row(member)) continue;
-    std::vector<Override> overrides;
-    // Keys that one network of the recipe reads, another may not.
-    const auto says = [&](const char* part) { return member.find(part) != std::string::npos; };
-    if (says("architecture=") && !says("architecture=direct")) {
-      overrides = {{"model.highway=0", "ensemble.members"}};
-      if (!says("architecture=segment-rnn")) overrides.push_back({"model.segment=1", "ensemble.members"});
-    }
-    const size_t others = overrides.size();
+    // Keys that one network of the recipe reads, and another may not, go back first.
+    std::vector<Override> resets, overrides;
     std::istringstream parts(member);
     for (std::string part; parts >> part;) {
       if (part.starts_with("rate=")) {
@@ -45,11 +39,19 @@ std::vector<EnsembleWord> ensemble_words(const Recipe& recipe) {
                     one_line(part), which_was_meant(part, baseline_words()));
       require_input(key.find('.') == std::string::npos || key.starts_with("model."),
                     "has '{}' in it: a network differs in keys of [model] alone", one_line(part));
+      std::string value = part.substr(key.size() + 1);
+      std::erase(value, '"');
+      for (const NetworkRow& row : series_networks)
+        if (value == row.word)
+          for (const auto& [read, reset] :
+               {std::pair{"highway", "model.highway=0"}, {"segment", "model.segment=1"}})
+            if (!row.reads(read)) resets.push_back({reset, "ensemble.members"});
       overrides.push_back({key.starts_with("model.") ? part : "model." + part,
                            fmt::format("has '{}' in it", one_line(member))});
     }
-    require_input(overrides.size() > others, "has an empty word in it");
-    Recipe network = load_recipe(text, overrides);
+    require_input(!overrides.empty(), "has an empty word in it");
+    resets.insert(resets.end(), overrides.begin(), overrides.end());
+    Recipe network = load_recipe(text, resets);
     network.data.calendar = recipe.data.calendar;
     words.back().network = std::make_shared<const Recipe>(std::move(network));
     words.back().scope = name_of_member(words.size() - 1);
@@ -59,93 +61,45 @@ std::vector<EnsembleWord> ensemble_words(const Recipe& recipe) {
 
 std::string name_of_member(size_t member) { return fmt::format("member{}", member + 1); }
 
-void declare_ensemble_keys(RecipeReader& reader, Recipe& r) {
-  auto& e = r.ensemble;
-  reader.section(
-      "ensemble",
-      "Several members that forecast together, weighed by their errors on rolling folds or on the valid split.");
-  reader
-      .key(
-          "members", e.members,
-          fmt::format(
-              "none named: the recipe's own model. A network is the keys of [model] in which it differs, as in "
-              "\"architecture=linear normalization=last\"; the same again is another seed; rate=0.5 halves "
-              "its learning rate. A baseline is its word: {}",
-              fmt::join(baseline_words(), ", ")))
-      .fixed();
-  reader
-      .key(
-          "folds", e.folds,
-          "times that the members are trained on the first rows that train, and forecast those after them; 0: none. "
-          "Then all members are networks, and the rows that validate weigh them")
-      .at_least(0)
-      .at_most(100)
-      .fixed();
-  reader
-      .key("fold_rows", e.fold_rows,
-           "rows that a fold forecasts; 0: a twentieth of those that train, the horizon and 4 at least")
-      .at_least(0)
-      .at_most(1e9)
-      .unit("rows")
-      .fixed();
-  reader
-      .choice(
-          "weights", e.weights,
-          {{"better-half", Weighting::better_half},
-           {"inverse-square", Weighting::inverse_square},
-           {"selection", Weighting::selection},
-           {"equal", Weighting::equal}},
-          "inverse-square: one over the mean square error; better-half: the same of the half of least error, at "
-          "least three members, the others have none; selection: how often a member is taken, if the one that "
-          "helps most is taken again and again; equal: all the same")
-      .source("Bates and Granger 1969; Granger and Jeon 2004; Caruana et al. 2004")
-      .fixed();
-  reader
-      .key("pooled", e.pooled,
-           "a member has one weight for all targets, from its scaled errors of all of them; else each target "
-           "has weights of its own")
-      .fixed();
-}
-
 void check_ensemble(const RecipeReader& reader, const Recipe& r) {
   if (!r.is_ensemble()) return;
-  const auto refuse_if = [&](bool wrong, const char* key, const char* message) {
-    if (wrong) reader.refuse(key, message);
-  };
   const char* members = "ensemble.members";
-  refuse_if(r.detects(), members, "are for forecasts; there is a label (data.label)");
-  refuse_if(r.training.loss == Loss::quantile, "training.loss",
-            "= \"quantile\" is for single models (ensemble.members)");
-  refuse_if(
+  reader.refuse_if(r.detects(), members, "are for forecasts; there is a label (data.label)");
+  reader.refuse_if(r.training.loss == Loss::quantile, "training.loss",
+                   "= \"quantile\" is for single models (ensemble.members)");
+  reader.refuse_if(
       !r.has_folds() && !r.validates() && r.ensemble.weights != Weighting::equal, "ensemble.weights",
       "must be \"equal\": other weights come from the errors of folds or of a valid split, and there are "
       "neither");
   const bool keeps = !r.has_folds() && r.validates() && r.training.keep == Keep::best;
-  refuse_if(keeps && r.optimizer.kind == OptimizerKind::asgd, "optimizer.kind",
-            "= \"asgd\" averages weights, and the members of an ensemble without folds keep those of their "
-            "best epochs (training.keep = \"last\" keeps the averages)");
-  refuse_if(keeps && r.optimizer.average_decay > 0, "optimizer.average_decay",
-            "averages weights, and the members of an ensemble without folds keep those of their best epochs "
-            "(training.keep = \"last\" keeps the averages)");
-  refuse_if(!r.has_folds() && r.ensemble.fold_rows > 0, "ensemble.fold_rows",
-            "has no effect without folds (ensemble.folds = 0)");
-  refuse_if(
+  reader.refuse_if(
+      keeps && r.optimizer.kind == OptimizerKind::asgd, "optimizer.kind",
+      "= \"asgd\" averages weights, and the members of an ensemble without folds keep those of their best "
+      "epochs (training.keep = \"last\" keeps the averages)");
+  reader.refuse_if(
+      keeps && r.optimizer.average_decay > 0, "optimizer.average_decay",
+      "averages weights, and the members of an ensemble without folds keep those of their best epochs "
+      "(training.keep = \"last\" keeps the averages)");
+  reader.refuse_if(!r.has_folds() && r.ensemble.fold_rows > 0, "ensemble.fold_rows",
+                   "has no effect without folds (ensemble.folds = 0)");
+  reader.refuse_if(
       r.has_folds() && r.validates(),
       r.data.split == SplitKind::rows   ? "data.valid_rows"
       : r.data.split == SplitKind::time ? "data.valid_from"
                                         : "data.valid",
       "must leave no rows to validate with: the folds of an ensemble do that, unless ensemble.folds = 0");
-  refuse_if(r.has_folds() && r.data.split == SplitKind::shuffled, "data.split",
-            "= \"shuffled\" has no rolling folds (ensemble.members)");
-  refuse_if(r.data.drop_last_pairs > 0, "data.drop_last_pairs", "is for single models (ensemble.members)");
-  refuse_if(!r.training.init_from.empty(), "training.init_from",
-            "is for single models: the members of an ensemble begin anew (ensemble.members)");
-  refuse_if(r.has_folds() && r.training.on_divergence == OnDivergence::rollback, "training.on_divergence",
-            "= \"rollback\" needs checkpoints, and the folds of an ensemble write none (ensemble.members)");
-  if (r.ensemble.fold_rows > 0 && r.ensemble.fold_rows < r.data.horizon)
-    reader.refuse("ensemble.fold_rows",
-                  fmt::format("= {} is less than the horizon, data.horizon = {}: no window would fit",
-                              r.ensemble.fold_rows, r.data.horizon));
+  reader.refuse_if(r.has_folds() && r.data.split == SplitKind::shuffled, "data.split",
+                   "= \"shuffled\" has no rolling folds (ensemble.members)");
+  reader.refuse_if(r.data.drop_last_pairs > 0, "data.drop_last_pairs",
+                   "is for single models (ensemble.members)");
+  reader.refuse_if(!r.training.init_from.empty(), "training.init_from",
+                   "is for single models: the members of an ensemble begin anew (ensemble.members)");
+  reader.refuse_if(
+      r.has_folds() && r.training.on_divergence == OnDivergence::rollback, "training.on_divergence",
+      "= \"rollback\" needs checkpoints, and the folds of an ensemble write none (ensemble.members)");
+  reader.refuse_if(r.ensemble.fold_rows > 0 && r.ensemble.fold_rows < r.data.horizon, "ensemble.fold_rows",
+                   "= {} is less than the horizon, data.horizon = {}: no window would fit",
+                   r.ensemble.fold_rows, r.data.horizon);
   for (const std::string& member : r.ensemble.members)
     if (const auto* row = baseline_row(member); row && !row->missing(r.data).empty())
       reader.refuse(members, fmt::format("have \"{}\" among them, and {}", member, row->missing(r.data)));
@@ -153,22 +107,22 @@ void check_ensemble(const RecipeReader& reader, const Recipe& r) {
   try {
     words = ensemble_words(r);
   } catch (const InputError& error) { reader.refuse(members, error.what()); }
-  refuse_if(std::ranges::none_of(words, [](const EnsembleWord& word) { return word.network != nullptr; }),
-            members, "need a network among them: baselines alone train nothing");
+  reader.refuse_if(
+      std::ranges::none_of(words, [](const EnsembleWord& word) { return word.network != nullptr; }), members,
+      "need a network among them: baselines alone train nothing");
   for (const EnsembleWord& word : words)
-    if (!r.has_folds() && !word.network)
-      reader.refuse(members,
-                    fmt::format("have the baseline '{}' among them: without folds (ensemble.folds = 0) "
-                                "all must be networks",
-                                word.name));
+    reader.refuse_if(
+        !r.has_folds() && !word.network, members,
+        "have the baseline '{}' among them: without folds (ensemble.folds = 0) all must be networks",
+        word.name);
 }
 
 std::string name_of(const EnsembleWord& word) {
   if (!word.network) return word.name;
   const auto& m = word.network->model;
-  if (m.architecture == Architecture::dlinear) return "DLinear";
-  if (m.architecture == Architecture::linear)
-    return m.normalization == Normalization::last ? "NLinear" : "linear";
+  const char* title =
+      m.normalization == Normalization::last ? m.architecture->title_of_last : m.architecture->title;
+  if (*title) return title;
   std::string name = fmt::format("{} of {}", cell_of(*word.network).title, m.hidden);
   if (m.segment > 1) name += fmt::format(" over segments of {}", m.segment);
   return name;

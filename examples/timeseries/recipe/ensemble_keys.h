@@ -1,4 +1,4 @@
-// The section [ensemble] of a recipe: its keys, and the meaning of the words in ensemble.members.
+// The section [ensemble] of a recipe: the meaning of the words in ensemble.members, and the rules.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,7 @@ struct EnsembleWord {
   std::string name;        // "ets", "cell=gru segment=2"
   std::string scope = {};  // prefix of a network's parameters: "member2"
   double rate = 1;         // multiplies a network's learning rate
-  std::shared_ptr<const Recipe> network =
-      nullptr;  // the recipe of this network alone; nullptr: it is a baseline
+  std::shared_ptr<const Recipe> network = nullptr;  // its recipe alone; nullptr: it is a baseline
 };
 // The members of a recipe. Throws InputError, naming the key and the word.
 std::vector<EnsembleWord> ensemble_words(const Recipe& recipe);
@@ -24,8 +23,7 @@ std::string name_of(const EnsembleWord& word);
 // The member's scope and name in tables: "member1" is the first.
 std::string name_of_member(size_t member);
 
-void declare_ensemble_keys(RecipeReader& reader, Recipe& recipe);
-// Checks the rules between these keys and others. Throws InputError.
+// Checks the rules between the keys of [ensemble] and others. Throws InputError.
 void check_ensemble(const RecipeReader& reader, const Recipe& recipe);
 
 }  // namespace timeseries

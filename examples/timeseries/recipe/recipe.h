@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "examples/timeseries/baselines/baselines.h"
+#include "examples/timeseries/networks/networks.h"
 #include "examples/timeseries/series/scaling.h"
 #include "examples/timeseries/series/series.h"
 #include "training/program/recipe/recipe_sections.h"
@@ -16,9 +17,6 @@ namespace timeseries {
 
 using namespace unroll;
 
-enum class Architecture : uint8_t { direct, encoder_decoder, segment_rnn, linear, dlinear };
-// Normalization of each window; undone at the output.
-enum class Normalization : uint8_t { none, last, window };
 enum class SplitKind : uint8_t { fraction, rows, time, shuffled };
 enum class ScalingFit : uint8_t { train, all };
 enum class Loss : uint8_t { mse, quantile };
@@ -32,30 +30,18 @@ inline const std::string known_calendar = "calendar";
 struct Recipe {
   std::string name;  // names the run's folder; not a key
 
-  // Options of the recurrent layers; dropout also acts on the dense layer's input.
-  struct Model : RecurrentConfig {
-    Architecture architecture = Architecture::direct;
-    CellKind cell = CellKind::lstm;
-    bool shared_channels = false;
-    Normalization normalization = Normalization::none;
-    int segment = 1;
-    int highway = 0;
-    int moving_average = 25;
-    Model() : RecurrentConfig{.hidden = 32, .forget_bias = 1} {}
-  } model;
+  NetworkKeys model;
   struct : BaselineKeys {
     std::string file;
     std::vector<std::string> test_files;
     std::string time, only, id;
     DateOrder date_order = DateOrder::unknown;
     std::vector<std::string> channels, targets, calendar, known, categories;
-    std::string holidays;
-    std::string label;
+    std::string holidays, label, resample;
     std::string separator = ",", decimal = ".", thousands;
     Missing missing = Missing::error;
     Gaps gaps = Gaps::error;
     bool open_end = false;
-    std::string resample;
     Together together = Together::mean;
     int stride = 1, batch = 32, eval_batch = 256;
     SplitKind split = SplitKind::fraction;
@@ -99,8 +85,6 @@ struct Recipe {
   int horizon() const { return detects() ? 1 : data.horizon; }
 };
 
-// The options of its recurrent layers for `input` columns.
-RecurrentConfig layers_of(const Recipe& recipe, int input);
 inline const CellFacts& cell_of(const Recipe& recipe) { return facts_of(recipe.model.cell); }
 
 // Declares the keys of a recipe's fields. Requires: the recipe outlives the reader.

@@ -1,6 +1,7 @@
 #include <algorithm>
 
-#include "examples/timeseries/recipe/ensemble_keys.h"
+#include <fmt/ranges.h>
+
 #include "examples/timeseries/recipe/recipe.h"
 #include "examples/timeseries/recipe/recipe_rules.h"
 #include "framework/check.h"
@@ -10,66 +11,72 @@ namespace timeseries {
 
 namespace {
 
+// As the reader's own; a declaration begins with its key.
+template <class T>
+RecipeKey& key(RecipeReader& reader, const char* name, T& field, const std::string& meaning) {
+  return reader.key(name, field, meaning);
+}
+template <class E>
+RecipeKey& choice(RecipeReader& reader, const char* name, E& field,
+                  std::vector<std::pair<std::string, E>> words, const std::string& meaning) {
+  return reader.choice(name, field, std::move(words), meaning);
+}
 // A number of rows.
 template <class T>
-RecipeKey& rows_key(RecipeReader& reader, const char* name, T& rows, const char* meaning, double least,
+RecipeKey& rows_key(RecipeReader& reader, const char* name, T& rows, const std::string& meaning, double least,
                     double most = 1e6) {
-  return reader.key(name, rows, meaning).at_least(least).at_most(most).unit("rows");
+  return key(reader, name, rows, meaning).at_least(least).at_most(most).unit("rows");
 }
 
 void declare_model(RecipeReader& reader, Recipe& r) {
   const char *zeng = "Zeng et al. 2023", *kim = "Kim et al. 2022";
+  const auto of = [](const char* key, const char* meaning) { return networks_reading(key) + ": " + meaning; };
   reader.section("model", "The network: from a window of rows to a forecast, or to a probability.");
-  reader
-      .choice(
-          "architecture", r.model.architecture,
-          {{"direct", Architecture::direct},
-           {"encoder-decoder", Architecture::encoder_decoder},
-           {"segment-rnn", Architecture::segment_rnn},
-           {"linear", Architecture::linear},
-           {"dlinear", Architecture::dlinear}},
-          "direct: recurrent layers over the window, and a dense layer from their last step to the whole "
-          "horizon; encoder-decoder: further layers go on from their state a step at a time, reading what "
-          "was forecast for the step before; segment-rnn: each target alone, in segments; the same layers take one step "
-          "for each segment of the horizon, all from the last state, reading which segment and target it is (Lin et al. "
-          "2023); linear: the horizon as weighted sums of the window, with "
-          "normalization \"last\" NLinear; dlinear: the same of its moving average and of the rest")
+  std::vector<std::pair<std::string, const NetworkRow*>> networks;
+  std::vector<std::string> meanings;
+  for (const NetworkRow& row : series_networks) {
+    networks.emplace_back(row.word, &row);
+    meanings.push_back(fmt::format("{}: {}", row.word, row.meaning));
+  }
+  choice(reader, "architecture", r.model.architecture, std::move(networks),
+         fmt::format("{}", fmt::join(meanings, "; ")))
       .source(zeng)
       .fixed();
   declare_cell_key(reader, r.model.cell);
   // Bounds as in ptb's recipes: they stop a damaged file before it allocates anything.
-  reader.key("hidden", r.model.hidden, "width of every recurrent layer").at_least(1).at_most(100'000).fixed();
-  reader.key("layers", r.model.layers, "recurrent layers").at_least(1).at_most(100).fixed();
-  reader
-      .key("dropout", r.model.dropout,
-           "probability that an element is dropped: between layers, and of what the dense layer reads")
+  key(reader, "hidden", r.model.hidden, "width of every recurrent layer")
+      .at_least(1)
+      .at_most(100'000)
+      .fixed();
+  key(reader, "layers", r.model.layers, "recurrent layers").at_least(1).at_most(100).fixed();
+  key(reader, "dropout", r.model.dropout,
+      "probability that an element is dropped: between layers, and of what the dense layer reads")
       .at_least(0)
       .below(1)
       .may_change();
-  reader
-      .key("shared_channels", r.model.shared_channels,
-           "one set of weights for all targets: each is a row of the batch, and sees itself and the "
-           "calendar only")
+  key(reader, "shared_channels", r.model.shared_channels,
+      "one set of weights for all targets: each is a row of the batch, and sees itself and the calendar only")
       .fixed();
-  reader
-      .choice(
-          "normalization", r.model.normalization,
-          {{"none", Normalization::none}, {"last", Normalization::last}, {"window", Normalization::window}},
-          "of each channel in each window, undone at the output of a forecast: last subtracts its last value; "
-          "window its mean, and divides by its standard deviation")
+  choice(reader, "normalization", r.model.normalization,
+         {{"none", Normalization::none}, {"last", Normalization::last}, {"window", Normalization::window}},
+         "of each channel in each window, undone at the output of a forecast: last subtracts its last value; "
+         "window its mean, and divides by its standard deviation")
       .source(fmt::format("{}; {}", zeng, kim))
       .fixed();
   rows_key(reader, "segment", r.model.segment,
-           "direct, segment-rnn: rows that one step of the recurrent layers reads", 1)
+           of("segment", "rows that one step of the recurrent layers reads"), 1)
       .source("Lin et al. 2023")
       .fixed();
-  rows_key(reader, "highway", r.model.highway,
-           "direct: so many last values are added to the output as weighted sums: to forecast, of each "
-           "target's own, with the same weights for all; to detect, of all channels'; 0: none",
-           0)
+  rows_key(
+      reader, "highway", r.model.highway,
+      of("highway",
+         "so many last values are added to the output as weighted sums: to forecast, of each target's own, "
+         "with the same weights for all; to detect, of all channels'; 0: none"),
+      0)
       .source("Lai et al. 2018")
       .fixed();
-  rows_key(reader, "moving_average", r.model.moving_average, "dlinear: rows that are averaged", 1, 100'000)
+  rows_key(reader, "moving_average", r.model.moving_average, of("moving_average", "rows that are averaged"),
+           1, 100'000)
       .source(zeng)
       .fixed();
   declare_recurrent_keys(reader, r.model);
@@ -80,143 +87,121 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   // The rows that train and validate may change later. The columns read, the targets and their units may not. Files
   // and how to read them are not fixed: only their rows count.
   reader.section("data", "The series, what of it is read and predicted, and which rows train.");
-  reader
-      .key("file", d.file, "a CSV file with a header, or the name of a bundled series; --csv goes before it")
+  key(reader, "file", d.file,
+      "a CSV file with a header, or the name of a bundled series; --csv goes before it")
       .harmless();
-  reader
-      .key("test_files", d.test_files,
-           "CSV files that are the test split, each scored by itself; looked for beside the first")
+  key(reader, "test_files", d.test_files,
+      "CSV files that are the test split, each scored by itself; looked for beside the first")
       .harmless()
       .cuts_windows();
-  reader
-      .key("time", d.time,
-           "the column of times; \"\": the first column, if it holds dates, or the only one that does")
+  key(reader, "time", d.time,
+      "the column of times; \"\": the first column, if it holds dates, or the only one that does")
       .harmless();
-  reader
-      .choice("date_order", d.date_order,
-              {{"auto", DateOrder::unknown}, {"dmy", DateOrder::day_first}, {"mdy", DateOrder::month_first}},
-              "of dates whose year comes last: dmy reads 31/03/2017, mdy 03/31/2017; auto finds it from the "
-              "column, or asks for it")
+  choice(reader, "date_order", d.date_order,
+         {{"auto", DateOrder::unknown}, {"dmy", DateOrder::day_first}, {"mdy", DateOrder::month_first}},
+         "of dates whose year comes last: dmy reads 31/03/2017, mdy 03/31/2017; auto finds it from the "
+         "column, or asks for it")
       .harmless();
-  reader
-      .key("only", d.only,
-           "of a file of several series: the rows of one of them, as in \"symbol=AAPL\"; \"\": all rows")
+  key(reader, "only", d.only,
+      "of a file of several series: the rows of one of them, as in \"symbol=AAPL\"; \"\": all rows")
       .fixed();
-  reader
-      .key(
-          "id", d.id,
-          "of a file of several series: the column that names the series of each row; one model is trained on all; "
-          "\"\": one series")
+  key(reader, "id", d.id,
+      "of a file of several series: the column that names the series of each row; one model is trained on "
+      "all; \"\": one series")
       .fixed();
-  reader.key("channels", d.channels, "the columns that are read; none named: all but time and label").fixed();
-  reader.key("targets", d.targets, "the channels that are forecast; none named: all").fixed();
-  reader
-      .key("calendar", d.calendar,
-           "what is read of the time besides, as sines and cosines; trend: years since the first row of the "
-           "file that it was trained on")
+  key(reader, "channels", d.channels, "the columns that are read; none named: all but time and label")
+      .fixed();
+  key(reader, "targets", d.targets, "the channels that are forecast; none named: all").fixed();
+  key(reader, "calendar", d.calendar,
+      "what is read of the time besides, as sines and cosines; trend: years since the first row of the file "
+      "that it was trained on")
       .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"})
       .fixed();
-  reader
-      .key(
-          "known", d.known,
-          "columns that are known of the rows to forecast, too, as prices and plans are: they are read there, and forecast "
-          "takes them from --future; \"calendar\": what is read of the time, and holidays")
+  key(reader, "known", d.known,
+      "columns that are known of the rows to forecast, too, as prices and plans are: they are read there, "
+      "and forecast takes them from --future; \"calendar\": what is read of the time, and holidays")
       .fixed();
-  reader
-      .key(
-          "categories", d.categories,
-          "columns of words, or of whole numbers that stand for words: each word becomes numbers that are trained, an "
-          "embedding, and networks read them in every row; data.known may name them, too")
+  key(reader, "categories", d.categories,
+      "columns of words, or of whole numbers that stand for words: each word becomes numbers that are "
+      "trained, an embedding, and networks read them in every row; data.known may name them, too")
       .source("Guo and Berkhahn 2016")
       .fixed();
-  reader
-      .key(
-          "holidays", d.holidays,
-          "the public holidays of a country, as in \"DE\", or of a file of dates, read as a feature of the calendar; \"\": "
-          "none")
+  key(reader, "holidays", d.holidays,
+      "the public holidays of a country, as in \"DE\", or of a file of dates, read as a feature of the "
+      "calendar; \"\": none")
       .fixed();
-  reader.key("label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast")
+  key(reader, "label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast")
       .fixed();
-  reader.key("separator", d.separator, "between the cells of a row").one_of({",", ";", "\t"}).harmless();
-  reader.key("decimal", d.decimal, "before the decimals of a number").one_of({".", ","}).harmless();
-  reader
-      .key("thousands", d.thousands,
-           "between groups of three digits of a number; \"\": neither point nor comma")
+  key(reader, "separator", d.separator, "between the cells of a row").one_of({",", ";", "\t"}).harmless();
+  key(reader, "decimal", d.decimal, "before the decimals of a number").one_of({".", ","}).harmless();
+  key(reader, "thousands", d.thousands,
+      "between groups of three digits of a number; \"\": neither point nor comma")
       .one_of({"", ".", ","})
       .harmless();
-  reader
-      .choice(
-          "missing", d.missing,
-          {{"error", Missing::error},
-           {"previous", Missing::previous},
-           {"mask", Missing::mask},
-           {"interpolate", Missing::interpolate}},
-          "a cell without a value: an error; the value before it; that, and a further input for each column that says where "
-          "it had none; the line between its neighbours, which looks ahead")
+  choice(
+      reader, "missing", d.missing,
+      {{"error", Missing::error},
+       {"previous", Missing::previous},
+       {"mask", Missing::mask},
+       {"interpolate", Missing::interpolate}},
+      "a cell without a value: an error; the value before it; that, and a further input for each column that "
+      "says where it had none; the line between its neighbours, which looks ahead")
       .harmless();
-  reader
-      .choice(
-          "gaps", d.gaps, {{"error", Gaps::error}, {"allow", Gaps::allow}, {"fill", Gaps::fill}},
-          "times that are not a step apart: an error; taken as if evenly spaced; a few rows that are missing are put in, "
-          "without values")
+  choice(
+      reader, "gaps", d.gaps, {{"error", Gaps::error}, {"allow", Gaps::allow}, {"fill", Gaps::fill}},
+      "times that are not a step apart: an error; taken as if evenly spaced; a few rows that are missing are "
+      "put in, without values")
       .harmless();
-  reader
-      .key("open_end", d.open_end,
-           "rows at the end without a value of any target are to be forecast, and no part of the series")
+  key(reader, "open_end", d.open_end,
+      "rows at the end without a value of any target are to be forecast, and no part of the series")
       .harmless();
-  reader
-      .key(
-          "resample", d.resample,
-          "rows, in any order of time, are put together by steps of so long: 15min, 1h, 1d, 1w, 1month, 1quarter, "
-          "1year; \"\": they stay as they are")
+  key(reader, "resample", d.resample,
+      "rows, in any order of time, are put together by steps of so long: 15min, 1h, 1d, 1w, 1month, "
+      "1quarter, 1year; \"\": they stay as they are")
       .fixed();
-  reader
-      .choice("together", d.together,
-              {{"mean", Together::mean},
-               {"sum", Together::sum},
-               {"first", Together::first},
-               {"last", Together::last},
-               {"least", Together::least},
-               {"most", Together::most}},
-              "resample: what several rows of a step become")
+  choice(reader, "together", d.together,
+         {{"mean", Together::mean},
+          {"sum", Together::sum},
+          {"first", Together::first},
+          {"last", Together::last},
+          {"least", Together::least},
+          {"most", Together::most}},
+         "resample: what several rows of a step become")
       .fixed();
   rows_key(reader, "window", d.window, "rows that are read", 1).fixed();
   rows_key(reader, "horizon", d.horizon, "rows that are forecast", 1).fixed();
-  reader.key("stride", d.stride, "rows from a window to the next in training; every window is scored")
+  key(reader, "stride", d.stride, "rows from a window to the next in training; every window is scored")
       .at_least(1)
       .unit("rows")
       .may_change()
       .cuts_windows();
-  reader
-      .key("batch", d.batch, "windows that are computed side by side; a step of training, without accumulate")
+  key(reader, "batch", d.batch,
+      "windows that are computed side by side; a step of training, without accumulate")
       .at_least(1)
       .at_most(1'000'000)
       .may_change()
       .cuts_windows();
-  reader.key("eval_batch", d.eval_batch, "windows that are scored side by side")
+  key(reader, "eval_batch", d.eval_batch, "windows that are scored side by side")
       .at_least(1)
       .at_most(1'000'000)
       .rescores();
-  reader
-      .choice(
-          "split", d.split,
-          {{"fraction", SplitKind::fraction},
-           {"rows", SplitKind::rows},
-           {"time", SplitKind::time},
-           {"shuffled", SplitKind::shuffled}},
-          "by train and valid; by train_rows, valid_rows, test_rows; by valid_from and test_from; each row by "
-          "lot, which leaks: to show what that does")
+  choice(reader, "split", d.split,
+         {{"fraction", SplitKind::fraction},
+          {"rows", SplitKind::rows},
+          {"time", SplitKind::time},
+          {"shuffled", SplitKind::shuffled}},
+         "by train and valid; by train_rows, valid_rows, test_rows; by valid_from and test_from; each row by "
+         "lot, which leaks: to show what that does")
       .may_change()
       .cuts_windows();
-  reader.key("train", d.train, "fraction, shuffled: share of the rows that train, the first ones")
+  key(reader, "train", d.train, "fraction, shuffled: share of the rows that train, the first ones")
       .above(0)
       .at_most(1)
       .may_change()
       .cuts_windows();
-  reader
-      .key("valid", d.valid,
-           "fraction, shuffled: share of those after them that validate, beside test_files all; the rest are "
-           "the test")
+  key(reader, "valid", d.valid,
+      "fraction, shuffled: share of those after them that validate, beside test_files all; the rest are the "
+      "test")
       .at_least(0)
       .below(1)
       .may_change();
@@ -229,14 +214,13 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   rows_key(reader, "test_rows", d.test_rows, "rows: after those, that are the test; 0: to the end", 0,
            most_rows)
       .may_change();
-  reader.key("valid_from", d.valid_from, "time: first one that validates, as in \"2016-09-01\"")
+  key(reader, "valid_from", d.valid_from, "time: first one that validates, as in \"2016-09-01\"")
       .may_change()
       .cuts_windows();
-  reader.key("test_from", d.test_from, "time: first one of the test").may_change();
-  reader
-      .key("drop_last_pairs", d.drop_last_pairs,
-           "leaves so many pairs of window and target out at the end of each part, and lets no window look "
-           "back across a border, as a tutorial does; a test without them is no full test")
+  key(reader, "test_from", d.test_from, "time: first one of the test").may_change();
+  key(reader, "drop_last_pairs", d.drop_last_pairs,
+      "leaves so many pairs of window and target out at the end of each part, and lets no window look back "
+      "across a border, as a tutorial does; a test without them is no full test")
       .at_least(0)
       .may_change()
       .cuts_windows();
@@ -247,23 +231,60 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       "rows of a second season, for the seasonal baselines: the week of hours whose period is a day; 0: none",
       0)
       .harmless();
-  reader.key("autoregression", d.autoregression, "order of the autoregression among the baselines; 0: none")
+  key(reader, "autoregression", d.autoregression, "order of the autoregression among the baselines; 0: none")
       .at_least(0)
       .at_most(1000)
       .harmless();
   for (const ForecastBaselineRow& row : forecast_baselines)
     if (row.key) reader.key(std::string(row.word), d.*row.key, row.meaning).source(row.source).harmless();
-  reader
-      .key(
-          "bounds", d.bounds,
-          "least and most of a forecast and its interval, as in [0.0, 100.0]; none named: 0, where no value of the series "
-          "lies beyond it")
+  key(reader, "bounds", d.bounds,
+      "least and most of a forecast and its interval, as in [0.0, 100.0]; none named: 0, where no value of "
+      "the series lies beyond it")
       .harmless();
-  reader
-      .choice("score", d.score, {{"test", Scored::test}, {"valid", Scored::valid}},
-              "the split that a run is scored on at its end: valid, while a recipe is being chosen, so that "
-              "nobody sees the test before")
+  choice(reader, "score", d.score, {{"test", Scored::test}, {"valid", Scored::valid}},
+         "the split that a run is scored on at its end: valid, while a recipe is being chosen, so that "
+         "nobody sees the test before")
       .harmless();
+}
+
+void declare_ensemble(RecipeReader& reader, Recipe& r) {
+  auto& e = r.ensemble;
+  reader.section(
+      "ensemble",
+      "Several members that forecast together, weighed by their errors on rolling folds or on the valid split.");
+  key(reader, "members", e.members,
+      fmt::format(
+          "none named: the recipe's own model. A network is the keys of [model] in which it differs, as in "
+          "\"architecture=linear normalization=last\"; the same again is another seed; rate=0.5 halves its "
+          "learning rate. A baseline is its word: {}",
+          fmt::join(baseline_words(), ", ")))
+      .fixed();
+  key(reader, "folds", e.folds,
+      "times that the members are trained on the first rows that train, and forecast those after them; 0: "
+      "none. Then all members are networks, and the rows that validate weigh them")
+      .at_least(0)
+      .at_most(100)
+      .fixed();
+  key(reader, "fold_rows", e.fold_rows,
+      "rows that a fold forecasts; 0: a twentieth of those that train, the horizon and 4 at least")
+      .at_least(0)
+      .at_most(1e9)
+      .unit("rows")
+      .fixed();
+  choice(reader, "weights", e.weights,
+         {{"better-half", Weighting::better_half},
+          {"inverse-square", Weighting::inverse_square},
+          {"selection", Weighting::selection},
+          {"equal", Weighting::equal}},
+         "inverse-square: one over the mean square error; better-half: the same of the half of least error, "
+         "at least three members, the others have none; selection: how often a member is taken, if the one "
+         "that helps most is taken again and again; equal: all the same")
+      .source("Bates and Granger 1969; Granger and Jeon 2004; Caruana et al. 2004")
+      .fixed();
+  key(reader, "pooled", e.pooled,
+      "a member has one weight for all targets, from its scaled errors of all of them; else each target has "
+      "weights of its own")
+      .fixed();
 }
 
 }  // namespace
@@ -271,52 +292,38 @@ void declare_data(RecipeReader& reader, Recipe& r) {
 void declare_keys(RecipeReader& reader, Recipe& r) {
   declare_model(reader, r);
   declare_data(reader, r);
-  declare_ensemble_keys(reader, r);
+  declare_ensemble(reader, r);
   reader.section("scaling", "Of each channel by itself; errors are given in scaled and in original units.");
-  reader
-      .choice(
-          "kind", r.scaling.kind,
-          {{"none", ScalingKind::none}, {"standard", ScalingKind::standard}, {"minmax", ScalingKind::minmax}},
-          "to mean 0 and standard deviation 1; to 0 … 1")
+  choice(reader, "kind", r.scaling.kind,
+         {{"none", ScalingKind::none}, {"standard", ScalingKind::standard}, {"minmax", ScalingKind::minmax}},
+         "to mean 0 and standard deviation 1; to 0 … 1")
       .fixed();
-  reader
-      .choice(
-          "transform", r.scaling.transform,
-          {{"none", Transform::none}, {"log", Transform::log}, {"box-cox", Transform::box_cox}},
-          "before that, of values above 0: the logarithm; or a power between it and the values as they are, by "
-          "which the spread of a season depends least on its level")
+  choice(
+      reader, "transform", r.scaling.transform,
+      {{"none", Transform::none}, {"log", Transform::log}, {"box-cox", Transform::box_cox}},
+      "before that, of values above 0: the logarithm; or a power between it and the values as they are, by "
+      "which the spread of a season depends least on its level")
       .source("Box and Cox 1964; Guerrero 1993")
       .fixed();
-  reader
-      .choice(
-          "fit", r.scaling.fit, {{"train", ScalingFit::train}, {"all", ScalingFit::all}},
-          "measured on the training rows; on all rows, a leak of the test into training, as a tutorial does")
+  choice(reader, "fit", r.scaling.fit, {{"train", ScalingFit::train}, {"all", ScalingFit::all}},
+         "measured on the training rows; on all rows, a leak of the test into training, as a tutorial does")
       .fixed();
   // An epoch takes the windows in an order drawn from the seed.
   declare_training_keys(reader, r.training, r.schedule, [] { return true; });
-  reader
-      .choice("loss", r.training.loss, {{"mse", Loss::mse}, {"quantile", Loss::quantile}},
-              "of a forecast: mean squared error; mean quantile loss, which gives an interval too")
+  choice(reader, "loss", r.training.loss, {{"mse", Loss::mse}, {"quantile", Loss::quantile}},
+         "of a forecast: mean squared error; mean quantile loss, which gives an interval too")
       .source("Koenker and Bassett 1978")
       .fixed();
-  reader
-      .key("quantiles", r.training.quantiles, "quantile: those that are forecast, ascending, 0.5 among them")
+  key(reader, "quantiles", r.training.quantiles,
+      "quantile: those that are forecast, ascending, 0.5 among them")
       .above(0)
       .below(1)
       .fixed();
-  reader.key("pos_weight", r.training.pos_weight, "factor of the loss where the label is 1")
+  key(reader, "pos_weight", r.training.pos_weight, "factor of the loss where the label is 1")
       .above(0)
       .rescores();
   declare_optimizer_keys(reader, r.optimizer);
   declare_schedule_keys(reader, r.schedule);
-}
-
-RecurrentConfig layers_of(const Recipe& recipe, int input) {
-  RecurrentConfig layers = recipe.model;
-  layers.input = input;
-  if (recipe.model.cell != CellKind::lstm) layers.forget_bias = 0;  // the default is for LSTMs
-  if (layers.layers == 1) layers.dropout = 0;  // then it acts only on the dense layer's input
-  return layers;
 }
 
 int Recipe::middle_output() const {

@@ -100,7 +100,7 @@ std::optional<RunDescription::Table> table_by_series(const Evaluation& evaluatio
     for (const ForecastRow& row : evaluation.forecasts)
       if (!(is_model && &row == &model) && (!best || mse(row, member) < mse(*best, member))) best = &row;
     const auto per_window = int64_t{evaluation.horizon} * evaluation.targets;
-    table.rows.push_back({one_line(series.members[member].name, 20),
+    table.rows.push_back({one_line(series.name_of(member), 20),
                           with_commas((errors.count + per_window - 1) / per_window),
                           figure(errors.scaled_mse), figure(errors.scaled_mae), figure(errors.mase),
                           best ? best->name : "", best ? figure(mse(*best, member)) : ""});

@@ -7,6 +7,13 @@
 
 namespace timeseries {
 
+void draw_forecast(Chart& chart, double x, std::span<const double> values, std::span<const double> low,
+                   std::span<const double> high, size_t at) {
+  chart.series[1].x.push_back(x), chart.series[1].y.push_back(values[at]);
+  if (!chart.band || std::isnan(low[at])) return;
+  chart.band->x.push_back(x), chart.band->low.push_back(low[at]), chart.band->high.push_back(high[at]);
+}
+
 namespace {
 
 // Forecasts of the first target: the last ones side by side if the horizon is 1, else the last with the rows before it.
@@ -16,6 +23,7 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPar
   const auto& interval = evaluation.interval;
   const int channel = data.targets()[0], horizon = recipe.data.horizon;
   const std::string& name = series.channels[channel];
+  const std::string member = series.name_of(series.member_of(evaluation.drawn.front().origin));
   const size_t shown = evaluation.drawn.size();
   const int64_t origin = evaluation.drawn.front().origin;
   const int64_t history = horizon == 1 ? 0
@@ -24,9 +32,7 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPar
   const int64_t first = origin - history;
 
   Chart chart{
-      .title = fmt::format("Forecasts of {}{}: {}",
-                           series.members.empty() ? "" : series.members[series.member_of(origin)].name + ": ",
-                           name, part.name),
+      .title = fmt::format("Forecasts of {}{}{}: {}", member, member.empty() ? "" : ": ", name, part.name),
       .description =
           horizon == 1
               ? fmt::format("The last {} forecasts of the part, each of a row from the rows before it.",
@@ -49,13 +55,8 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPar
   for (const WindowForecast& forecast : evaluation.drawn)
     for (int step = 0; step < horizon; ++step) {
       const size_t at = static_cast<size_t>(step) * data.targets().size();
-      const auto x = static_cast<double>(forecast.origin + step - first);
-      chart.series[1].x.push_back(x);
-      chart.series[1].y.push_back(forecast.values[at]);
-      if (!chart.band || std::isnan(forecast.low[at])) continue;
-      chart.band->x.push_back(x);
-      chart.band->low.push_back(forecast.low[at]);
-      chart.band->high.push_back(forecast.high[at]);
+      draw_forecast(chart, static_cast<double>(forecast.origin + step - first), forecast.values, forecast.low,
+                    forecast.high, at);
     }
   if (chart.band && chart.band->x.empty()) chart.band.reset();
   return chart;

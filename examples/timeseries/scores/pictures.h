@@ -1,6 +1,7 @@
 // Pictures for a run's report: forecasts beside true values, errors by step, or a detector's calibration.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "examples/timeseries/scores/scores.h"
@@ -11,5 +12,9 @@ namespace timeseries {
 // Pictures of the model on `part`, whose scores `evaluation` has.
 std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, TestPart& part,
                                const SeriesModel& model, const Evaluation& evaluation);
+
+// Draws value `at` of a forecast as the chart's second series, and its interval, if there is one, as the band.
+void draw_forecast(Chart& chart, double x, std::span<const double> values, std::span<const double> low,
+                   std::span<const double> high, size_t at);
 
 }  // namespace timeseries

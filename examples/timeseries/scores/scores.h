@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "examples/timeseries/data/series_data.h"
-#include "examples/timeseries/networks/model.h"
+#include "examples/timeseries/ensemble/series_model.h"
 #include "examples/timeseries/scores/evaluation.h"
 #include "examples/timeseries/scores/verdict.h"
 #include "training/report/run_description.h"

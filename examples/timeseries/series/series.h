@@ -100,8 +100,7 @@ struct Series {
   std::string id_name;
   std::vector<SeriesMember> members;
   int label = -1;  // channel of the label, -1: none. Never scaled.
-  int calendar =
-      0;  // this many channels at the end are calendar features, followed by category codes. Never scaled.
+  int calendar = 0;  // features of the calendar: channels at the end, before category codes. Never scaled.
   std::vector<SeriesCategory> categories;
   int coded = 0;  // this many channels at the end are category codes: 0 or all (add_categories)
   std::vector<std::string> notes;  // for the user: columns left out, values filled, gaps
@@ -112,8 +111,11 @@ struct Series {
   bool is_filled(int64_t row, int channel) const {
     return !filled.empty() && filled[row * width() + channel] != 0;
   }
-  // The number of series, the series of a row, and a series' rows.
+  // The number of series, the series of a row, a series' name ("": the only one has none), and its rows.
   int count() const { return members.empty() ? 1 : static_cast<int>(members.size()); }
+  std::string name_of(int member) const {
+    return members.empty() ? "" : members[static_cast<std::size_t>(member)].name;
+  }
   int member_of(int64_t row) const;
   int64_t begin_of(int member) const { return members.empty() ? 0 : members[member].begin; }
   int64_t end_of(int member) const { return members.empty() ? rows() : members[member].end; }

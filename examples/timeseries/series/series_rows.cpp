@@ -102,8 +102,7 @@ void fill_gaps(Series& series) {
   put_rows(series, rows);
   series.added_rows = added;
   series.notes.push_back(fmt::format(
-      "{} row{} that the file lacks {} put in, without values (data.gaps = \"fill\"); the first above "
-      "line {}",
+      "{} row{} that the file lacks {} put in, without values (data.gaps = \"fill\"); the first above line {}",
       added, added == 1 ? "" : "s", added == 1 ? "is" : "are", line));
 }
 

@@ -29,13 +29,10 @@ struct TimeStep {
   enum class Day : uint8_t { of_month, last, last_business, first_business, nth_weekday, several };
 
   Unit unit = Unit::unknown;
-  int64_t count =
-      0;  // in units; days and weeks count in microseconds; for slots: a day or a week, in microseconds
+  int64_t count = 0;  // in units; days and weeks in microseconds; for slots: a day or a week in microseconds
   Day day = Day::of_month;
-  int of_month =
-      0;  // 0: times of this form have no days; for a weekday 7 * nth + weekday, nth 5 being the last
-  int64_t jitter =
-      0;  // for numbers and microseconds: nine in ten differences are at most this far from `count`
+  int of_month = 0;    // 0: times of this form have no days; for a weekday 7 * nth + weekday, nth 5: the last
+  int64_t jitter = 0;  // for numbers and microseconds: nine in ten differences are so near to `count`
   // For date-times that shift by an hour with the season: rows at this time of day are written an hour early (22:00
   // instead of 23:00: midnight in UTC of a zone with summer time). Microseconds; -1: there are none.
   int64_t summer = -1;

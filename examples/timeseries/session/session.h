@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "examples/timeseries/data/series_data.h"
-#include "examples/timeseries/networks/model.h"
+#include "examples/timeseries/ensemble/series_model.h"
 #include "examples/timeseries/scores/scores.h"
 #include "training/program/run/session.h"
 

@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "framework/check.h"
 #include "training/program/recipe/recipe_file.h"
 #include "training/program/recipe/recipe_key.h"
@@ -71,6 +73,11 @@ class RecipeReader {
   bool spelled_out() const { return 2 * named_ > keys_.size() || named_ >= keys_of_first_version; }
   // For rules between keys: throws InputError "recipes/x.toml:7: 'model.tied' <message>".
   [[noreturn]] void refuse(const std::string& path, const std::string& message) const;
+  template <class... A>
+  void refuse_if(bool wrong, const std::string& path, fmt::format_string<A...> message,
+                 A&&... arguments) const {
+    if (wrong) refuse(path, fmt::format(message, std::forward<A>(arguments)...));
+  }
   // Throws likewise if the user gave a key that has no effect. A key of `unread` counts as the user's if it asks for
   // something, if a set() named it, or if it had no effect in the recipe either (`by_itself`). Keys of a spelled-out
   // recipe are exempt. So a set() may make a recipe's own keys lose their effect.

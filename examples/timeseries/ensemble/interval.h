@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "examples/timeseries/baselines/baselines.h"
-#include "examples/timeseries/networks/model.h"
+#include "examples/timeseries/ensemble/series_model.h"
 #include "examples/timeseries/networks/trained_on.h"
 #include "examples/timeseries/recipe/recipe.h"
 #include "examples/timeseries/series/conformal.h"
@@ -20,7 +20,7 @@
 
 namespace timeseries {
 
-// Of one window, [steps, targets] in original units. `low` and `high` are the model's outer quantiles, or both the forecast,
+// The forecast of one window, [steps, targets] in original units. `low` and `high` are the model's outer quantiles, or both the forecast,
 // until an interval is put in their place.
 struct WindowForecast {
   int64_t origin = 0;
@@ -31,7 +31,7 @@ using ForecastUse = std::function<void(WindowForecast& forecast)>;
 // Makes the forecasts of all windows in order of time, and gives each away. False, and no more of them, where a window has too
 // little history. Throws Interrupted after a signal.
 using Forecasts = std::function<bool(SeriesWindows& windows, const ForecastUse& use)>;
-// What they are made of must outlive them.
+// Requires: the arguments outlive it.
 Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model, size_t network = 0);
 Forecasts forecasts_of(const ForecastBaseline& baseline);
 
@@ -71,13 +71,13 @@ std::string describe(const ForecastInterval& interval, const Recipe& recipe);
 // Without the numbers, for a picture: "80 % interval"
 std::string name_of(const ForecastInterval& interval, const Recipe& recipe);
 
-// Tells the interval the errors of forecasts of rows that validate. `chose`: these rows helped to choose what forecasts. Of
-// several series in one file these are known at once, whenever they were, from forecasts evenly spread over all. `count`: how
+// Tells the interval the errors of forecasts of rows that validate. `chose`: these rows helped to choose what forecasts. With
+// several series in one file they are known at once, from forecasts evenly spread over all. `count`: how
 // many forecasts there are; 0: one of each window.
 bool learn_from(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& valid, bool chose,
                 int64_t count = 0);
-// Scores the forecasts of windows with their intervals, which learn from each as its rows become known. Those whose origin is
-// before the row `first` of its series have none, and tell nothing. `counts`: the values that lie within are counted, since
+// Scores the forecasts of windows with their intervals, which learn from each as its rows become known. A
+// forecast with its origin before the row `first` of its series has none, and tells nothing. `counts`: the values that lie within are counted, since
 // the rows did not choose what forecasts. Each forecast goes to `seen`, with its interval; NaN: it has none. False: a window
 // has too little history.
 bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& windows,

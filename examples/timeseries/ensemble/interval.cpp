@@ -1,4 +1,4 @@
-#include "examples/timeseries/networks/interval.h"
+#include "examples/timeseries/ensemble/interval.h"
 
 #include <algorithm>
 #include <cmath>
