@@ -154,6 +154,7 @@ TEST_CASE("what cannot be watched is refused in one line") {
   check({"anomalies", "sensor.csv", "--out", "found", "--plot", "./found"},
         "are one file; each needs its own");
   check({"anomalies", "sensor.csv", "--column", "laod"}, "did you mean 'load'?");
+  check({"anomalies", "sensor.csv", "--label", "fualt"}, "fault");  // before anything is trained
 }
 
 TEST_CASE("rows after a hole are no anomalies: their forecasts lack what it lacks, which is said") {

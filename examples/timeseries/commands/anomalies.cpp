@@ -18,9 +18,9 @@ namespace {
 // --- labels ------------------------------------------------------------------------------------------------
 
 // The labels 0 and 1 in a column, for every row of the file.
-std::vector<int> labels_in(const SavedModel& saved, const std::filesystem::path& csv,
+std::vector<int> labels_in(const Recipe& recipe, const SavedModel* saved, const std::filesystem::path& csv,
                            const std::string& column) {
-  SeriesOptions options = series_options(saved.recipe, &saved);
+  SeriesOptions options = series_options(recipe, saved);
   options.label = column;
   const Series series = parse_series(csv_text(csv), name_of_series_file(csv), options);
   std::vector<int> labels;
@@ -161,6 +161,7 @@ SavedModel model_for(const Command& command, const AnomaliesOptions& asked) {
   require_input(!recipe.detects(),
                 "anomalies: data.label is for detectors; --label names labels to be scored by");
   asked.check_target(command, recipe);
+  if (!asked.label.empty()) (void)labels_in(recipe, nullptr, asked.csv, asked.label);
   return asked.train(command, recipe);
 }
 
@@ -214,7 +215,7 @@ void anomalies(Command& command) {
   require_input(asked.label.empty() || !data.file.empty(),
                 "anomalies: --label is a column of a file: --csv names it");
   std::vector<int> labels;
-  if (!asked.label.empty()) labels = labels_in(saved, data.file, asked.label);
+  if (!asked.label.empty()) labels = labels_in(saved.recipe, &saved, data.file, asked.label);
   const auto model = saved.make_model(*data.train);
   const Watch found = watch(saved, data, data.tests.front().windows, *model);
   require_input(

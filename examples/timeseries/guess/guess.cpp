@@ -273,7 +273,8 @@ class Guesser {
 
   void leave_out_ets(const std::string& why) {
     draft_.set("data", "ets", "false");
-    draft_.say({"ETS", "left out", why, "--set data.ets=true"});
+    if (!one_network_)
+      draft_.say({"ETS", "left out", why, "--set data.ets=true"});  // else it is no member anyway
   }
 
   // One network learns from every series, and its last rows validate and test it.
