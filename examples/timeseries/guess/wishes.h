@@ -1,4 +1,4 @@
-// What a user asks of a series without a recipe, and what was guessed.
+// A user's wishes for a series without a recipe, and the guesses that were made.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace timeseries {
 
 using namespace unroll;
 
-// What the user has said.
+// The user's own words.
 struct Wishes {
   std::vector<std::string> columns = {};  // to forecast; none: every column of numbers
   std::string label = {};                 // of them this one is none

@@ -12,7 +12,7 @@ namespace timeseries {
 
 namespace {
 
-// What forecasts the folds: a member, or a baseline of the tables.
+// A forecaster of the folds: a member, or a baseline of the tables.
 struct Forecasting {
   std::string name;  // as tables print it
   std::string word;  // of a baseline
@@ -112,7 +112,7 @@ double mean_square(const std::vector<double>& errors, double scale) {
   return sum / static_cast<double>(errors.size());
 }
 
-// Of all members [members][targets], by the folds that are in `in`.
+// The weights of all members [members][targets], by the errors in the folds that `in` names.
 template <class In>
 std::vector<std::vector<double>> weights_by(const Recipe& recipe, const SeriesData& data,
                                             const std::vector<FoldWindow>& windows,

@@ -36,7 +36,7 @@ ScoreSum sum_of(const SeriesModel& model, const SeriesBatch& batch, size_t targe
 
 using Matrix = std::vector<std::vector<double>>;
 
-// Of a target.
+// Inner products of the networks' errors, of one target.
 Matrix products_in(std::span<const double> sums, size_t networks) {
   Matrix products(networks, std::vector<double>(networks));
   size_t at = 1;

@@ -154,7 +154,7 @@ TrainingRun SeriesTraining::training_run() {
           .look_words = look_words()};
 }
 
-// Of the rows to forecast there is no file yet.
+// The commands to go on with. They name no file with the rows to forecast, since there is none yet.
 std::vector<std::string> SeriesTraining::next_words() const {
   std::vector<std::string> words = csv_words();
   if (!columns_of_future(recipe_, data_.facts).empty()) words.insert(words.end(), {"--future", "FILE"});
@@ -180,7 +180,7 @@ std::vector<std::string> SeriesTraining::csv_words() const {
   return {"--csv", csv == standard_input ? csv : shell_path(csv)};
 }
 
-// Of a checkpoint: what resuming it compares, and what a later file of the series is compared with.
+// The facts in a checkpoint: resuming it compares them, and a later file of the series is compared with them.
 Metadata SeriesTraining::metadata() const {
   Metadata metadata = model_metadata(recipe_, data_.facts, model_);
   metadata["engine"] = model_.recurrent() ? name_of(model_.recurrent()->choice().engine) : "none";

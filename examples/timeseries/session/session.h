@@ -23,9 +23,9 @@ class SeriesTraining {
 
   void run() { session_.run(); }
   void dry_run() { session_.dry_run(); }
-  // Of a fold: trains without a word, and scores the test. What is returned must not outlive this.
+  // Trains a fold without a word and scores its test. The result must not outlive this.
   Evaluation score_fold();
-  // Trains without a word, and writes nothing. What follows must not outlive this.
+  // Trains without a word, and writes nothing. The references below must not outlive this.
   void fit();
   const SeriesModel& model() const { return model_; }
   SeriesData& data() { return data_; }
