@@ -31,7 +31,7 @@ def arguments(name: str, data: pathlib.Path, folder: pathlib.Path) -> list[str]:
         sets += [f"data.train_tokens={STEPS * 200 + 10}", "data.valid_tokens=2000", "data.test_tokens=2000"]
         return ["ptb", "train", name, *(f"--set={s}" for s in sets)]
     sets += ["schedule.warmup=0"] if recipe.get("schedule", {}).get("warmup", 0) >= EPOCHS.get(name, 1) else []
-    sets += ["training.init_from="] if "init_from" in recipe["training"] else []
+    sets += ['training.init_from=""'] if "init_from" in recipe["training"] else []
     model = recipe["model"]
     sets += ["data.batch=10", *(f"model.{k}={v}" for k, v in NARROW.items() if k in model)]
     if "last_hidden" in model:  # is narrower than the others
