@@ -6,6 +6,7 @@
 
 #include "framework/device.h"
 #include "framework/kernels/lstm_window.h"
+#include "layers/recurrent/options.h"
 
 namespace unroll {
 
