@@ -1,4 +1,4 @@
-// A cell in operations, and the engine `composed`: its step, once for each step of time. Read this first.
+// A cell in operations, and the engine `composed`: its step, once for each step of time. Read lstm_composed.cpp first.
 #pragma once
 
 #include <concepts>

@@ -183,7 +183,9 @@ def check(program, folder, name, level, loss="", more="", kept="best"):
     has_folds = "members" in more  # whose errors begin the intervals of baselines; and no rows validate
     found = baselines_of(rows, TRAIN if has_folds else VALID)
     told = json.loads(run("evaluate", model, "--csv", "series.csv", "--json"))["scores"]["test"]
-    if {"the model", *found} != set(told):
+    # A new baseline needs no second definition; one that is defined there is left out on both sides, or on none.
+    defined = ("last value", "drift", "seasonal naive", "mean of training", "autoregression", "ridge regression", "Theta")
+    if {"the model", *found} != {name for name in told if name in found or name.startswith(defined) or name == "the model"}:
         faults.append(f"{sorted(told)} are in the table, and {sorted(found)} are computed here")
     by_step = {"the model": [steps[k]["scaled_mse"] for k in range(HORIZON)]}
     for baseline, own in found.items():

@@ -179,7 +179,7 @@ TEST_CASE("every baseline of the table forecasts a constant, a season that retur
     const BaselineKeys none{.autoregression = 0};
     CHECK(row.missing(none).empty() == (row.needs == Needs::nothing));
   }
-  CHECK(baseline_row("median") == nullptr);
+  CHECK(baseline_row("no such word") == nullptr);
   keys.ets = false;
   CHECK_FALSE(baseline_row("ets")->is_in_tables(keys));
 }

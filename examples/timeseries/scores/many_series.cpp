@@ -54,7 +54,7 @@ void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const T
     ++scored;
     if (train.empty()) continue;
     std::vector<std::string> left_out;
-    for (const ForecastBaseline& baseline : 
+    for (const ForecastBaseline& baseline :
          baselines_of({recipe.data, alone, alone.rows(), train, data.targets()}, left_out)) {
       Method*& method = places[baseline.name];
       if (!method)

@@ -1,5 +1,6 @@
 // The mogrifier in a fused loop. x is final only within its step, so each step makes its product with weight_ih. The
-// rounds' values are kept for a whole window, so each weight's gradient is one product. Does nothing without rounds.
+// rounds' values are kept for a whole window, so each weight's gradient is one product. Without rounds x and h pass through, and the
+// products with weight_ih and its gradient are those of the whole window.
 #pragma once
 
 #include "layers/recurrent/engines/fused/options.h"
