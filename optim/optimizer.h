@@ -12,8 +12,8 @@
 // contribute to one step: `step({.factor = 1.0 / windows})` takes their mean. Each window's tape says which part of the
 // step it is (`TapeOptions::part`), or all have the same masks of dropout.
 //
-// A step forgets the gradients of all parameters and counts one step of the set, so a set has one optimizer: a second
-// would find no gradient, which is an error, as a step is before any backward.
+// A step forgets the gradients of all parameters and counts one step of the set, so a set has one optimizer. A second
+// would find no gradient. That is an error, like a step before any backward.
 //
 // A parameter that nothing contributed to has the gradient 0, and momentum, moments and decay go on acting on
 // it, as in PyTorch with a gradient of zeros. (PyTorch leaves out a parameter whose gradient is None, so

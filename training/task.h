@@ -108,8 +108,8 @@ struct TrainingTask {
   // Called after each epoch, once it is saved, with the averaged weights if there are any. May throw Interrupted. Rank 0 alone
   // calls it.
   std::function<void(const EpochReport&)> after_epoch = {};
-  // The buffers that `carry` writes, by names of their own: part of a checkpoint. A run with a folder must name them, and so
-  // must a task whose steps are taken back: on a GPU, if the host is to run ahead, and if a step of several windows may be left
+  // The buffers that `carry` writes, by names of their own: part of a checkpoint. A run with a folder must name them.
+  // So must a task whose steps are taken back: if the host is to run ahead of a GPU, or a step of several windows may be left
   // out. With several shards their dimension 1 is the streams: [layers, streams, …].
   std::vector<NamedTensor> carried = {};
   bool names_what_it_carries() const { return !carry || !carried.empty(); }

@@ -6,9 +6,9 @@
 // As in the paper, each round has a matrix of its own, there are no biases, and at 0 a gate is 1. With a rank k a matrix is a
 // product of two, left [·, k] and right [k, ·]. First values are drawn as those of the layer's other weights.
 //
-// The rounds begin with h as recurrent dropout leaves it. They change only the operands of the cell's products: zoneout and a
-// GRU's mixture keep the h from before the rounds, a residual connection adds the x from before them, and weight drop acts on
-// weight_hh alone.
+// The rounds begin with h as recurrent dropout leaves it. They change only the operands of the cell's products.
+// Zoneout and a GRU's mixture keep the h from before the rounds, and a residual connection adds the x from before them. Weight
+// drop acts on weight_hh alone.
 #pragma once
 
 #include <utility>

@@ -158,8 +158,8 @@ class RecurrentStack {
   RecurrentVars state_of(int layer, const RecurrentVars& state) const;
   Var full_row(const Var& v) const;
 
-  // Returns y of all layers over x [steps, batch, input]. run(k, x, masks) is y of layer k; a layer that reads backwards gets
-  // its steps so. resets: as for resets_of(), or undefined. order: of layers that read forwards.
+  // Returns y of all layers over x [steps, batch, input]. run(k, x, masks) is y of layer k. A layer that reads backwards gets
+  // its steps so. `resets` is as for resets_of(), or undefined; `order` is of layers that read forwards.
   template <class Run>
   Var operator()(const Var& x, const Lengths& lengths, const IdTensor& resets, Run run,
                  const LayerOrder& order = {}) const {
@@ -188,8 +188,8 @@ class RecurrentStack {
   }
 
   // As the operator, with both directions in one: run(k, x, real_steps) is y of layer k, and with two directions of k+1 too.
-  // real_steps [steps, batch] is 1 for a real step and 0 for padding; undefined if all are real. at_once: run is called once,
-  // for all layers, as nothing acts between them.
+  // Steps that are real are 1 in real_steps [steps, batch], and padding is 0; undefined: all are real. If `at_once`, run is
+  // called once, for all layers, as nothing acts between them.
   template <class Run>
   Var layer_by_layer(const Var& x, const Lengths& lengths, Run run, bool at_once = false,
                      const LayerOrder& order = {}) const {

@@ -31,9 +31,9 @@ struct ForecastBaseline {
 ForecastBaseline last_value();
 // The value one period before the row, or as many periods as needed to be known. Throws InputError: a period below 1.
 ForecastBaseline seasonal_naive(int64_t period);
-// The seasonal naive forecast times the growth over a period: the sum of the last g values over the sum of the g values
-// one period earlier. g is the smaller of horizon and period, however many steps are forecast. A sum of 0 gives growth
-// 1.
+// The seasonal naive forecast times the growth over a period. Growth is the sum of the last g values over the sum of the
+// g values one period earlier; if that is 0, it is 1. g is the smaller of horizon and period, however many steps are
+// forecast.
 ForecastBaseline seasonal_growth(int64_t period, int64_t horizon);
 // The last value plus one step for each row: the mean step from the first row to the last.
 ForecastBaseline drift();
@@ -62,9 +62,9 @@ std::optional<ForecastBaseline> theta(const Series& series, const Part& train, i
 // Detects forecasts that explode: they go far outside the range of their targets.
 class RangeSoFar {
  public:
-  // Whether a value of a forecast [steps, targets], first row `origin`, is not finite or too far outside the range
-  // of its target's n rows before the origin: by more than 3 (1 + steps / n) times that range. If those rows are
-  // all equal, any finite value is near enough.
+  // Whether a value of a forecast [steps, targets], first row `origin`, is not finite or too far outside. Its target's n
+  // rows before the origin have a range; 3 (1 + steps / n) times that range outside of it is too far. If those rows
+  // are all equal, any finite value is near enough.
   bool is_left_by(std::span<const double> forecast, const Series& series, int64_t origin,
                   std::span<const int> targets);
 

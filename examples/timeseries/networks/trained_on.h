@@ -45,8 +45,8 @@ Metadata metadata_of(const TrainedOn& trained);
 TrainedOn trained_on(const Metadata& metadata, size_t channels, const std::string& path);
 std::vector<std::string> trained_on_keys();
 
-// Looks for values far outside: below the least or above the most of the rows that trained by more than ten times the range
-// between the two (of a channel that was constant there, ten times its scale).
+// Looks for values far outside of the rows that trained: ten times their range below the least or above the most. For a
+// channel that was constant there its scale stands for the range.
 class FarOutside {
  public:
   FarOutside(const TrainedOn& trained, const Scaling& scaling) : trained_(trained), scaling_(scaling) {}
