@@ -1,8 +1,9 @@
 // The options of recurrent layers: one configuration for every cell, and one table with a row for each option.
 //
 // Everything that must know every option reads the table: range checks, the choice of an engine, the stepper, the
-// recipes of both programs and their documentation, the notes on PyTorch, `explain`, and the tests. To add an option,
-// add a member to RecurrentConfig, a row here, and the code where it acts.
+// recipes of both programs and their documentation, the notes on PyTorch, `explain`, and the tests. wavefront.cpp,
+// persistent.cpp and step.h name the options that they cannot serve. To add an option, add a member to
+// RecurrentConfig, a row here, and the code where it acts. It is off at its member's default, whatever that is.
 #pragma once
 
 #include <optional>
@@ -99,7 +100,7 @@ struct RecurrentOption {
   enum class Cells : uint8_t { every, with_c, lstm, rnn };  // which have it
   enum class Cudnn : uint8_t {
     yes,
-    between_layers,  // acts between layers, so cuDNN must be called for each layer by itself
+    between_layers,  // acts on an input or output of layers; with two or more cuDNN is called for each by itself
     no
   };
 

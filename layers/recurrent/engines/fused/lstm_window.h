@@ -63,7 +63,8 @@ struct LstmBackward {
   void contribute();
 
   LstmLayerWindow& w;
-  Tensor dh, dout, dc;  // of h, of the cell's own h, and of c: [batch, …]
+  Tensor dh, dout,
+      dc;  // of h, of the cell's own h (the same memory without a projection), and of c: [batch, …]
   RoundedTensor da_rounded;
   HandedBack h, c;
   const Tensor c_met;
