@@ -11,8 +11,7 @@
 // With --peak: also the machine's peak, measured before and after, and the share that the steps' products reached.
 // In inference also how fast memory is read, and the share of that.
 // With --profile: also each operation's share of some more steps.
-// On a GPU the peak is that of a large product, and the memory is the device's. The engine cudnn takes its fastest
-// algorithm, measured before, and an estimate of a step's milliseconds stands beside the measured ones.
+// On a GPU the peak is that of a large product, and the memory is the device's.
 // With --graph a step is a CUDA graph, as with training.graph (training/steps/run_ahead.h).
 // With --facts it measures nothing. It prints what the device is and which engines serve in which precision, or why the
 // device cannot compute.

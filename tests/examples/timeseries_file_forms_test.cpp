@@ -1,5 +1,6 @@
 // A series without a recipe: how its file is read, and what is said of that.
 #include "examples/timeseries/series/times.h"
+#include "tests/examples/monthly.h"
 #include "tests/examples/timeseries.h"
 #include "training/files/safetensors.h"
 
@@ -7,15 +8,6 @@ using namespace unroll;
 namespace fs = std::filesystem;
 
 namespace {
-
-std::string monthly(int rows) {
-  RandomStream random(1, "monthly");
-  std::string csv = "month,shop,sales,left\n";
-  for (int i = 0; i < rows; ++i)
-    csv += fmt::format("{}-{:02},north,{:.3f},{:.3f}\n", 1990 + i / 12, i % 12 + 1,
-                       100 + i + 20 * std::sin(i * 2 * 3.14159265 / 12) + random.uniform(), random.uniform());
-  return csv;
-}
 
 std::string error_of(const Words& words, const fs::path& folder) {
   const ProgramRun run = started(words, folder);

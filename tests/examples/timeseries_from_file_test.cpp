@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "examples/timeseries/series/times.h"
+#include "tests/examples/monthly.h"
 #include "tests/examples/timeseries.h"
 #include "training/files/safetensors.h"
 
@@ -14,15 +15,6 @@ namespace {
 // So small an ensemble that it takes a moment; everything else is guessed.
 const Words quick = set({"training.epochs=2", "model.hidden=4", "ensemble.folds=2",
                          R"(ensemble.members=["cell=gru", "architecture=linear", "seasonal", "theta"])"});
-
-std::string monthly(int rows) {
-  RandomStream random(1, "monthly");
-  std::string csv = "month,shop,sales,left\n";
-  for (int i = 0; i < rows; ++i)
-    csv += fmt::format("{}-{:02},north,{:.3f},{:.3f}\n", 1990 + i / 12, i % 12 + 1,
-                       100 + i + 20 * std::sin(i * 2 * 3.14159265 / 12) + random.uniform(), random.uniform());
-  return csv;
-}
 
 }  // namespace
 

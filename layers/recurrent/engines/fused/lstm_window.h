@@ -63,8 +63,8 @@ struct LstmBackward {
   void contribute();
 
   LstmLayerWindow& w;
-  Tensor dh, dout,
-      dc;  // of h, of the cell's own h (the same memory without a projection), and of c: [batch, …]
+  // Gradients of h, of the cell's own h (without a projection the same memory), and of c: [batch, …].
+  Tensor dh, dout, dc;
   RoundedTensor da_rounded;
   HandedBack h, c;
   const Tensor c_met;
