@@ -23,7 +23,7 @@ template <class T>
 std::string pack(const T& value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
-// From the beginning of a text, which loses it. Throws Error if the text is shorter.
+// Takes a value off the beginning of a text. Throws Error if the text is shorter.
 template <class T>
 T unpack(std::string& text) {
   T value;
@@ -61,9 +61,9 @@ class Ranks {
   // read(path, links) of a file that only rank 0 has to find. The others read its bytes from a file in memory.
   Differences read(const std::filesystem::path& path,
                    const std::function<Differences(const std::filesystem::path&, Links)>& read) const;
-  // `text` of rank 0, for all.
+  // Returns rank 0's `text`, in all ranks.
   std::string told_by_first(const std::string& text) const { return from_first_rank(text); }
-  // To rank 0, from each rank the streams of its shards: dimension 1 of `carried`.
+  // Brings the streams of each rank's shards to rank 0: dimension 1 of `carried`.
   void bring_to_first(std::span<const NamedTensor> carried, int shards) const;
 
  private:
