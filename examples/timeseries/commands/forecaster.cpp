@@ -106,25 +106,26 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
                     saved_.facts.trained.to, series_.times.text(0)));
 }
 
-std::vector<double> Forecaster::go_on(int64_t origin) {
-  if (!ensemble_) return go_on(origin, 0);
-  const auto& ensemble = origin < rows() && before_ ? before_ : ensemble_;
-  return ensemble->forecast(series_, origin, steps_, [&](size_t network) { return go_on(origin, network); });
+std::vector<double> Forecaster::go_on(int64_t origin, const Rows& rows) {
+  if (!ensemble_) return go_on(origin, rows, 0);
+  const auto& ensemble = origin < this->rows() && before_ ? before_ : ensemble_;
+  require(rows.first == 0, "forecast: an ensemble reads the series from its beginning");
+  return ensemble->forecast(rows.series, origin, steps_,
+                            [&](size_t network) { return go_on(origin, rows, network); });
 }
 
-std::vector<double> Forecaster::go_on(int64_t origin, size_t network) {
+std::vector<double> Forecaster::go_on(int64_t origin, const Rows& rows, size_t network) {
   const Recipe& recipe = saved_.recipe;
   const int horizon = recipe.data.horizon, outputs = recipe.outputs();
   const auto width = static_cast<size_t>(series_.width()), count = targets().size();
   const auto steps = static_cast<size_t>(steps_);
-  // Forecasts stand in the series meanwhile.
-  const auto changed = series_.values.begin() + origin * series_.width();
-  const std::vector<double> before(changed, changed + int64_t{steps_} * series_.width());
   const int member = series_.member_of(origin);
+  const int64_t begin = origin - recipe.data.window;
+  Series read = rows.series.part(begin - rows.first, origin + beyond_ - rows.first);  // gets the forecasts
   std::vector<double> result(static_cast<size_t>(outputs) * steps * count);
   for (int first = 0; first < steps_; first += horizon) {
     const std::vector<real> found =
-        model_->predict(windows_->input_before(origin + first), network).to_host();
+        model_->predict(windows_->input_before(origin + first, read, begin), network).to_host();
     for (int q = 0; q < outputs; ++q)
       for (int k = 0; k < std::min(horizon, steps_ - first); ++k)
         for (size_t t = 0; t < count; ++t) {
@@ -136,12 +137,10 @@ std::vector<double> Forecaster::go_on(int64_t origin, size_t network) {
                   first + k + 1);
           result[(static_cast<size_t>(q) * steps + static_cast<size_t>(first + k)) * count + t] = value;
           if (q == recipe.middle_output())
-            series_
-                .values[static_cast<size_t>(origin + first + k) * width + static_cast<size_t>(targets()[t])] =
-                bounds_->at(origin, t).clamp(value);
+            read.values[static_cast<size_t>(origin - begin + first + k) * width +
+                        static_cast<size_t>(targets()[t])] = bounds_->at(origin, t).clamp(value);
         }
   }
-  std::ranges::copy(before, changed);
   return result;
 }
 
@@ -151,8 +150,8 @@ std::optional<SeriesWindows> Forecaster::windows_of(const Part& part) const {
   return windows_if_any(recipe, series_, saved_.facts.scaling, part);
 }
 
-WindowForecast Forecaster::window_forecast(int64_t origin) {
-  const std::vector<double> found = go_on(origin);
+WindowForecast Forecaster::window_forecast(int64_t origin, const Rows& rows) {
+  const std::vector<double> found = go_on(origin, rows);
   const size_t values = static_cast<size_t>(steps_) * targets().size();
   const auto output = [&](size_t q) {
     const auto begin = found.begin() + static_cast<int64_t>(q * values);

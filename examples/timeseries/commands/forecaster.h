@@ -49,14 +49,20 @@ class Forecaster {
   const std::vector<int>& targets() const { return windows_->options().targets; }
 
  private:
+  // Rows of the series, with other values in some places. Row 0 stands for row `first` of the series.
+  struct Rows {
+    const Series& series;
+    int64_t first;
+  };
   // Predictions [outputs, steps, targets]. Beyond the horizon it reads its own forecasts; each member of an ensemble reads
   // those that it made itself.
-  std::vector<double> go_on(int64_t origin);
-  std::vector<double> go_on(int64_t origin, size_t network);
+  std::vector<double> go_on(int64_t origin, const Rows& rows);
+  std::vector<double> go_on(int64_t origin, const Rows& rows, size_t network);
   // Windows of a part, of a horizon or as many steps as are asked for. None: there is no such window.
   std::optional<SeriesWindows> windows_of(const Part& part) const;
   // A forecast before an interval is put around it.
-  WindowForecast window_forecast(int64_t origin);
+  WindowForecast window_forecast(int64_t origin) { return window_forecast(origin, {series_, 0}); }
+  WindowForecast window_forecast(int64_t origin, const Rows& rows);
   // Forecasts all windows in order of time; if it goes on beyond the horizon, 200 of them at most.
   void each_forecast(SeriesWindows& windows, const ForecastUse& use);
   std::optional<ForecastInterval> make_interval();
@@ -68,8 +74,8 @@ class Forecaster {
     int channel;
   };
   std::vector<Hole> holes_before(int64_t origin) const;
-  // Makes such holes before an origin, and fills them in as the recipe says, while `use` is called.
-  void with_holes(int64_t origin, const std::vector<Hole>& holes, const std::function<void()>& use);
+  // A forecast that reads such holes before its origin, filled in as the recipe says.
+  WindowForecast forecast_over(int64_t origin, const std::vector<Hole>& holes);
   // How much further an interval must reach since these values are missing [steps, targets], in its units: by forecasts of rows that
   // the file has, with the same holes and without. NaN: these are too few.
   std::vector<double> further_by(const std::vector<Hole>& holes, ForecastInterval& interval);
@@ -81,7 +87,7 @@ class Forecaster {
   std::vector<int> forecast_;
   std::vector<int64_t> untrained_;  // by series: rows from here on did not train
   Part valid_, test_, all_;         // what did not, of these splits, and of all rows
-  Series series_;
+  Series series_;                   // nothing writes into it after the constructor
   std::unique_ptr<SeriesWindows> windows_;
   std::unique_ptr<SeriesModel> model_;
   std::optional<SeriesBounds> bounds_;

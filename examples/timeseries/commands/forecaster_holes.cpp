@@ -19,36 +19,30 @@ std::vector<Forecaster::Hole> Forecaster::holes_before(int64_t origin) const {
   return holes;
 }
 
-void Forecaster::with_holes(int64_t origin, const std::vector<Hole>& holes,
-                            const std::function<void()>& use) {
-  const auto first = static_cast<size_t>((origin - saved_.recipe.data.window) * series_.width());
-  const auto last = static_cast<size_t>(origin * series_.width());
-  const auto copy_of = [&](const auto& all) {
-    return std::vector(all.begin() + static_cast<int64_t>(first), all.begin() + static_cast<int64_t>(last));
-  };
-  const auto values = copy_of(series_.values);
-  const auto filled = copy_of(series_.filled);
+WindowForecast Forecaster::forecast_over(int64_t origin, const std::vector<Hole>& holes) {
+  // From the row before the window on, which may fill its first one; an ensemble's baselines read all rows.
+  const int64_t begin = series_.begin_of(series_.member_of(origin - 1)),
+                first = ensemble_ ? 0 : std::max(begin, origin - saved_.recipe.data.window - 1);
+  Series rows = series_.part(first, origin + beyond_);
   const auto at = [&](int64_t row, int channel) {
-    return static_cast<size_t>(row * series_.width() + channel);
+    return static_cast<size_t>((row - first) * rows.width() + channel);
   };
-  for (const auto& [rows_before, channel] : holes) series_.filled[at(origin - rows_before, channel)] = 1;
+  for (const auto& [rows_before, channel] : holes) rows.filled[at(origin - rows_before, channel)] = 1;
   for (const auto& [rows_before, channel] : holes) {
     const int64_t row = origin - rows_before, before = row - 1;
-    if (before < series_.begin_of(series_.member_of(row))) continue;
+    if (before < begin) continue;
     int64_t next = row + 1;
-    while (next < origin && series_.is_filled(next, channel)) ++next;
-    double value = series_.at(before, channel);
+    while (next < origin && rows.filled[at(next, channel)]) ++next;
+    double value = rows.values[at(before, channel)];
     if (saved_.recipe.data.missing == Missing::interpolate && next < origin)
-      value += (series_.at(next, channel) - value) / static_cast<double>(next - before);
-    series_.values[at(row, channel)] = value;
+      value += (rows.values[at(next, channel)] - value) / static_cast<double>(next - before);
+    rows.values[at(row, channel)] = value;
     const auto mark =
-        std::ranges::find(series_.channels, series_.channels[static_cast<size_t>(channel)] + " missing");
-    if (saved_.recipe.data.missing == Missing::mask && mark != series_.channels.end())
-      series_.values[at(row, static_cast<int>(mark - series_.channels.begin()))] = 1;
+        std::ranges::find(rows.channels, rows.channels[static_cast<size_t>(channel)] + " missing");
+    if (saved_.recipe.data.missing == Missing::mask && mark != rows.channels.end())
+      rows.values[at(row, static_cast<int>(mark - rows.channels.begin()))] = 1;
   }
-  use();
-  std::ranges::copy(values, series_.values.begin() + static_cast<int64_t>(first));
-  std::ranges::copy(filled, series_.filled.begin() + static_cast<int64_t>(first));
+  return window_forecast(origin, {rows, first});
 }
 
 std::vector<double> Forecaster::further_by(const std::vector<Hole>& holes, ForecastInterval& interval) {
@@ -66,9 +60,8 @@ std::vector<double> Forecaster::further_by(const std::vector<Hole>& holes, Forec
   std::vector<double> further(values, std::nan(""));
   if (!windows || windows->count() < ConformalInterval::least_errors) return further;
   std::vector<std::vector<double>> whole_errors(values), errors_with_holes(values);
-  const auto add_errors = [&](int64_t origin, std::vector<std::vector<double>>& errors) {
-    const WindowForecast found = window_forecast(origin);
-    const std::vector<double> of = interval.widths.errors_of(origin, found.low, found.high);
+  const auto add_errors = [&](const WindowForecast& found, std::vector<std::vector<double>>& errors) {
+    const std::vector<double> of = interval.widths.errors_of(found.origin, found.low, found.high);
     for (size_t i = 0; i < values; ++i)
       if (std::isfinite(of[i])) errors[i].push_back(of[i]);
   };
@@ -77,8 +70,8 @@ std::vector<double> Forecaster::further_by(const std::vector<Hole>& holes, Forec
   for (int64_t k = 0; k < count; ++k) {
     stop_if_signalled();
     const int64_t origin = windows->origins()[static_cast<size_t>(k * windows->count() / count)];
-    add_errors(origin, whole_errors);
-    with_holes(origin, holes, [&] { add_errors(origin, errors_with_holes); });
+    add_errors(window_forecast(origin), whole_errors);
+    add_errors(forecast_over(origin, holes), errors_with_holes);
   }
   const auto reach = [&](std::vector<double>& errors) {
     std::ranges::sort(errors);

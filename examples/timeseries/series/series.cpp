@@ -29,8 +29,7 @@ int Series::member_of(int64_t row) const {
   return static_cast<int>(std::min(after - members.begin(), std::ssize(members) - 1));
 }
 
-Series Series::alone(int member) const {
-  const auto begin = begin_of(member), end = end_of(member);
+Series Series::part(int64_t begin, int64_t end) const {
   const auto rows_of = [&](const auto& all, int64_t each) {
     using Values = std::remove_cvref_t<decltype(all)>;
     return all.empty() ? Values() : Values(all.begin() + begin * each, all.begin() + end * each);

@@ -119,8 +119,9 @@ struct Series {
   int member_of(int64_t row) const;
   int64_t begin_of(int member) const { return members.empty() ? 0 : members[member].begin; }
   int64_t end_of(int member) const { return members.empty() ? rows() : members[member].end; }
-  // A copy of one series' rows, as the only series.
-  Series alone(int member) const;
+  // A copy of the rows [begin, end), as the only series.
+  Series part(int64_t begin, int64_t end) const;
+  Series alone(int member) const { return part(begin_of(member), end_of(member)); }
   bool is_category(int channel) const { return channel >= width() - coded; }
   // Whether the value was filled in and its series has none before it.
   bool is_unknown(int64_t row, int channel) const {

@@ -113,22 +113,22 @@ void SeriesWindows::shuffle(uint64_t seed, uint32_t epoch) {
     std::swap(order_[i - 1], order_[(uint64_t{random.bits(i)} * i) >> 32]);
 }
 
-void SeriesWindows::read(int64_t origin, real* to, int64_t step) const {
+void SeriesWindows::read(const Series& rows, int64_t first_row, int64_t origin, real* to,
+                         int64_t step) const {
   const int64_t first = origin - options_.lead - options_.window + 1;
   const int base = scaling_.place(0, series_->member_of(first));
+  const auto scaled = [&](int64_t row, int channel) {
+    return static_cast<real>(scaling_.apply(rows.at(row - first_row, channel), base + channel));
+  };
   for (int64_t row = first; row < first + options_.window; ++row, to += step) {
     for (std::size_t i = 0; i < options_.inputs.size(); ++i) {
       const int channel = options_.inputs[i];
-      to[i] = series_->is_unknown(row, channel)
-                  ? 0
-                  : static_cast<real>(scaling_.apply(series_->at(row, channel), base + channel));
+      to[i] = rows.is_unknown(row - first_row, channel) ? 0 : scaled(row, channel);
     }
   }
   for (int64_t row = origin; row < origin + read_rows() - options_.window; ++row, to += step) {
-    for (std::size_t i = 0; i < options_.inputs.size(); ++i) {
-      const int channel = options_.inputs[i];
-      to[i] = is_known_[i] ? static_cast<real>(scaling_.apply(series_->at(row, channel), base + channel)) : 0;
-    }
+    for (std::size_t i = 0; i < options_.inputs.size(); ++i)
+      to[i] = is_known_[i] ? scaled(row, options_.inputs[i]) : 0;
   }
 }
 
@@ -180,7 +180,7 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size, int first, int end) {
   for (int b = 0; b < rows; ++b) {
     const int64_t origin = batch.origins[b];
     const int base = scaling_.place(0, series_->member_of(origin));
-    read(origin, input.data() + b * inputs, int64_t{rows} * inputs);
+    read(*series_, 0, origin, input.data() + b * inputs, int64_t{rows} * inputs);
     for (int h = 0; h < options_.horizon; ++h) {
       for (int t = 0; t < targets; ++t) {
         const int channel = options_.targets[t];
@@ -206,9 +206,9 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size, int first, int end) {
   return batch;
 }
 
-Tensor SeriesWindows::input_before(int64_t origin) const {
-  const int64_t last = origin - options_.lead, first = last - options_.window + 1;
-  require_input(first >= 0 && last < series_->rows() && series_->begin_of(series_->member_of(last)) <= first,
+Tensor SeriesWindows::input_before(int64_t origin, const Series& rows, int64_t first) const {
+  const int64_t last = origin - options_.lead, begin = last - options_.window + 1;
+  require_input(begin >= 0 && last < series_->rows() && series_->begin_of(series_->member_of(last)) <= begin,
                 "{}: a window of {} rows before row {} does not lie in {} rows", series_->origin,
                 options_.window, origin, series_->rows());
   require_input(
@@ -218,7 +218,7 @@ Tensor SeriesWindows::input_before(int64_t origin) const {
   const int inputs = static_cast<int>(options_.inputs.size());
   Tensor input({read_rows(), 1, inputs});
   const auto on_host = input.on_host(Access::overwrite);
-  read(origin, on_host.data(), inputs);
+  read(rows, first, origin, on_host.data(), inputs);
   return input;
 }
 

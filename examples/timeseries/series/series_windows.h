@@ -78,11 +78,14 @@ class SeriesWindows {
 
   // The input of the window with this origin, as a batch of one; the origin may lie past the last row, where there
   // is no target. Throws InputError if the window, or the rows of known inputs, do not lie in the series.
-  Tensor input_before(int64_t origin) const;
+  Tensor input_before(int64_t origin) const { return input_before(origin, *series_, 0); }
+  // The same, read from `rows` in place of the series' rows from `first` on.
+  Tensor input_before(int64_t origin, const Series& rows, int64_t first) const;
 
  private:
   int read_rows() const { return options_.window + (options_.known.empty() ? 0 : options_.horizon); }
-  void read(int64_t origin, real* to, int64_t step) const;
+  // Row 0 of `rows` stands for row `first_row` of the series.
+  void read(const Series& rows, int64_t first_row, int64_t origin, real* to, int64_t step) const;
   int filled_targets(int64_t origin) const;
   const Series* series_;
   Scaling scaling_;
