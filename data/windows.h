@@ -79,6 +79,18 @@ class BpttWindows {
     if (longest > window_.input.dim(0)) make_buffers(longest);
   }
 
+  // Partial shuffle (Press 2019, "Partially shuffling the training data to improve language models"): each stream begins at
+  // a step drawn from (seed, epoch), and what stood before that step follows the stream's end. The same tokens are
+  // predicted, each from the token before it. For training.
+  void shuffle(uint64_t seed, int epoch) {
+    require(shift_ > 0, "windows: an evaluation has its tokens in order");
+    const RandomKey random{.seed = seed, .place = place_of("windows/shuffle"), .step = static_cast<uint32_t>(epoch)};
+    first_steps_.clear();
+    for (int stream = 0; stream < options_.batch; ++stream)
+      first_steps_.push_back(static_cast<int64_t>(
+          (uint64_t{random.bits(static_cast<uint32_t>(stream))} * static_cast<uint64_t>(length_)) >> 32));
+  }
+
   int64_t count() const {
     return begins_.empty() ? (length_ + options_.steps - 1) / options_.steps : std::ssize(begins_);
   }
@@ -97,10 +109,9 @@ class BpttWindows {
     const int64_t begin = begin_of(k), streams = end_stream - first_stream;
     const int steps = static_cast<int>(std::min(begin_of(k + 1), length_) - begin);
     for (int64_t stream = first_stream; stream < end_stream; ++stream) {
-      const int64_t first = stream_begin(stream) + begin;
       const int64_t end = stream_begin(stream + 1);
       for (int step = 0; step < steps; ++step) {
-        const int64_t at = first + step, to = step * streams + stream - first_stream;
+        const int64_t at = place(stream, begin + step), to = step * streams + stream - first_stream;
         const bool inside = at < end;
         // A target's input is the token before it, at a stream's beginning the end of another stream.
         window_.input.data()[to] =
@@ -195,19 +206,26 @@ class BpttWindows {
     const int streams = end_stream - first_stream;
     IdTensor resets = part(resets_of_all_, {steps, streams});
     std::ranges::fill(resets.span(), 0);
-    for (int64_t stream = first_stream; stream < end_stream; ++stream) {
-      const int64_t first = stream_begin(stream) + begin + shift_;  // the place of the window's first target
-      const int64_t end = std::min(first + steps, stream_begin(stream + 1) + shift_);
-      for (auto place = std::ranges::lower_bound(options_.documents, first);
-           place != options_.documents.end() && *place < end; ++place) {
-        resets.data()[(*place - first) * streams + stream - first_stream] = 1;
+    for (int64_t stream = first_stream; stream < end_stream; ++stream)
+      for (int step = 0; step < steps; ++step) {
+        const int64_t at = place(stream, begin + step);
+        // Shuffled, a stream's end and its beginning are of two documents.
+        const bool is_seam = !first_steps_.empty() && at == stream_begin(stream);
+        if (at >= stream_begin(stream + 1) ||
+            (!is_seam && !std::ranges::binary_search(options_.documents, at + shift_)))
+          continue;
+        resets.data()[step * streams + stream - first_stream] = 1;
         resets_ = resets;
       }
-    }
   }
   int64_t begin_of(int64_t k) const {
     if (begins_.empty()) return k * options_.steps;
     return k < std::ssize(begins_) ? begins_[static_cast<std::size_t>(k)] : length_;
+  }
+  // The place among the targets that a stream reads at a step.
+  int64_t place(int64_t stream, int64_t step) const {
+    if (!first_steps_.empty()) step = (step + first_steps_[static_cast<std::size_t>(stream)]) % length_;
+    return stream_begin(stream) + step;
   }
   int64_t stream_begin(int64_t stream) const { return stream_begins_[static_cast<std::size_t>(stream)]; }
 
@@ -218,6 +236,7 @@ class BpttWindows {
   std::vector<int64_t> stream_begins_;  // among the targets, and their end
   int64_t length_ = 0;                  // steps of the longest stream
   int64_t targets_ = 0;
+  std::vector<int64_t> first_steps_;  // by stream, after shuffle(); empty: all begin at 0
   std::vector<int64_t> begins_;  // of the windows in each stream; empty: all have options_.steps
   Window window_;
   IdTensor resets_of_all_, resets_;  // the buffer, and that of the window taken last, if it has any

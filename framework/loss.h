@@ -24,6 +24,9 @@ struct CrossEntropyOptions {
   Tensor class_weights = {};  // [classes], that of each target's class beside its own; empty: all 1
   real label_smoothing =
       0;  // in [0, 1): so much of each target is spread evenly over all classes (Szegedy et al. 2016)
+  // One per target, shape of the targets: taken from the target's logit, so that it must lead by so much (Wang, Cheng,
+  // Liu and Liu 2018, "Additive margin softmax"). They get gradients. None: all 0. Not with Reduction::none.
+  std::optional<Var> margins = {};
   int chunk_rows = 0;  // rows of logits in memory at a time; 0: as many as logits_at_once allows
 };
 

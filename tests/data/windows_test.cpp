@@ -159,6 +159,40 @@ TEST_CASE("windows of lengths that are drawn predict each token once, by seed an
               {"window 2", "0 steps"}) == "");
 }
 
+TEST_CASE("a partial shuffle turns each stream around at a place of its own, by seed and epoch alone") {
+  const std::vector<int32_t> tokens = counting(302);
+  BpttWindows windows(tokens, {.batch = 3, .steps = 7});
+  const auto streams = [&](uint64_t seed, int epoch) {
+    windows.shuffle(seed, epoch);
+    std::vector<std::vector<int32_t>> result(3);
+    for (const auto& [input, target] : windows)
+      for (int step = 0; step < target.dim(0); ++step)
+        for (int stream = 0; stream < 3; ++stream) {
+          CHECK(input[step].data()[stream] + 1 == target[step].data()[stream]);  // the token before it
+          result[static_cast<std::size_t>(stream)].push_back(target[step].data()[stream]);
+        }
+    return result;
+  };
+  const auto first = streams(1, 1), second = streams(1, 2);
+  for (int stream = 0; stream < 3; ++stream) {
+    std::vector<int32_t> in_order = first[static_cast<std::size_t>(stream)];
+    REQUIRE(in_order.size() == 100);
+    const int32_t begin = stream * 100 + 1;
+    CHECK(in_order.front() > begin);
+    std::ranges::rotate(in_order, std::ranges::find(in_order, begin));
+    for (int32_t k = 0; k < 100; ++k) CHECK(in_order[static_cast<std::size_t>(k)] == begin + k);
+  }
+  CHECK(first[0].front() + 100 != first[1].front());  // a place of its own
+  CHECK((second != first));
+  CHECK((streams(2, 1) != first));
+  CHECK((streams(1, 1) == first));
+  // A part of the streams has what it has in the whole window.
+  const std::vector<int32_t> whole = windows.at(3).target.to_host();
+  CHECK(windows.at(3, 1, 2).target.to_host() ==
+        std::vector<int32_t>{whole[1], whole[4], whole[7], whole[10], whole[13], whole[16], whole[19]});
+  CHECK_THROWS_AS(evaluation_windows(tokens, 0, {.batch = 1, .steps = 3}).shuffle(1, 1), Error);
+}
+
 TEST_CASE("drawn lengths are normal around bptt, one in twenty around half of it") {
   constexpr int n = 20'000, bptt = 70;
   int halves = 0;

@@ -32,6 +32,9 @@ struct Variant {
   bool sum_over_steps = false;  // the steps' mean losses are added up
   bool regularized =
       false;  // half of what leaves the layers is dropped; 2 mean(dropped²) + 1 mean(change²) is added
+  bool shuffled = false;  // each stream begins at a step that is drawn
+  float adversarial = 0;  // the target's row is moved by so much of its length
+  float past = 0;         // times the loss of telling the tokens of the last two fifths of a window's steps
   bool variable = false;     // windows of lengths that are drawn, each with its share of the learning rate
   float clip = most_norm;    // far above every norm: what is minimized counts by its size
   double rate = 0.5;         // of learning
@@ -45,6 +48,9 @@ struct Model {
   Lstm lstm{params / "lstm", {.input = width, .hidden = hidden, .layers = 2}};
   Dropout output_dropout{params / "output_dropout", {.rate = 0.5f}};
   Dense decoder{params / "decoder", {.in = hidden, .out = 8}};
+  // Of a past decoder, whose values are drawn by its parameters' names.
+  Dense past{params / "past_decoder.hidden", {.in = hidden, .out = hidden}};
+  Var past_bias = params.add("past_decoder.bias", {8}, Init::constant(0)).var();
 };
 
 struct Epoch {
@@ -78,24 +84,50 @@ std::vector<Epoch> train(const std::vector<int32_t>& text, const std::vector<int
     if (!variant.keeps_state) state = model.lstm.zero_state(batch);
     double nats = 0;
     int64_t window = 0;
+    BpttWindows shuffled(text, {.batch = batch, .steps = 1});
+    if (variant.shuffled) shuffled.shuffle(5, epoch + 1);
     for (int begin = 0, steps = 0; begin < length; begin += steps) {
       steps = variant.variable ? variable_steps(bptt, 5, epoch + 1, window++) : bptt;
       steps = std::min(steps, length - begin);
       std::vector<int32_t> input, target;
       for (int t = 0; t < steps; ++t)
         for (int i = 0; i < batch; ++i) {
+          if (variant.shuffled) {
+            const Window step = shuffled.at(begin + t);
+            input.push_back(step.input.data()[i]), target.push_back(step.target.data()[i]);
+            continue;
+          }
           input.push_back(text[static_cast<size_t>(i * length + begin + t)]);
           target.push_back(text[static_cast<size_t>(i * length + begin + t + 1)]);
         }
       Tape tape;
       const auto out = model.lstm(model.embed(ids({steps, batch}, input)), state);
       const Var dropped = variant.regularized ? model.output_dropout(out.y) : out.y;
-      const Var loss = softmax_cross_entropy(model.decoder, dropped, ids({steps, batch}, target));
+      Var logits = model.decoder(dropped);
+      const IdTensor targets = ids({steps, batch}, target);
+      if (variant.adversarial > 0) {
+        const Var rows = embedding(model.decoder.weight.value(), targets), y(dropped.value());
+        const Tensor agrees = sum(rows * y, -1).value() > 0;
+        const Tensor move = mul(sqrt(sum(rows * rows, -1)) / sqrt(sum(y * y, -1)), agrees).value();
+        const Var less = sum(reshape(move, {steps, batch, 1}) * y * dropped, -1) * variant.adversarial;
+        std::vector<real> is_target(static_cast<size_t>(steps * batch * 8));
+        for (size_t k = 0; k < target.size(); ++k) is_target[k * 8 + static_cast<size_t>(target[k])] = 1;
+        logits = logits - Var(tensor({steps, batch, 8}, is_target)) * reshape(less, {steps, batch, 1});
+      }
+      const Var loss = softmax_cross_entropy(logits, targets);
       nats += static_cast<double>(loss.item()) * steps * batch;
       Var objective = loss;
       if (variant.regularized) {
         const Var change = slice(out.y, 0, 1, steps) - slice(out.y, 0, 0, steps - 1);
         objective = loss + mean(dropped * dropped) * 2 + mean(change * change);
+      }
+      if (variant.past > 0) {
+        const int first = steps - (2 * steps + 4) / 5;
+        const Var p = softmax(model.decoder(slice(dropped, 0, first, steps)));
+        const Var told = tanh(model.past(matmul(p, model.decoder.weight)));
+        objective = objective + softmax_cross_entropy(linear(told, model.decoder.weight, model.past_bias),
+                                                      ids({steps, batch}, input).slice(first, steps)) *
+                                    variant.past;
       }
       tape.backward(objective * static_cast<real>(variant.sum_over_steps ? steps : 1));
       optimizer.step({.max_norm = variant.clip, .rate_factor = variant.variable ? steps / double{bptt} : 1});
@@ -123,6 +155,10 @@ TEST_CASE("the figures of a training are those of a loop that is spelled out") {
         .clip = 100,
         .rate = 0.1},
         {.recipe = "training.reduction=mean data.variable_bptt=true", .variable = true},
+        {.recipe = "training.reduction=mean data.partial_shuffle=true", .shuffled = true},
+        {.recipe = "training.reduction=mean training.adversarial_softmax=0.3", .adversarial = 0.3f},
+        {.recipe = "training.reduction=mean training.past_decode=0.5 training.past_decode_share=0.4",
+        .past = 0.5f},
         {.recipe = "training.reduction=mean model.output_dropout=0.5 training.activation_regularization=2 "
                    "training.temporal_activation_regularization=1",
         .regularized = true}}) {

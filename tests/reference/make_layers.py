@@ -5,6 +5,7 @@ Usage: python3 make_layers.py [--out FILE]     (README.md beside this file expla
 
 import argparse
 import json
+import math
 import pathlib
 from typing import Any
 
@@ -74,6 +75,35 @@ def sampled() -> dict[str, Any]:
     return case(loss, options, x=normal(2, 2, 3), weight=normal(7, 3), bias=normal(7))
 
 
+def adversarial() -> dict[str, Any]:
+    """The target's row of the weights moves by alpha times its length against x, where both point the same way."""
+    target, alpha = torch.tensor([[2, 0, 6], [6, 2, 1]]), 0.3
+
+    def loss(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        losses = []
+        for row, t in zip(x.reshape(-1, 3), target.reshape(-1), strict=True):
+            move = torch.zeros_like(weight)
+            if weight[t] @ row > 0:
+                move[t] = (-alpha * weight[t].norm() * row / row.norm()).detach()
+            losses.append(F.cross_entropy((weight + move) @ row + bias, t))
+        return torch.stack(losses).mean()
+
+    return case(loss, {"target": tensor_json(target), "alpha": alpha}, x=normal(2, 3, 3), weight=normal(7, 3), bias=normal(7))
+
+
+def past(share: float) -> dict[str, Any]:
+    """What was read at the last steps, told from the distribution that was predicted there."""
+    read, first = torch.tensor([[2, 0], [6, 2], [1, 4], [5, 5]]), 4 - math.ceil(4 * share)
+
+    def loss(x: torch.Tensor, **p: torch.Tensor) -> torch.Tensor:
+        predicted = torch.softmax(x[first:] @ p["weight"].T + p["bias"], -1)
+        told = torch.tanh(predicted @ p["weight"] @ p["hidden"].T + p["hidden_bias"]) @ p["weight"].T + p["own_bias"]
+        return F.cross_entropy(told.reshape(-1, 7), read[first:].reshape(-1))
+
+    return case(loss, {"read": tensor_json(read), "share": share}, x=normal(4, 2, 3), weight=normal(7, 3), bias=normal(7),
+                hidden=normal(3, 3), hidden_bias=normal(3), own_bias=normal(7))
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent / "layers.json")
@@ -81,7 +111,7 @@ def main() -> None:
     values = {"conv1d": [convolution(6, 3), convolution(7, 3, stride=2, padding=1), convolution(9, 2, dilation=3),
                          convolution(5, 1), convolution(6, 3, dilation=2, causal=True), convolution(8, 4, stride=3, causal=True)],
               "rms_norm": [norm(1e-5), norm(0.5)], "steps": {kind: steps(kind) for kind in ("lstm", "gru", "rnn")},
-              "sampled_softmax": sampled()}
+              "sampled_softmax": sampled(), "adversarial_softmax": [adversarial()], "past_decoder": [past(1), past(0.5)]}
     out.write_text(json.dumps(values) + "\n")
 
 

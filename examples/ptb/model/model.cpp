@@ -73,6 +73,11 @@ LanguageModel::LanguageModel(const Recipe& recipe, int vocab)
       transformer(make_transformer(params, recipe)),
       output_dropout(params / "output_dropout", dropout_config(recipe, dropout_rates(recipe).output)),
       decoder(make_decoder(params / "decoder", recipe, vocab, embedding.weight)) {
+  if (recipe.training.past_decode > 0)
+    past_decoder.emplace(
+        params / "past_decoder",
+        PastDecoderConfig{
+            .in = width_of(recipe), .classes = vocab, .share = recipe.training.past_decode_share});
   choose_first_values(params, recipe);
 }
 
@@ -132,8 +137,7 @@ LanguageModel::Read LanguageModel::read(const IdTensor& input, const ModelVars& 
 LanguageModel::Output LanguageModel::operator()(const IdTensor& input, const IdTensor& target,
                                                 const ModelVars& state, const IdTensor& resets) const {
   const auto [y, next] = read(input, state, resets);
-  const Var dropped = output_dropout(y);
-  return {softmax_cross_entropy(decoder, dropped, target), next, y, dropped};
+  return {softmax_cross_entropy(decoder, output_dropout(y), target), next};
 }
 
 std::string LanguageModel::engine() const {

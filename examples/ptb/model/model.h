@@ -52,7 +52,6 @@ struct LanguageModel {
   struct Output {
     Var loss;         // mean nats per scored token
     ModelVars state;  // after the last step
-    Var y, dropped;   // of the last layer [steps, batch, width], before and after dropout
   };
   // target [steps, batch]; targets of -1 are not scored
   Output operator()(const IdTensor& input, const IdTensor& target, const ModelVars& state,
@@ -68,6 +67,7 @@ struct LanguageModel {
   std::optional<Transformer> transformer;   // … and this one last
   Dropout output_dropout;
   Dense decoder;
+  std::optional<PastDecoder> past_decoder;  // where training asks for it
 };
 
 // How a text was scored: exp(nats / tokens) is the perplexity.

@@ -157,6 +157,12 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .may_change()
       .cuts_windows();
   reader
+      .key("partial_shuffle", r.data.partial_shuffle,
+           "each epoch every stream begins at a place drawn anew, and what stood before it follows its end")
+      .source("Press 2019")
+      .may_change()
+      .cuts_windows();
+  reader
       .key("eval_batch", r.data.eval_batch,
            "streams when the valid and test splits are scored; with 1 the state is carried through the whole "
            "split")
@@ -186,8 +192,9 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .may_change();
   reader.key("seed", r.data.seed, "of the grammar's sentences").at_least(0).may_change();
 
-  // With variable_bptt the seed also draws the windows' lengths.
-  declare_training_keys(reader, r.training, r.schedule, [&r] { return r.data.variable_bptt; });
+  // The seed also draws the lengths of windows, and where streams begin.
+  declare_training_keys(reader, r.training, r.schedule,
+                        [&r] { return r.data.variable_bptt || r.data.partial_shuffle; });
   reader
       .choice(
           "reduction", r.training.reduction,
@@ -217,6 +224,25 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
           "loss")
       .at_least(0)
       .source(revisiting)
+      .may_change();
+  reader
+      .key("past_decode", r.training.past_decode,
+           "times the mean loss of telling, from the predicted distribution, the word just read; added to the mean loss")
+      .at_least(0)
+      .source("Brahma 2018")
+      .fixed();
+  reader
+      .key("past_decode_share", r.training.past_decode_share,
+           "only so many of a window's steps are told back, its last ones: each costs three times the decoder's products")
+      .above(0)
+      .at_most(1)
+      .may_change();
+  reader
+      .key("adversarial_softmax", r.training.adversarial_softmax,
+           "the row of the decoder for the word to come gets the worst change of so many times its length; the training "
+           "loss that is shown is with it")
+      .at_least(0)
+      .source("Wang, Gong, Liu 2019")
       .may_change();
   reader
       .key("sample_every_epochs", r.training.sample_every_epochs,
@@ -286,6 +312,7 @@ UnreadKeys unread_keys(const Recipe& r) {
                     {"data.train_tokens", "data.valid_tokens", "data.test_tokens", "data.seed"});
   unread.add_unless(r.training.sample_every_epochs > 0, "training.sample_every_epochs above 0",
                     {"training.sample_words"});
+  unread.add_unless(r.training.past_decode > 0, "training.past_decode above 0", {"training.past_decode_share"});
   const auto& m = r.model;
   const bool transformer = has_transformer(r), recurrent = has_recurrent(r);
   const char* const of_recurrent = "model.architecture = \"recurrent\" or \"recurrent-attention\"";

@@ -45,7 +45,7 @@ struct Recipe {
     Level level = Level::word;
     Reset reset = Reset::none;
     int batch = 20, bptt = 20;
-    bool variable_bptt = false;
+    bool variable_bptt = false, partial_shuffle = false;
     int eval_batch = 1;
     int64_t limit = 0;
     int64_t train_tokens = 200'000, valid_tokens = 10'000, test_tokens = 10'000;
@@ -55,6 +55,7 @@ struct Recipe {
     Reduction reduction = Reduction::sum_over_steps;
     Graphs graph = Graphs::automatic;
     float activation_regularization = 0, temporal_activation_regularization = 0;
+    float past_decode = 0, past_decode_share = 0.2f, adversarial_softmax = 0;
     int sample_every_epochs = 0, sample_words = 30, surprising_words = 12;
   } training;
   OptimizerSection optimizer;

@@ -104,9 +104,11 @@ TrainingTask TextTraining::task() {
     task.shared_validation =
         score_in_shards(model_, text_.corpus.valid, text_.corpus.vocabulary.eos(), recipe_.data.eval_batch,
                         text_.documents(Split::valid), recipe_.training.shards);
-  if (recipe_.data.variable_bptt)
+  if (recipe_.data.variable_bptt || recipe_.data.partial_shuffle)
     task.cut = [this](int epoch) {
-      windows_.cut([&](int64_t k) { return steps_of_window(recipe_, epoch, k); });
+      if (recipe_.data.variable_bptt)
+        windows_.cut([&](int64_t k) { return steps_of_window(recipe_, epoch, k); });
+      if (recipe_.data.partial_shuffle) windows_.shuffle(recipe_.training.seed, epoch);
       return windows_.count();
     };
   return task;
@@ -116,13 +118,21 @@ WindowLoss TextTraining::loss(const Window& window, const IdTensor& resets, cons
                               ModelVars& next) const {
   const auto& t = recipe_.training;
   const int steps = window.target.dim(0);
-  const LanguageModel::Output out = model_(window.input, window.target, state, resets);
-  next = out.state;
-  WindowLoss result = mean_loss(out.loss, window.target.size());
+  const auto [y, after] = model_.read(window.input, state, resets);
+  next = after;
+  const Var dropped = model_.output_dropout(y);
+  CrossEntropyOptions options;
+  if (const real alpha = t.adversarial_softmax; alpha > 0)
+    options.margins = adversarial_margins(model_.decoder, dropped, window.target, alpha);
+  WindowLoss result = mean_loss(softmax_cross_entropy(model_.decoder, dropped, window.target, options),
+                                window.target.size());
   if (const real alpha = t.activation_regularization; alpha > 0)
-    result.objective = result.objective + activation_regularization(out.dropped, alpha);
+    result.objective = result.objective + activation_regularization(dropped, alpha);
   if (const real beta = t.temporal_activation_regularization; beta > 0)
-    result.objective = result.objective + temporal_activation_regularization(out.y, beta, resets);
+    result.objective = result.objective + temporal_activation_regularization(y, beta, resets);
+  if (const real lambda = t.past_decode; lambda > 0)
+    result.objective =
+        result.objective + (*model_.past_decoder)(model_.decoder, dropped, window.input) * lambda;
   if (t.reduction == Reduction::sum_over_steps)
     result.objective = result.objective * static_cast<real>(steps);
   if (recipe_.data.variable_bptt) result.rate_factor = static_cast<double>(steps) / recipe_.data.bptt;

@@ -123,6 +123,9 @@ cases = {
     "text, fewer streams than shards": ("ptb", TEXT, sets("data.batch=3")),
     "accumulation": ("ptb", TEXT, sets("training.accumulate=3", "optimizer.kind=sgd", "optimizer.learning_rate=1")),
     "variable windows, averages": ("ptb", AWD, []),
+    "shuffled streams, what is told of the past, adversarial softmax": (
+        "ptb", AWD, sets("data.partial_shuffle=true", "training.past_decode=0.1", "training.past_decode_share=0.3",
+                         "training.adversarial_softmax=0.01")),
     "a series": ("timeseries", SERIES, []),
     "quantiles of a series": ("timeseries", SERIES, sets("training.loss=quantile")),
     "an ensemble that freezes a member": (

@@ -1,0 +1,31 @@
+// Past decode regularization: from what a language model predicts, a small layer must tell the token that the model has
+// just read, so that the prediction keeps more of what came before (Brahma 2018, "Improved language modeling by decoding
+// the past").
+//
+//   Var objective = loss + scale(past_decoder(decoder, y, input), lambda);
+#pragma once
+
+#include "layers/dense.h"
+
+namespace unroll {
+
+struct PastDecoderConfig {
+  int in = 0, classes = 0;  // of the decoder
+  float share = 1;          // in (0, 1]: only so many of a window's steps take part, its last ones
+};
+
+// With the decoder's rows W [classes, in] and its bias b, which are shared:
+//   p = softmax(W y + b)      c = Wᵀ p      u = tanh(V c + v)      loss = -log softmax(W u + d)[read]
+// Its own: V [in, in], v [in], d [classes]. All of W, b and y get gradients from both softmaxes.
+struct PastDecoder {
+  PastDecoder(Scope scope, const PastDecoderConfig& config);
+  // Mean nats per token. y [steps, ..., in]: what `decoder` reads. read [steps, ...]: the tokens that went in at these
+  // steps. Throws Error if the shapes do not fit.
+  Var operator()(const Dense& decoder, const Var& y, const IdTensor& read) const;
+
+  PastDecoderConfig config;
+  Dense hidden;  // V, v
+  Var bias;      // d
+};
+
+}  // namespace unroll

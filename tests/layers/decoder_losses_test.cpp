@@ -1,0 +1,127 @@
+// What a language model's decoder may be asked beside the next token: adversarial softmax, past decode regularization.
+#include <cmath>
+#include <limits>
+
+#include "framework/gradcheck.h"
+#include "layers/adversarial_softmax.h"
+#include "layers/past_decoder.h"
+#include "tests/reference.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+static Dense decoder_of(ParameterSet& params, const RecordedInputs& in) {
+  Dense layer(params / "decoder", {.in = 3, .out = 7});
+  layer.weight = in.at("weight"), layer.bias = in.at("bias");
+  return layer;
+}
+
+TEST_CASE("adversarial softmax moves the target's row against what the decoder reads: PyTorch's values") {
+  Worst worst;
+  compare(
+      reference("layers.json").at("adversarial_softmax").at(0), "adversarial softmax",
+      [&](const Json& c, const RecordedInputs& in) {
+        ParameterSet params;
+        const Dense decoder = decoder_of(params, in);
+        const IdTensor target = ids_of(c.at("target"));
+        CrossEntropyOptions options;
+        options.margins = adversarial_margins(decoder, in.at("x"), target, c.at("alpha").get<real>());
+        return softmax_cross_entropy(decoder, in.at("x"), target, options);
+      },
+      worst);
+  CHECK_MESSAGE(worst.error < 1e-10, worst.text());  // the root of ‖y‖² + 1e-12
+}
+
+TEST_CASE(
+    "an adversarial margin is alpha times both lengths, and 0 where they point apart or nothing is scored") {
+  ParameterSet params;
+  Dense decoder(params / "decoder", {.in = 2, .out = 3});
+  decoder.weight = Var(tensor({3, 2}, {3, 4, -3, 0, 0, 1}));
+  const Tensor y = tensor({4, 2}, {6, 8, 6, 8, 6, 8, 6, 8});
+  const Tensor margins = adversarial_margins(decoder, y, ids({4}, {0, 1, 2, -1}), real(0.1)).value();
+  CHECK(values(margins)[0] == doctest::Approx(0.1 * 5 * 10));
+  CHECK(values(margins)[1] == 0);
+  CHECK(values(margins)[2] == doctest::Approx(0.1 * 1 * 10));
+  CHECK_THROWS_AS(adversarial_margins(decoder, y, ids({4}, {0, 1, 2, 0}), -1), Error);
+}
+
+TEST_CASE("a past decoder tells what was read from what is predicted: PyTorch's values") {
+  Worst worst;
+  for (const Json& recorded : reference("layers.json").at("past_decoder"))
+    compare(
+        recorded, "past decoder",
+        [&](const Json& c, const RecordedInputs& in) {
+          ParameterSet params;
+          const Dense decoder = decoder_of(params, in);
+          PastDecoder past(params / "past", {.in = 3, .classes = 7, .share = c.at("share").get<float>()});
+          past.hidden.weight = in.at("hidden"), past.hidden.bias = in.at("hidden_bias");
+          past.bias = in.at("own_bias");
+          return past(decoder, in.at("x"), ids_of(c.at("read")));
+        },
+        worst);
+  CHECK_MESSAGE(worst.error < 1e-12, worst.text());
+}
+
+TEST_CASE("a past decoder is differentiated to its parameters, the decoder's and what it reads") {
+  const IdTensor read = ids({3, 2}, {1, 0, 2, 3, 1, 1});
+  for (const float share : {1.0f, 0.4f}) {
+    ParameterSet params;
+    const Dense decoder(params / "decoder", {.in = 3, .out = 4});
+    const PastDecoder past(params / "past", {.in = 3, .classes = 4, .share = share});
+    CHECK(gradcheck("past decoder", params, {{3, 2, 3}},
+                    [&](auto& v) { return std::vector<Var>{past(decoder, v[0], read)}; }));
+  }
+  ParameterSet params;
+  const Dense decoder(params / "decoder", {.in = 3, .out = 4});
+  const PastDecoder past(params / "past", {.in = 3, .classes = 4});
+  CHECK_THROWS_WITH_AS(past(decoder, Tensor::zeros({3, 1, 3}), read),
+                       doctest::Contains("y [3, 1, 3] must be [3, 2, 3]"), Error);
+  CHECK_THROWS_AS(PastDecoder(params / "other", {.in = 3, .classes = 4, .share = 0}), Error);
+}
+
+// A loss with margins is the loss of logits whose targets' have them taken off, whatever else is asked.
+TEST_CASE("margins are taken from the targets' logits, and get gradients") {
+  const IdTensor target = ids({2, 3}, {1, -1, 0, 2, 2, 1});
+  const Tensor weights = tensor({2, 3}, {1, 2, 0.5, 0, 3, 1});
+  for (const Reduction reduction : {Reduction::mean, Reduction::sum})
+    for (const bool weighted : {false, true})
+      for (const real smoothing : {real(0), real(0.1)})
+        for (const int chunk : {0, 2}) {
+          ParameterSet params;
+          const Dense decoder(params / "decoder", {.in = 2, .out = 4});
+          const auto options = [&](const Var& margins) {
+            return CrossEntropyOptions{.reduction = reduction,
+                                       .weights = weighted ? weights : Tensor(),
+                                       .label_smoothing = smoothing,
+                                       .margins = margins,
+                                       .chunk_rows = chunk};
+          };
+          CHECK(gradcheck("margins", params, {{2, 3, 2}, {2, 3}}, [&](auto& v) {
+            return std::vector<Var>{softmax_cross_entropy(decoder, v[0], target, options(v[1])),
+                                    softmax_cross_entropy(decoder(v[0]), target, options(v[1]))};
+          }));
+          RandomStream random({.seed = 5});
+          const Tensor x = random_tensor({2, 3, 2}, random),
+                       margins = tensor({2, 3}, {0.5, 7, 0.25, 1, 2, -1});
+          Tensor logits = decoder(x).value().clone();
+          {
+            const auto all = logits.on_host(Access::change);
+            for (int r = 0; r < 6; ++r)
+              if (const int32_t t = target.data()[r]; t >= 0) all[r * 4 + t] -= margins.on_host()[r];
+          }
+          const double expected = softmax_cross_entropy(Var(logits), target,
+                                                        [&] {
+                                                          auto plain = options(Var());
+                                                          plain.margins.reset();
+                                                          return plain;
+                                                        }())
+                                      .item();
+          CHECK(softmax_cross_entropy(decoder, x, target, options(margins)).item() ==
+                doctest::Approx(expected).epsilon(1e-12));
+          CHECK(softmax_cross_entropy(decoder(x), target, options(margins)).item() ==
+                doctest::Approx(expected).epsilon(1e-12));
+        }
+  CHECK_THROWS_WITH_AS(
+      softmax_cross_entropy(Tensor::zeros({2, 4}), ids({2}, {0, 1}), {.margins = Var(Tensor::zeros({3}))}),
+      doctest::Contains("margins [3] must have the shape of the targets [2]"), Error);
+}
