@@ -114,6 +114,21 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .source("Press and Wolf 2017; Inan, Khosravi, Socher 2017")
       .fixed();
   reader
+      .choice(
+          "softmax", r.model.softmax, {{"single", SoftmaxKind::single}, {"mixture", SoftmaxKind::mixture}},
+          "single: one over the vocabulary; mixture: the weighted mean of several, each of a vector as wide as the "
+          "embedding")
+      .source("Yang et al. 2018")
+      .fixed();
+  reader.key("components", r.model.components, "softmaxes of a mixture").at_least(1).at_most(1000).fixed();
+  reader
+      .key(
+          "component_dropout", r.model.component_dropout,
+          "probability that an element of the vectors of a mixture's softmaxes is dropped, at all steps alike")
+      .at_least(0)
+      .below(1)
+      .may_change();
+  reader
       .key("init", r.model.init,
            "first values are uniform in ±init, of all parameters or as init_scheme says")
       .above(0)
@@ -278,7 +293,7 @@ void check(const RecipeReader& reader, const Recipe& r) {
                                              has_recurrent(r) ? "the width of the recurrent layers' output"
                                                               : "model.embedding",
                                              width_of(r)));
-  if (has_recurrent(r) && m.tied && m.output() != m.embedding)
+  if (has_recurrent(r) && m.tied && !is_mixture(r) && m.output() != m.embedding)
     reader.refuse("model.tied", fmt::format("needs model.{} ({}) to equal model.embedding ({})",
                                             m.last_hidden  ? "last_hidden"
                                             : m.projection ? "projection"
@@ -303,6 +318,9 @@ void check(const RecipeReader& reader, const Recipe& r) {
         "training.graph",
         "must be false with data.reset = \"document\": a graph repeats one window's operations, and "
         "documents begin elsewhere in each");
+  for (const auto& [name, set] : {std::pair{"training.past_decode", r.training.past_decode > 0},
+                                  {"training.adversarial_softmax", r.training.adversarial_softmax > 0}})
+    if (set && is_mixture(r)) reader.refuse(name, "needs model.softmax = \"single\"");
   check_training_keys(reader, r.sections());
 }
 
@@ -313,6 +331,8 @@ UnreadKeys unread_keys(const Recipe& r) {
   unread.add_unless(r.training.sample_every_epochs > 0, "training.sample_every_epochs above 0",
                     {"training.sample_words"});
   unread.add_unless(r.training.past_decode > 0, "training.past_decode above 0", {"training.past_decode_share"});
+  unread.add_unless(is_mixture(r), "model.softmax = \"mixture\"",
+                    {"model.components", "model.component_dropout"});
   const auto& m = r.model;
   const bool transformer = has_transformer(r), recurrent = has_recurrent(r);
   const char* const of_recurrent = "model.architecture = \"recurrent\" or \"recurrent-attention\"";
