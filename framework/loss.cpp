@@ -47,6 +47,10 @@ class EarlyGradient {
   std::shared_ptr<Tensor> tensor_;
 };
 
+EarlyGradient early(bool gradient, const Var& x) {
+  return gradient && x.wants_grad() ? EarlyGradient(x) : EarlyGradient();
+}
+
 // Margins over logits that exist a chunk of rows at a time. z_r is the logit of row r's target:
 //   z_r -= margin_r        dmargin_r = -dz_r
 class TargetMargins {
@@ -55,7 +59,7 @@ class TargetMargins {
   TargetMargins(const CrossEntropyOptions& options, const IdTensor& target, bool gradient) {
     if (!options.margins) return;
     margins_ = *options.margins;
-    if (gradient && margins_.wants_grad()) d_ = EarlyGradient(margins_);
+    d_ = early(gradient, margins_);
     IdTensor classes = target;
     if (std::ranges::count(target.span(), options.ignore_index) > 0) {
       classes = target.clone();
@@ -194,7 +198,7 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
   const double norm = normalizer(target, options);
   const Vars read = with_margins({logits}, options);
   const bool gradient = recorded("softmax_cross_entropy", inputs(read));
-  const EarlyGradient dx = gradient && logits.wants_grad() ? EarlyGradient(logits) : EarlyGradient();
+  const EarlyGradient dx = early(gradient, logits);
   Tensor d = dx ? *dx : Tensor(logits.shape());  // the logits, then their gradient
   d.copy_from(logits.value());
   Tensor rows = d.reshape({static_cast<int>(target.size()), logits.dim(-1)});
@@ -255,10 +259,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   const int chunk = rows_of_chunk(rows, classes, options.chunk_rows);
   const Tensor x_rows = x.value().reshape({rows, in});
   Tensor logits({chunk, classes}), losses({rows});
-  const auto early = [&](const Var& v) {
-    return gradient && v.wants_grad() ? EarlyGradient(v) : EarlyGradient();
-  };
-  const EarlyGradient dx = early(x), dw = early(w), db = early(b);
+  const EarlyGradient dx = early(gradient, x), dw = early(gradient, w), db = early(gradient, b);
   const TargetMargins margins(options, target, gradient);
   // A row of x that is not scored may hold anything, and would reach dw: 0 · NaN is NaN.
   const bool all_scored =
