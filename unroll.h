@@ -25,6 +25,7 @@
 #include "layers/embedding.h"
 #include "layers/highway.h"
 #include "layers/layer_norm.h"
+#include "layers/mixture_softmax.h"
 #include "layers/neural_cache.h"
 #include "layers/past_decoder.h"
 #include "layers/recurrent/gru.h"

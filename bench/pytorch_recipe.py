@@ -129,6 +129,10 @@ class Training:
                   {"params": [p for p in self.parameters if p.dim() == 1], "weight_decay": 0.0 if one_bias else decay}]
         if recipe["optimizer"]["kind"] not in ("sgd", "asgd") or recipe["optimizer"]["momentum"] > 0:
             raise SystemExit("only plain gradient descent is spelled out here")
+        more = [f"{section}.{key}" for section, key in (("data", "partial_shuffle"), ("training", "past_decode"),
+                                                        ("training", "adversarial_softmax")) if recipe[section].get(key)]
+        if more:
+            raise SystemExit(f"training is spelled out here without {', '.join(more)}")
         if recipe["training"]["accumulate"] != 1:
             raise SystemExit("every window makes a step here: training.accumulate must be 1")
         self.optimizer = torch.optim.SGD(groups, lr=recipe["optimizer"]["learning_rate"])

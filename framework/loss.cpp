@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
 #include "framework/ops.h"
-#include "framework/target_margins.h"
 
 namespace unroll {
 
@@ -47,13 +47,54 @@ class EarlyGradient {
   std::shared_ptr<Tensor> tensor_;
 };
 
+EarlyGradient early(bool gradient, const Var& x) {
+  return gradient && x.wants_grad() ? EarlyGradient(x) : EarlyGradient();
+}
+
+// Margins over logits that exist a chunk of rows at a time. z_r is the logit of row r's target:
+//   z_r -= margin_r        dmargin_r = -dz_r
+class TargetMargins {
+ public:
+  // target: one a row. An ignored one counts as class 0: its row has no loss, and no gradient.
+  TargetMargins(const CrossEntropyOptions& options, const IdTensor& target, bool gradient) {
+    if (!options.margins) return;
+    margins_ = *options.margins;
+    d_ = early(gradient, margins_);
+    IdTensor classes = target;
+    if (std::ranges::count(target.span(), options.ignore_index) > 0) {
+      classes = target.clone();
+      std::ranges::replace(classes.span(), options.ignore_index, 0);
+    }
+    ids_.emplace(classes);
+    negative_ = Tensor(Shape{static_cast<int>(target.size())});
+    kernels().affine(margins_.value().data(), -1, 0, negative_.data(), negative_.size(), false);
+  }
+  // logits [rows, classes] of the targets from `first` on
+  void take_from(Tensor& logits, int first) const {
+    if (ids_)
+      kernels().add_to_middle(negative_.data() + first, ids_->data() + first, false, logits.dim(0),
+                              logits.dim(1), 1, 1, logits.data());
+  }
+  // dlogits as above
+  void keep_gradient(const Tensor& dlogits, int first) const {
+    if (!d_) return;
+    real* const d = (*d_).data() + first;
+    kernels().take_middle(dlogits.data(), ids_->data() + first, false, dlogits.dim(0), dlogits.dim(1), 1, 1,
+                          d);
+    kernels().affine(d, -1, 0, d, dlogits.dim(0), false);
+  }
+  void contribute(const Tensor& factor) const { d_.contribute(margins_, factor); }
+
+ private:
+  Var margins_;
+  EarlyGradient d_;
+  std::optional<KernelIds> ids_;
+  Tensor negative_;
+};
+
 Vars with_margins(Vars vars, const CrossEntropyOptions& options) {
   if (options.margins) vars.push_back(*options.margins);
   return vars;
-}
-EarlyGradient early_margins(bool gradient, const CrossEntropyOptions& options) {
-  return gradient && options.margins && options.margins->wants_grad() ? EarlyGradient(*options.margins)
-                                                                      : EarlyGradient();
 }
 
 void require_targets(const Shape& logits, int classes, const IdTensor& target,
@@ -146,7 +187,7 @@ Var each_cross_entropy(const Var& logits, const IdTensor& target, const Tensor& 
 }  // namespace
 
 // loss = Σ_r w_r (log Σ_k exp x[r,k] - Σ_k t_k x[r,k]) / Σ w        dx = w_r (softmax(x) - t) / Σ w
-// Margins first: target_margins.h.
+// Margins first: TargetMargins.
 Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& given) {
   require(logits.shape().rank() >= 1, "softmax_cross_entropy: logits {} have no dimension of classes",
           logits.shape());
@@ -157,22 +198,21 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
   const double norm = normalizer(target, options);
   const Vars read = with_margins({logits}, options);
   const bool gradient = recorded("softmax_cross_entropy", inputs(read));
-  const EarlyGradient dx = gradient && logits.wants_grad() ? EarlyGradient(logits) : EarlyGradient();
-  const EarlyGradient dm = early_margins(gradient, options);
+  const EarlyGradient dx = early(gradient, logits);
   Tensor d = dx ? *dx : Tensor(logits.shape());  // the logits, then their gradient
   d.copy_from(logits.value());
   Tensor rows = d.reshape({static_cast<int>(target.size()), logits.dim(-1)});
-  const TargetMargins margins(options, target);
+  const TargetMargins margins(options, target, gradient);
   margins.take_from(rows, 0);
   Tensor losses(target.shape());
   kernels().cross_entropy(d.data(), KernelIds(target).data(), options.weights.data(), options.ignore_index,
                           d.rows(), d.cols(), losses.data(), gradient, static_cast<real>(norm),
                           options.label_smoothing, nullptr);
-  if (dm) margins.gradient(rows, 0, *dm);
+  margins.keep_gradient(rows, 0);
   const Tensor loss = total(losses, norm);
   return record("softmax_cross_entropy", loss, inputs(read), [=](const Var& y) {
     dx.contribute(logits, y.grad());
-    if (dm) dm.contribute(read.back(), y.grad());
+    margins.contribute(y.grad());
   });
 }
 
@@ -219,11 +259,8 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   const int chunk = rows_of_chunk(rows, classes, options.chunk_rows);
   const Tensor x_rows = x.value().reshape({rows, in});
   Tensor logits({chunk, classes}), losses({rows});
-  const auto early = [&](const Var& v) {
-    return gradient && v.wants_grad() ? EarlyGradient(v) : EarlyGradient();
-  };
-  const EarlyGradient dx = early(x), dw = early(w), db = early(b), dm = early_margins(gradient, options);
-  const TargetMargins margins(options, target);
+  const EarlyGradient dx = early(gradient, x), dw = early(gradient, w), db = early(gradient, b);
+  const TargetMargins margins(options, target, gradient);
   // A row of x that is not scored may hold anything, and would reach dw: 0 · NaN is NaN.
   const bool all_scored =
       !options.weights.defined() && std::ranges::count(target.span(), options.ignore_index) == 0;
@@ -240,7 +277,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
     kernels().cross_entropy(d.data(), targets.data() + begin, weights, options.ignore_index, d.rows(),
                             d.cols(), losses.data() + begin, gradient, static_cast<real>(scaled),
                             options.label_smoothing, scored.data());
-    if (dm) margins.gradient(d, begin, *dm);
+    margins.keep_gradient(d, begin);
     if (dx) gemm(d, w.value(), overwrite((*dx).reshape({rows, in}).slice(begin, end)));
     if (scored.defined()) {
       Tensor kept = scored_rows.slice(0, end - begin);
@@ -260,7 +297,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
     dx.contribute(x, factor);
     dw.contribute(w, factor);
     db.contribute(b, factor);
-    if (dm) dm.contribute(read.back(), factor);
+    margins.contribute(factor);
   });
 }
 

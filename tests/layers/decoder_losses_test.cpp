@@ -1,9 +1,11 @@
-// What a language model's decoder may be asked beside the next token: adversarial softmax, past decode regularization.
+// What a language model's decoder may be asked beside the next token: adversarial softmax, past decode
+// regularization; and a mixture of softmaxes around it.
 #include <cmath>
 #include <limits>
 
 #include "framework/gradcheck.h"
 #include "layers/adversarial_softmax.h"
+#include "layers/mixture_softmax.h"
 #include "layers/past_decoder.h"
 #include "tests/reference.h"
 #include "tests/support.h"
@@ -124,4 +126,64 @@ TEST_CASE("margins are taken from the targets' logits, and get gradients") {
   CHECK_THROWS_WITH_AS(
       softmax_cross_entropy(Tensor::zeros({2, 4}), ids({2}, {0, 1}), {.margins = Var(Tensor::zeros({3}))}),
       doctest::Contains("margins [3] must have the shape of the targets [2]"), Error);
+}
+
+TEST_CASE("a mixture of softmaxes is the weighted mean of their probabilities: PyTorch's values") {
+  Worst worst;
+  compare(
+      reference("layers.json").at("mixture_softmax").at(0), "mixture of softmaxes",
+      [&](const Json& c, const RecordedInputs& in) {
+        ParameterSet params;
+        Dense decoder(params / "decoder", {.in = 4, .out = 7});
+        decoder.weight = in.at("weight"), decoder.bias = in.at("bias");
+        MixtureSoftmax mixture(params / "mixture", {.in = 5, .width = 4, .components = 3});
+        mixture.prior.weight = in.at("prior"), mixture.latent.weight = in.at("latent");
+        mixture.latent.bias = in.at("latent_bias");
+        return mixture.loss(decoder, in.at("x"), ids_of(c.at("target")));
+      },
+      worst);
+  CHECK_MESSAGE(worst.error < 1e-12, worst.text());
+}
+
+TEST_CASE("a mixture of softmaxes is differentiated, and its losses are those of its log probabilities") {
+  ParameterSet params;
+  const Dense decoder(params / "decoder", {.in = 2, .out = 5});
+  const MixtureSoftmax mixture(params / "mixture", {.in = 3, .width = 2, .components = 3});
+  const IdTensor target = ids({2, 2}, {4, -1, 0, 2});
+  CHECK(gradcheck("mixture of softmaxes", params, {{2, 2, 3}}, [&](auto& v) {
+    return std::vector<Var>{mixture.loss(decoder, v[0], target), mixture.log_probabilities(decoder, v[0])};
+  }));
+  RandomStream random({.seed = 5});
+  const Tensor y = random_tensor({2, 2, 3}, random);
+  const Tensor log_p = mixture.log_probabilities(decoder, y).value();
+  CHECK(log_p.shape() == Shape{2, 2, 5});
+  const std::vector<real> all = values(log_p);
+  for (int row = 0; row < 4; ++row) {
+    double sum = 0;
+    for (int k = 0; k < 5; ++k) sum += std::exp(static_cast<double>(all[static_cast<size_t>(row * 5 + k)]));
+    CHECK(sum == doctest::Approx(1).epsilon(1e-12));
+  }
+  const double temperatures[] = {1, 2};
+  const Tensor losses = mixture.losses(decoder, y, target, temperatures);
+  CHECK(losses.shape() == Shape{2, 4});
+  const auto nats = losses.to_host();
+  double mean = 0;
+  for (const int row : {0, 2, 3}) {
+    const int32_t t = target.data()[row];
+    const double expected = -static_cast<double>(all[static_cast<size_t>(row * 5 + t)]);
+    CHECK(nats[static_cast<size_t>(row)] == doctest::Approx(expected).epsilon(1e-12));
+    mean += expected / 3;
+    double sum = 0;  // of p^(1/2)
+    for (int k = 0; k < 5; ++k)
+      sum += std::exp(static_cast<double>(all[static_cast<size_t>(row * 5 + k)]) / 2);
+    CHECK(nats[static_cast<size_t>(4 + row)] == doctest::Approx(std::log(sum) + expected / 2).epsilon(1e-12));
+  }
+  CHECK(nats[1] == 0);
+  CHECK(mixture.loss(decoder, y, target).item() == doctest::Approx(mean).epsilon(1e-12));
+  // One component is a softmax of a tanh layer.
+  const MixtureSoftmax one(params / "one", {.in = 3, .width = 2, .components = 1});
+  CHECK(one.loss(decoder, y, target).item() ==
+        doctest::Approx(softmax_cross_entropy(decoder, one.latent(y), target).item()).epsilon(1e-12));
+  CHECK(mixture.loss(decoder, y, ids({2, 2}, {-1, -1, -1, -1})).item() == 0);
+  CHECK_THROWS_AS(MixtureSoftmax(params / "none", {.in = 3, .width = 2, .components = 0}), Error);
 }

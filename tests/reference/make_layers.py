@@ -104,6 +104,20 @@ def past(share: float) -> dict[str, Any]:
                 hidden=normal(3, 3), hidden_bias=normal(3), own_bias=normal(7))
 
 
+def mixture() -> dict[str, Any]:
+    """The mean of three softmaxes of the same rows, by weights of their own; y of each target's p, and all log p."""
+    target = torch.tensor([[2, 0], [6, 2]])
+
+    def loss(x: torch.Tensor, **p: torch.Tensor) -> torch.Tensor:
+        h = torch.tanh(x @ p["latent"].T + p["latent_bias"]).reshape(2, 2, 3, 4)
+        prior = torch.softmax(x @ p["prior"].T, -1)
+        probability = (prior[..., None] * torch.softmax(h @ p["weight"].T + p["bias"], -1)).sum(-2)
+        return F.nll_loss(probability.log().reshape(-1, 7), target.reshape(-1))
+
+    return case(loss, {"target": tensor_json(target)}, x=normal(2, 2, 5), weight=normal(7, 4), bias=normal(7), prior=normal(3, 5),
+                latent=normal(12, 5), latent_bias=normal(12))
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent / "layers.json")
@@ -111,7 +125,8 @@ def main() -> None:
     values = {"conv1d": [convolution(6, 3), convolution(7, 3, stride=2, padding=1), convolution(9, 2, dilation=3),
                          convolution(5, 1), convolution(6, 3, dilation=2, causal=True), convolution(8, 4, stride=3, causal=True)],
               "rms_norm": [norm(1e-5), norm(0.5)], "steps": {kind: steps(kind) for kind in ("lstm", "gru", "rnn")},
-              "sampled_softmax": sampled(), "adversarial_softmax": [adversarial()], "past_decoder": [past(1), past(0.5)]}
+              "sampled_softmax": sampled(), "adversarial_softmax": [adversarial()], "past_decoder": [past(1), past(0.5)],
+              "mixture_softmax": [mixture()]}
     out.write_text(json.dumps(values) + "\n")
 
 

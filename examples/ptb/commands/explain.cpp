@@ -76,7 +76,16 @@ void print_work(const Recipe& r, const LanguageModel& model, double vocab) {
     lines.push_back({"mogrifier", "one or two products in each round of each step", 2 * layers.mogrifier});
   if (model.transformer)
     std::ranges::copy(transformer_products(transformer_of(r)), std::back_inserter(lines));
-  lines.push_back({"decoder", "one product over all steps, in chunks", 2 * model.decoder.config.in * vocab});
+  const double of_decoder = 2 * model.decoder.config.in * vocab;
+  if (model.mixture) {
+    const auto& m = model.mixture->config;
+    lines.push_back(
+        {"vectors of the mixture", "one product over all steps", 2.0 * m.in * m.components * (m.width + 1)});
+    lines.push_back(
+        {"decoder", "as many products, in chunks, as the mixture has softmaxes", m.components * of_decoder});
+  } else {
+    lines.push_back({"decoder", "one product over all steps, in chunks", of_decoder});
+  }
   print_table(lines, "", "together");
 }
 

@@ -19,7 +19,7 @@ DropoutConfig dropout_config(const Recipe& recipe, float rate) {
 }
 
 Dense make_decoder(const Scope& scope, const Recipe& recipe, int vocab, const Var& embedding) {
-  const DenseConfig config{.in = width_of(recipe), .out = vocab};
+  const DenseConfig config{.in = decoder_width_of(recipe), .out = vocab};
   return recipe.model.tied ? Dense(scope, config, embedding) : Dense(scope, config);
 }
 
@@ -60,7 +60,11 @@ double attention_operations(const TransformerConfig& c) { return 4.0 * c.layers 
 double operations_of_step(const Recipe& recipe, const ParameterSet& params) {
   const int64_t looked_up = recipe.model.tied ? 0 : params.at("embedding.weight").size();
   const double attention = has_transformer(recipe) ? 3 * attention_operations(transformer_of(recipe)) : 0;
-  return (6.0 * static_cast<double>(params.count() - looked_up) + attention) * recipe.data.batch *
+  // A mixture reads the decoder once a component, and once more for the components' shares.
+  const double again = is_mixture(recipe) ? (8.0 * recipe.model.components - 6) *
+                                                static_cast<double>(params.at("embedding.weight").size())
+                                          : 0;
+  return (6.0 * static_cast<double>(params.count() - looked_up) + attention + again) * recipe.data.batch *
          recipe.data.bptt * recipe.training.accumulate;
 }
 
@@ -73,6 +77,11 @@ LanguageModel::LanguageModel(const Recipe& recipe, int vocab)
       transformer(make_transformer(params, recipe)),
       output_dropout(params / "output_dropout", dropout_config(recipe, dropout_rates(recipe).output)),
       decoder(make_decoder(params / "decoder", recipe, vocab, embedding.weight)) {
+  if (is_mixture(recipe))
+    mixture.emplace(params / "mixture", MixtureSoftmaxConfig{.in = width_of(recipe),
+                                                             .width = decoder_width_of(recipe),
+                                                             .components = recipe.model.components,
+                                                             .dropout = recipe.model.component_dropout});
   if (recipe.training.past_decode > 0)
     past_decoder.emplace(
         params / "past_decoder",
@@ -137,7 +146,23 @@ LanguageModel::Read LanguageModel::read(const IdTensor& input, const ModelVars& 
 LanguageModel::Output LanguageModel::operator()(const IdTensor& input, const IdTensor& target,
                                                 const ModelVars& state, const IdTensor& resets) const {
   const auto [y, next] = read(input, state, resets);
-  return {softmax_cross_entropy(decoder, output_dropout(y), target), next};
+  return {loss(output_dropout(y), target), next};
+}
+
+int LanguageModel::width() const { return mixture ? mixture->config.in : decoder.config.in; }
+
+Var LanguageModel::logits(const Var& y) const {
+  return mixture ? mixture->log_probabilities(decoder, y) : decoder(y);
+}
+
+Var LanguageModel::loss(const Var& y, const IdTensor& target, const CrossEntropyOptions& options) const {
+  return mixture ? mixture->loss(decoder, y, target) : softmax_cross_entropy(decoder, y, target, options);
+}
+
+Tensor LanguageModel::losses(const Tensor& y, const IdTensor& target,
+                             std::span<const double> temperatures) const {
+  return mixture ? mixture->losses(decoder, y, target, temperatures)
+                 : softmax_cross_entropies(decoder, y, target, temperatures);
 }
 
 std::string LanguageModel::engine() const {

@@ -56,6 +56,13 @@ struct LanguageModel {
   // target [steps, batch]; targets of -1 are not scored
   Output operator()(const IdTensor& input, const IdTensor& target, const ModelVars& state,
                     const IdTensor& resets = {}) const;
+  // What the last layer's output says of the next word. y [..., width], after dropout if there is any.
+  Var logits(const Var& y) const;  // [..., vocab]; of a mixture of softmaxes log p
+  // The mean over targets that are scored, in nats. target [...]. `options` are not for a mixture.
+  Var loss(const Var& y, const IdTensor& target, const CrossEntropyOptions& options = {}) const;
+  // Nats by temperature and target, 0 where that is -1. Nothing is recorded.
+  Tensor losses(const Tensor& y, const IdTensor& target, std::span<const double> temperatures) const;
+  int width() const;  // of y
   ModelState zero_state(int batch) const;
   std::string engine() const;       // "fused"; without recurrent layers "none"
   std::string engine_text() const;  // and why
@@ -67,6 +74,7 @@ struct LanguageModel {
   std::optional<Transformer> transformer;   // … and this one last
   Dropout output_dropout;
   Dense decoder;
+  std::optional<MixtureSoftmax> mixture;    // around the decoder
   std::optional<PastDecoder> past_decoder;  // where training asks for it
 };
 

@@ -6,267 +6,6 @@
 
 namespace ptb {
 
-static void declare_transformer_keys(RecipeReader& reader, Recipe& r) {
-  reader
-      .key("heads", r.model.heads,
-           "transformer, recurrent-attention: heads of the attention, which divide its width")
-      .at_least(1)
-      .at_most(10'000)
-      .source("Vaswani et al. 2017")
-      .fixed();
-  reader
-      .key(
-          "feed_forward", r.model.feed_forward,
-          "transformer, recurrent-attention: units between the two products of a layer's feed-forward part; 0: four times "
-          "the width")
-      .at_least(0)
-      .at_most(1'000'000)
-      .fixed();
-  reader
-      .key(
-          "memory", r.model.memory,
-          "transformer, recurrent-attention: so many steps before its own a step of each layer sees, across windows, whose "
-          "gradients stay within")
-      .at_least(1)
-      .at_most(1'000'000)
-      .unit("steps")
-      .source("Dai et al. 2019")
-      .fixed();
-  reader
-      .key("attention_dropout", r.model.attention_dropout,
-           "transformer, recurrent-attention: probability that a weight of the attention is dropped")
-      .at_least(0)
-      .below(1)
-      .may_change();
-  reader
-      .key("attention_layers", r.model.attention_layers,
-           "recurrent-attention: layers of a Transformer behind the recurrent ones")
-      .at_least(1)
-      .at_most(100)
-      .source("Merity 2019")
-      .fixed();
-}
-
-void declare_keys(RecipeReader& reader, Recipe& r) {
-  const char* zaremba = "Zaremba, Sutskever, Vinyals 2014";
-
-  reader.section("model",
-                 "The network: embedding, recurrent layers or a transformer's, softmax over the vocabulary.");
-  reader
-      .choice(
-          "architecture", r.model.architecture,
-          {{"recurrent", Architecture::recurrent},
-           {"transformer", Architecture::transformer},
-           {"recurrent-attention", Architecture::recurrent_attention}},
-          "what stands between embedding and softmax: recurrent layers; a causal Transformer as wide as the "
-          "embedding; or recurrent layers and behind them attention_layers of a Transformer as wide as their output")
-      .source("Vaswani et al. 2017; Merity 2019")
-      .fixed();
-  // Upper bounds far above what anyone trains: they refuse a damaged file's sizes before memory is
-  // allocated.
-  reader.key("embedding", r.model.embedding, "width of a word's vector; of a transformer's layers too")
-      .at_least(1)
-      .at_most(100'000)
-      .fixed();
-  reader.key("hidden", r.model.hidden, "width of every recurrent layer").at_least(1).at_most(100'000).fixed();
-  const char* merity = "Merity, Keskar, Socher 2018";
-  reader.key("layers", r.model.layers, "recurrent layers, or a transformer's")
-      .at_least(1)
-      .at_most(100)
-      .fixed();
-  declare_transformer_keys(reader, r);
-  declare_cell_key(reader, r.model.cell);
-  reader
-      .key(
-          "dropout", r.model.dropout,
-          "probability that an element is dropped: of the embedding's output, between layers, and of the "
-          "last layer's output; a new mask at each step of time, none on recurrent connections; in a transformer, of what "
-          "each layer adds instead of between layers")
-      .at_least(0)
-      .below(1)
-      .source(zaremba)
-      .may_change();
-  const auto own_rate = [&](const char* name, float& field, const char* where) {
-    reader.key(name, field, fmt::format("the rate of dropout {}; -1: dropout", where))
-        .at_least(-1)
-        .below(1)
-        .source(merity)
-        .may_change();
-  };
-  own_rate("input_dropout", r.model.input_dropout, "of the embedding's output");
-  own_rate(
-      "hidden_dropout", r.model.hidden_dropout,
-      "between layers; in a transformer, of what attention and feed-forward add, and of the latter's units");
-  own_rate("output_dropout", r.model.output_dropout, "of the last layer's output");
-  reader
-      .key("embedding_dropout", r.model.embedding_dropout,
-           "probability that a word is dropped wherever it stands in a window")
-      .at_least(0)
-      .below(1)
-      .source("Gal and Ghahramani 2016")
-      .may_change();
-  declare_recurrent_keys(reader, r.model);
-  reader
-      .key(
-          "tied", r.model.tied,
-          "the decoder's weights are the embedding's; recurrent layers need hidden, or last_hidden or projection, = "
-          "embedding")
-      .source("Press and Wolf 2017; Inan, Khosravi, Socher 2017")
-      .fixed();
-  reader
-      .key("init", r.model.init,
-           "first values are uniform in ±init, of all parameters or as init_scheme says")
-      .above(0)
-      .source(zaremba)
-      .fixed();
-  reader
-      .choice("init_scheme", r.model.init_scheme,
-              {{"uniform", InitScheme::uniform}, {"pytorch", InitScheme::pytorch}},
-              "uniform: all parameters in ±init, biases too; pytorch: embedding and decoder in ±init, the "
-              "decoder's bias 0, a recurrent layer in ±1/√hidden, a transformer's as PyTorch's")
-      .source("PyTorch's word_language_model, awd-lstm-lm")
-      .fixed();
-
-  reader.section("data", "The text and how it is cut into windows.");
-  reader
-      .choice("corpus", r.data.corpus,
-              {{"ptb", CorpusKind::ptb}, {"grammar", CorpusKind::grammar}, {"text", CorpusKind::text}},
-              "ptb: ptb.{train,valid,test}.txt from --data; text: {train,valid,test}.txt from --data; "
-              "grammar: sentences of the built-in grammar")
-      .may_change();
-  reader
-      .choice("level", r.data.level, {{"word", Level::word}, {"char", Level::character}}, "what is predicted")
-      .fixed();
-  reader
-      .choice(
-          "reset", r.data.reset, {{"none", Reset::none}, {"document", Reset::document}},
-          "document: blank lines stand between documents and are no tokens, and every document is read from a "
-          "state of zeros; none: a blank line is an <eos>, and the state is carried on")
-      .fixed();
-  reader.key("batch", r.data.batch, "streams of text that are read side by side").at_least(1).fixed();
-  reader.key("bptt", r.data.bptt, "steps of time that gradients reach back")
-      .at_least(1)
-      .unit("tokens")
-      .may_change()
-      .cuts_windows();
-  reader
-      .key("variable_bptt", r.data.variable_bptt,
-           "each window draws its steps: normal around bptt, with probability 0.05 around half of it, "
-           "deviation 5, at least 5; the learning rate is multiplied by steps / bptt")
-      .source(merity)
-      .may_change()
-      .cuts_windows();
-  reader
-      .key("partial_shuffle", r.data.partial_shuffle,
-           "each epoch every stream begins at a place drawn anew, and what stood before it follows its end")
-      .source("Press 2019")
-      .may_change()
-      .cuts_windows();
-  reader
-      .key("eval_batch", r.data.eval_batch,
-           "streams when the valid and test splits are scored; with 1 the state is carried through the whole "
-           "split")
-      .at_least(1)
-      .rescores();
-  reader
-      .key("limit", r.data.limit,
-           "only so many tokens of each split, from its beginning, for quick tries; 0: all")
-      .at_least(0)
-      .unit("tokens")
-      .may_change();
-  constexpr double most_tokens = 100'000'000;  // which take a minute to draw
-  reader.key("train_tokens", r.data.train_tokens, "size of the grammar's training split")
-      .at_least(1)
-      .at_most(most_tokens)
-      .unit("tokens")
-      .may_change();
-  reader.key("valid_tokens", r.data.valid_tokens, "size of the grammar's valid split")
-      .at_least(1)
-      .at_most(most_tokens)
-      .unit("tokens")
-      .may_change();
-  reader.key("test_tokens", r.data.test_tokens, "size of the grammar's test split")
-      .at_least(1)
-      .at_most(most_tokens)
-      .unit("tokens")
-      .may_change();
-  reader.key("seed", r.data.seed, "of the grammar's sentences").at_least(0).may_change();
-
-  // The seed also draws the lengths of windows, and where streams begin.
-  declare_training_keys(reader, r.training, r.schedule,
-                        [&r] { return r.data.variable_bptt || r.data.partial_shuffle; });
-  reader
-      .choice(
-          "reduction", r.training.reduction,
-          {{"mean", Reduction::mean}, {"sum-over-steps", Reduction::sum_over_steps}},
-          "what is minimised: the mean over tokens, or the sum over a window's steps of the mean over the batch; "
-          "learning rate and clip are relative to it")
-      .may_change();
-  reader
-      .choice(
-          "graph", r.training.graph,
-          {{"auto", Graphs::automatic}, {"true", Graphs::always}, {"false", Graphs::never}},
-          "on a GPU: windows are played as CUDA graphs from the second of their size on, up to 64 sizes: less "
-          "for the host to do, and the same bits; auto: if all windows have one size, are not cut into shards "
-          "and begin no document")
-      .harmless();
-  const char* revisiting = "Merity, McCann, Socher 2017";
-  reader
-      .key("activation_regularization", r.training.activation_regularization,
-           "times the mean square of the last layer's output after dropout, added to the mean loss")
-      .at_least(0)
-      .source(revisiting)
-      .may_change();
-  reader
-      .key(
-          "temporal_activation_regularization", r.training.temporal_activation_regularization,
-          "times the mean square of that output's change from step to step before dropout, added to the mean "
-          "loss")
-      .at_least(0)
-      .source(revisiting)
-      .may_change();
-  reader
-      .key("past_decode", r.training.past_decode,
-           "times the mean loss of telling, from the predicted distribution, the word just read; added to the mean loss")
-      .at_least(0)
-      .source("Brahma 2018")
-      .fixed();
-  reader
-      .key("past_decode_share", r.training.past_decode_share,
-           "only so many of a window's steps are told back, its last ones: each costs three times the decoder's products")
-      .above(0)
-      .at_most(1)
-      .may_change();
-  reader
-      .key("adversarial_softmax", r.training.adversarial_softmax,
-           "the row of the decoder for the word to come gets the worst change of so many times its length; the training "
-           "loss that is shown is with it")
-      .at_least(0)
-      .source("Wang, Gong, Liu 2019")
-      .may_change();
-  reader
-      .key("sample_every_epochs", r.training.sample_every_epochs,
-           "after so many epochs the model writes a little, to be looked at; 0: never")
-      .at_least(0)
-      .unit("epochs")
-      .harmless();
-  reader.key("sample_words", r.training.sample_words, "so much it writes, and until the sentence ends")
-      .at_least(1)
-      .unit("words")
-      .harmless();
-  reader
-      .key(
-          "surprising_words", r.training.surprising_words,
-          "so many words that the model expected least stand in the report, of the text to validate on; 0: none, and that "
-          "text is not read once more")
-      .at_least(0)
-      .at_most(1000)
-      .unit("words")
-      .harmless();
-  declare_optimizer_keys(reader, r.optimizer);
-  declare_schedule_keys(reader, r.schedule);
-}
-
 namespace {
 
 // Rules between keys.
@@ -278,7 +17,7 @@ void check(const RecipeReader& reader, const Recipe& r) {
                                              has_recurrent(r) ? "the width of the recurrent layers' output"
                                                               : "model.embedding",
                                              width_of(r)));
-  if (has_recurrent(r) && m.tied && m.output() != m.embedding)
+  if (has_recurrent(r) && m.tied && !is_mixture(r) && m.output() != m.embedding)
     reader.refuse("model.tied", fmt::format("needs model.{} ({}) to equal model.embedding ({})",
                                             m.last_hidden  ? "last_hidden"
                                             : m.projection ? "projection"
@@ -303,6 +42,9 @@ void check(const RecipeReader& reader, const Recipe& r) {
         "training.graph",
         "must be false with data.reset = \"document\": a graph repeats one window's operations, and "
         "documents begin elsewhere in each");
+  for (const auto& [name, set] : {std::pair{"training.past_decode", r.training.past_decode > 0},
+                                  {"training.adversarial_softmax", r.training.adversarial_softmax > 0}})
+    if (set && is_mixture(r)) reader.refuse(name, "needs model.softmax = \"single\"");
   check_training_keys(reader, r.sections());
 }
 
@@ -313,6 +55,8 @@ UnreadKeys unread_keys(const Recipe& r) {
   unread.add_unless(r.training.sample_every_epochs > 0, "training.sample_every_epochs above 0",
                     {"training.sample_words"});
   unread.add_unless(r.training.past_decode > 0, "training.past_decode above 0", {"training.past_decode_share"});
+  unread.add_unless(is_mixture(r), "model.softmax = \"mixture\"",
+                    {"model.components", "model.component_dropout"});
   const auto& m = r.model;
   const bool transformer = has_transformer(r), recurrent = has_recurrent(r);
   const char* const of_recurrent = "model.architecture = \"recurrent\" or \"recurrent-attention\"";

@@ -21,6 +21,7 @@ enum class Reduction : uint8_t { mean, sum_over_steps };
 enum class Reset : uint8_t { none, document };
 enum class Graphs : uint8_t { automatic, always, never };
 enum class InitScheme : uint8_t { uniform, pytorch };
+enum class SoftmaxKind : uint8_t { single, mixture };
 
 struct Recipe {
   std::string name;  // of the recipe, for the run's folder; not a key
@@ -36,6 +37,9 @@ struct Recipe {
     float input_dropout = -1, hidden_dropout = -1, output_dropout = -1;  // -1: dropout
     float embedding_dropout = 0;
     bool tied = false;
+    SoftmaxKind softmax = SoftmaxKind::single;
+    int components = 15;  // of a mixture
+    float component_dropout = 0;
     float init = 0.1f;
     InitScheme init_scheme = InitScheme::uniform;
     Model() : RecurrentConfig{.hidden = 200, .layers = 2} {}
@@ -78,7 +82,10 @@ inline bool has_transformer(const Recipe& r) { return r.model.architecture != Ar
 // The model's recurrent layers and its transformer, if it has them.
 RecurrentConfig layers_of(const Recipe& recipe);
 TransformerConfig transformer_of(const Recipe& recipe);
-int width_of(const Recipe& recipe);  // of what the decoder reads
+int width_of(const Recipe& recipe);  // of the last layer's output
+inline bool is_mixture(const Recipe& r) { return r.model.softmax == SoftmaxKind::mixture; }
+// Of the decoder's rows: that, or with a mixture of softmaxes the embedding's width.
+inline int decoder_width_of(const Recipe& r) { return is_mixture(r) ? r.model.embedding : width_of(r); }
 // "LSTM", "Transformer", "LSTM with attention"
 std::string title_of(const Recipe& recipe);
 // "2 LSTM layers of 200", "Transformer, 4 layers of …"

@@ -16,7 +16,8 @@ static constexpr int most_attractors = 3;
 static constexpr int most_sentences = 200'000;  // three attractors stand in one sentence of a few hundred
 
 TokenModel parts_of(LanguageModel& model) {
-  require(!model.transformer, "parts_of: a model with a transformer");
+  require(!model.transformer && !model.mixture,
+          "parts_of: a model with a transformer or a mixture of softmaxes");
   return {model.params, model.embedding, *model.recurrent, model.decoder};
 }
 

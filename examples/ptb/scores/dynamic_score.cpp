@@ -73,7 +73,7 @@ void score_dynamically(const LanguageModel& model, std::span<const int32_t> text
     const auto [input, target] = windows.at(k);
     const int steps = input.dim(0);
     const auto [y, next] = model.read(input, state, windows.resets());
-    const Var logits = model.decoder(y);
+    const Var logits = model.logits(y);
     const IdTensor words = target.reshape({steps});
     const Var of_segment = softmax_cross_entropy(logits, target);
     if (!std::isfinite(static_cast<double>(of_segment.item())))

@@ -13,7 +13,7 @@ namespace ptb {
 
 // The likeliest word after a row of h, [1, width].
 static void add_expected(const LanguageModel& model, const Tensor& h, Surprise& to) {
-  const std::vector<real> log_p = log_softmax(model.decoder(Var(h))).value().to_host();
+  const std::vector<real> log_p = log_softmax(model.logits(Var(h))).value().to_host();
   const auto best = std::ranges::max_element(log_p);
   to.expected = static_cast<int32_t>(best - log_p.begin());
   to.p_expected = std::exp(static_cast<double>(*best));
@@ -30,7 +30,7 @@ std::vector<Surprise> most_surprising(const LanguageModel& model, std::span<cons
       model, text, eos, batch, documents,
       [&](const IdTensor& input, const IdTensor& target, const Tensor& h, const IdTensor&) {
         const int steps = h.dim(0);
-        const Tensor losses = softmax_cross_entropies(model.decoder, h, target.reshape({steps}), as_it_is);
+        const Tensor losses = model.losses(h, target.reshape({steps}), as_it_is);
         const auto nats = losses.on_host();
         const double least = std::ssize(found) < count ? 0 : found.back().bits;
         std::vector<std::pair<int, Surprise>> here;  // by row of h

@@ -79,8 +79,7 @@ TextScores score_in_ways(const LanguageModel& model, std::span<const int32_t> te
   read_windows(model, text, eos, batch, documents,
                [&](const IdTensor&, const IdTensor& target, const Tensor& h, const IdTensor& resets) {
                  const IdTensor words = target.reshape({h.dim(0)});
-                 scorer.add(h, softmax_cross_entropies(model.decoder, h, words, scorer.temperatures()), words,
-                            resets);
+                 scorer.add(h, model.losses(h, words, scorer.temperatures()), words, resets);
                });
   return scorer.scores();
 }

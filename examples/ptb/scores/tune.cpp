@@ -208,7 +208,7 @@ class Tuning {
   // Makes one more pass with the chosen settings and keeps the values that caches need.
   void keep_pass(const Tuned& tuned) {
     if (passes_ <= done_) passes_ = done_ + 1;
-    const int width = model_.decoder.config.in;
+    const int width = model_.width();
     h_ = Tensor({static_cast<int>(text_.size()), width});
     nats_.clear();
     const double temperature[] = {tuned.temperature};

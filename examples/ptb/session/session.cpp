@@ -124,8 +124,7 @@ WindowLoss TextTraining::loss(const Window& window, const IdTensor& resets, cons
   CrossEntropyOptions options;
   if (const real alpha = t.adversarial_softmax; alpha > 0)
     options.margins = adversarial_margins(model_.decoder, dropped, window.target, alpha);
-  WindowLoss result = mean_loss(softmax_cross_entropy(model_.decoder, dropped, window.target, options),
-                                window.target.size());
+  WindowLoss result = mean_loss(model_.loss(dropped, window.target, options), window.target.size());
   if (const real alpha = t.activation_regularization; alpha > 0)
     result.objective = result.objective + activation_regularization(dropped, alpha);
   if (const real beta = t.temporal_activation_regularization; beta > 0)
@@ -185,9 +184,9 @@ TrainingRun TextTraining::training_run() {
           .look_words = look_words()};
 }
 
-// None if the model has a transformer, which the page does not show.
+// None if the model has a transformer or a mixture of softmaxes, which the page does not show.
 std::function<std::vector<std::string>()> TextTraining::look_words() const {
-  if (model_.transformer) return {};
+  if (model_.transformer || model_.mixture) return {};
   return [this] { return std::vector<std::string>{"--text", shell_word(text_to_look_at_)}; };
 }
 

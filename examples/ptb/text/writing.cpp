@@ -50,11 +50,11 @@ class Sampler {
   RandomStream random_;
 };
 
-// Reads one word at a time. A transformer's state is the keys and values of the words so far.
+// Reads one word at a time. A stepper does it where it knows the model's parts. A transformer's state is the keys and values of the words so far.
 class Reader {
  public:
   explicit Reader(const LanguageModel& model) : model_(model) {
-    if (model.transformer)
+    if (model.transformer || model.mixture)
       state_ = model.zero_state(1);
     else
       stepper_.emplace(model.embedding, *model.recurrent, model.decoder);
@@ -66,7 +66,7 @@ class Reader {
     const NoTape guard;
     const auto [y, next] = model_.read(IdTensor::full({1, 1}, word), state_);
     state_ = next;
-    logits_ = model_.decoder(y).value().to_host();
+    logits_ = model_.logits(y).value().to_host();
     return logits_;
   }
 
