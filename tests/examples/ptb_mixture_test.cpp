@@ -14,7 +14,7 @@ namespace {
 const Words mixture = {"--set", "model.softmax=mixture", "--set", "model.components=3",
                        "--set", "model.tied=true",       "--set", "model.component_dropout=0.1"};
 
-const Folder& trained() {
+const Folder& mixed() {
   static const Folder folder;
   static const bool done = [] {
     folder.write("tiny.toml", tiny);
@@ -30,7 +30,7 @@ const std::string model = "model/last.safetensors";
 }  // namespace
 
 TEST_CASE("a mixture of softmaxes trains, is scored in every way, and writes") {
-  const Folder& folder = trained();
+  const Folder& folder = mixed();
   const auto scored = ptb_json({"evaluate", model}, folder.path());
   CHECK(scored["test_perplexity"].get<double>() < 150);
   const Words one_stream = {"evaluate", model, "--batch", "1"};
@@ -54,7 +54,7 @@ TEST_CASE("a mixture of softmaxes trains, is scored in every way, and writes") {
 }
 
 TEST_CASE("a mixture that is killed goes on in the same bits, in shards too") {
-  const Folder& folder = trained();
+  const Folder& folder = mixed();
   for (const Words& options : {Words{}, Words{"--set", "training.shards=2"}}) {
     const std::string name = options.empty() ? "plain" : "shards";
     const Words train =
@@ -69,7 +69,7 @@ TEST_CASE("a mixture that is killed goes on in the same bits, in shards too") {
 }
 
 TEST_CASE("what a mixture of softmaxes has not is refused by name") {
-  const Folder& folder = trained();
+  const Folder& folder = mixed();
   const auto check_refused = [&](const Words& words, const Words& parts) {
     const ProgramRun run = ptb(words, folder.path());
     CHECK_MESSAGE(run.code == 2, run.err);
