@@ -41,3 +41,8 @@ for folder in "$root"/examples/lessons/[0-9][0-9]-*; do
   (cd "$runs" && "$root/run" lesson "${name%%-*}" --solution)
   cp "$runs/lessons/$name.svg" "$root/docs/pictures/lesson-${name%%-*}.svg"
 done
+
+results=$root/bench/results
+rm -f "$root/docs/pictures/ladder.svg"
+python3 "$root/bench/ladder.py" picture "$root/docs/pictures/ladder.svg" "$results"/ptb-{6m,19m,19m-transformer,afternoon}-seed-1.log \
+  "awd-lstm, an H100=$results/awd-lstm-bf16-h100.log" "ptb-small=$results/ptb-small-amx-seed-1.log"

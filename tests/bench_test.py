@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ import unittest
 
 BENCH = pathlib.Path(__file__).resolve().parent.parent / "bench"
 sys.path.insert(0, str(BENCH))
+import ladder  # noqa: E402
 import processes  # noqa: E402
 import pytorch_best  # noqa: E402
 import run_bench  # noqa: E402
@@ -300,6 +302,41 @@ class Processes(unittest.TestCase):
         slow = processes.times_as_fast(model, 1480, 1e-6, 2)
         self.assertAlmostEqual(slow, (700 / 1480) / (4 * model.parameters() * 8 / 1e3), delta=1e-4 * slow)
 
+
+class Ladder(unittest.TestCase):
+    def test_of_a_folder_a_log_and_a_csv_file(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name) / "run"
+            folder.mkdir()
+            records = [{"kind": "interval", "words": 5}] + [
+                {"kind": "epoch", "words": 500000 * k, "valid_perplexity": valid, "time": {"seconds": 90 * k}}
+                for k, valid in ((1, 130.0), (2, 99.0), (3, 101.0))]
+            (folder / "log.jsonl").write_text("\n".join(map(json.dumps, records)) + "\n")
+            (folder / "report.json").write_text(json.dumps({
+                "facts": [{"name": "model", "value": "2 layers: 1,234 parameters"}, {"name": "", "value": "fp32, seed 7"}],
+                "results": [{"name": "test perplexity", "value": "95.10"}]}))
+            found = ladder.rows([ladder.read(f"mine={folder}")]).splitlines()
+            self.assertEqual(found[2], "| mine | 1,234 | 1.5 M | 7 | 99.00 | 95.10 |")
+            self.assertEqual(found[6], "| mine | 1.0 (3.0) | 1.0 (3.0) | – | – | – |")
+            other = pathlib.Path(name) / "other.csv"
+            other.write_text("tokens,minutes,valid\n1000000,12.4,79.5\n")
+            self.assertIn("| other | 1.0 (12) | 1.0 (12) | 1.0 (12) | – | – |", ladder.rows([ladder.read(str(other))]))
+            other.write_text("epoch,valid\n1,2\n")
+            with self.assertRaisesRegex(SystemExit, "must name tokens, minutes and valid"):
+                ladder.read(str(other))
+            with self.assertRaisesRegex(SystemExit, "no such file"):
+                ladder.read(f"{name}/none.log")
+            out = pathlib.Path(name) / "out.svg"
+            ladder.main(["picture", str(out), str(folder)])
+            self.assertIn("<polyline", out.read_text())
+            with self.assertRaisesRegex(SystemExit, "nothing is overwritten"):
+                ladder.main(["picture", str(out), str(folder)])
+
+    def test_the_page_has_the_rows_of_the_logs(self) -> None:
+        page = (BENCH.parent / "docs" / "ladder.md").read_text()
+        for log in re.findall(r"results/([\w-]+)\.log\)", page):
+            row = ladder.rows([ladder.read(str(BENCH / "results" / f"{log}.log"))]).splitlines()[-1]
+            self.assertIn(row.split("|", 2)[2].strip(), page, log)
 
 if __name__ == "__main__":
     unittest.main()

@@ -181,9 +181,10 @@ TEST_CASE("a mixture of softmaxes is differentiated, and its losses are those of
   CHECK(nats[1] == 0);
   CHECK(mixture.loss(decoder, y, target).item() == doctest::Approx(mean).epsilon(1e-12));
   // One component is a softmax of a tanh layer.
-  const MixtureSoftmax one(params / "one", {.in = 3, .width = 2, .components = 1});
+  ParameterSet others;
+  const MixtureSoftmax one(others / "one", {.in = 3, .width = 2, .components = 1});
   CHECK(one.loss(decoder, y, target).item() ==
         doctest::Approx(softmax_cross_entropy(decoder, one.latent(y), target).item()).epsilon(1e-12));
   CHECK(mixture.loss(decoder, y, ids({2, 2}, {-1, -1, -1, -1})).item() == 0);
-  CHECK_THROWS_AS(MixtureSoftmax(params / "none", {.in = 3, .width = 2, .components = 0}), Error);
+  CHECK_THROWS_AS(MixtureSoftmax(others / "none", {.in = 3, .width = 2, .components = 0}), Error);
 }

@@ -256,6 +256,10 @@ void require_agreement_fits(const SavedModel& saved, const std::string& checkpoi
                 "{}: --agreement asks units of recurrent layers, and this model has a transformer's "
                 "(model.architecture)",
                 checkpoint);
+  require_input(
+      !saved.model->mixture,
+      "{}: --agreement follows one softmax back, and this model has a mixture of them (model.softmax)",
+      checkpoint);
 }
 
 void fill_static(Result& result, const Command& command, const Wanted& wanted, const SplitText& text,
