@@ -1,5 +1,6 @@
 // The recipes of `ptb`: its keys and their documentation, and the hyperparameters of the bundled ones.
-#include "examples/ptb/model/recipe.cpp"  // the keys, for their documentation
+#include "examples/ptb/model/recipe.cpp"
+#include "examples/ptb/model/recipe_keys.cpp"  // the keys, for their documentation
 #include "tests/examples/recipe_keys.h"
 #include "tests/folder.h"
 #include "tests/support.h"
