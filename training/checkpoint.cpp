@@ -9,8 +9,7 @@
 
 #include "framework/kernels/kernels.h"
 #include "framework/one_line.h"
-#include "training/files/json/read_json.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/files/state_dict.h"
 
 namespace unroll {

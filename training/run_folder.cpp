@@ -13,12 +13,11 @@
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
-#include "training/files/append_file.h"
-#include "training/files/atomic_file.h"
 #include "training/checkpoint.h"
+#include "training/files/atomic_file.h"
+#include "training/files/run_files.h"
 #include "training/report/log.h"
 #include "training/report/samples.h"
-#include "training/files/run_files.h"
 
 namespace unroll {
 

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 
 namespace unroll {
 

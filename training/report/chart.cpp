@@ -5,9 +5,9 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "training/files/json_text.h"
+#include "framework/one_line.h"
+#include "training/files/json/json.h"
 
 namespace unroll {
 

@@ -10,8 +10,7 @@
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "training/files/atomic_file.h"
-#include "training/files/json/read_json.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/files/run_files.h"
 
 namespace unroll {

@@ -35,7 +35,7 @@
 #include <string>
 #include <vector>
 
-#include "training/files/append_file.h"
+#include "training/files/atomic_file.h"
 #include "training/report/tensorboard.h"
 
 namespace unroll {

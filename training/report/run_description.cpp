@@ -6,10 +6,9 @@
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "training/files/atomic_file.h"
-#include "training/files/json/read_json.h"
-#include "training/files/json_text.h"
-#include "training/report/progress.h"
+#include "training/files/json/json.h"
 #include "training/files/run_files.h"
+#include "training/report/progress.h"
 
 namespace unroll {
 

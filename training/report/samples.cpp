@@ -4,12 +4,10 @@
 #include <sstream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "data/text_file.h"
 #include "training/files/atomic_file.h"
-#include "training/files/json/read_json.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/files/run_files.h"
 
 namespace unroll {

@@ -11,8 +11,7 @@
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "training/files/atomic_file.h"
-#include "training/files/json/path_json.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 
 namespace unroll {
 
