@@ -55,49 +55,37 @@ Json to_json(const LogRecord& record, const LogNames& names) {
   return json;
 }
 
-double number(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
-
-const Json& figure(const Json& json, const std::string& name) {
-  require(json.is_object() && json.contains(name), "'{}' is missing", name);
-  return json[name];
-}
-
-template <class T>
-T whole(const Json& json, const std::string& name) {
-  try {
-    return count_in<T>(figure(json, name));
-  } catch (const Error& error) { throw Error(fmt::format("'{}' is {}", name, error.what())); }
-}
-
 LogRecord from_json(const Json& json, const LogNames& names) {
-  const std::string name = figure(json, "kind");
+  const auto read = [](const Json& from, const std::string& name, auto& figure) {
+    read_field(from, name.c_str(), figure, true);
+  };
+  const auto read_if_there = [&](const std::string& name, std::optional<double>& figure) {
+    if (json.contains(name)) read(json, name, figure.emplace());
+  };
+  std::string name;
+  read(json, "kind", name);
   const auto kind = std::ranges::find(kinds, name, &std::pair<LogRecord::Kind, std::string_view>::second);
   require(kind != std::end(kinds), "'{}' is no kind of record", name);
-  const bool anew = kind->first == LogRecord::Kind::anew;
-  const Json& time = figure(json, "time");
-  LogRecord record{.kind = kind->first,
-                   .step = whole<int64_t>(json, "step"),
-                   .epoch = whole<int>(json, "epoch"),
-                   .count = whole<int64_t>(json, names.unit),
-                   .loss = anew ? 0 : number(figure(json, "loss")),
-                   .learning_rate = number(figure(json, "learning_rate")),
-                   .seconds = number(figure(time, "seconds")),
-                   .rate = number(figure(time, names.unit + "_per_second"))};
-  if (json.contains("momentum")) record.momentum = number(figure(json, "momentum"));
-  if (json.contains("gradient_norm")) record.gradient_norm = number(figure(json, "gradient_norm"));
-  if (json.contains("loss_scale")) {
-    record.loss_scale = number(figure(json, "loss_scale"));
-    record.skipped = whole<int64_t>(json, "skipped_steps");
-  }
-  if (json.contains("metrics")) {
-    const Json& metrics = figure(json, "metrics");
-    require(metrics.is_object(), "'metrics' has no names");
-    for (const auto& [metric, value] : metrics.items()) record.metrics.push_back({metric, number(value)});
-  }
-  if (json.contains(valid_name(names))) {
-    record.valid = number(figure(json, valid_name(names)));
-    record.best = figure(json, "best");
-  }
+  LogRecord record{.kind = kind->first};
+  read(json, "step", record.step);
+  read(json, "epoch", record.epoch);
+  read(json, names.unit, record.count);
+  if (record.kind != LogRecord::Kind::anew) read(json, "loss", record.loss);
+  read(json, "learning_rate", record.learning_rate);
+  read_if_there("momentum", record.momentum);
+  read_if_there("gradient_norm", record.gradient_norm);
+  read_if_there("loss_scale", record.loss_scale);
+  if (record.loss_scale) read(json, "skipped_steps", record.skipped);
+  read_if_there(valid_name(names), record.valid);
+  if (record.valid) read(json, "best", record.best);
+  Json metrics = Json::object(), time;
+  if (json.contains("metrics")) read(json, "metrics", metrics);
+  require(metrics.is_object(), "'metrics' has no names");
+  for (const auto& [metric, value] : metrics.items())
+    read(metrics, metric, record.metrics.emplace_back(Scalar{metric}).value);
+  read(json, "time", time);
+  read(time, "seconds", record.seconds);
+  read(time, names.unit + "_per_second", record.rate);
   return record;
 }
 
@@ -133,9 +121,7 @@ LogRecord record_in(const std::filesystem::path& path, std::size_t index, const 
   if (json.is_discarded()) throw no_record(path, index, "the line is damaged");
   try {
     return from_json(json, names);
-  } catch (const Error& error) {
-    throw no_record(path, index, error.what());
-  } catch (const Json::exception&) { throw no_record(path, index, "a figure in it is no number"); }
+  } catch (const Error& error) { throw no_record(path, index, error.what()); }
 }
 
 // Copies the file to the first free name of log.jsonl.damaged, log.jsonl.damaged-2 and so on.
@@ -233,6 +219,43 @@ std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogName
     }
   }
   return records;
+}
+
+// --- the course of a training ------------------------------------------------------------------------------
+
+const LogRecord* Course::best() const {
+  const LogRecord* best = nullptr;
+  for (const LogRecord& record : epochs)
+    if (record.best) best = &record;
+  return best;
+}
+
+std::vector<std::string> Course::metrics() const {
+  std::vector<std::string> names;
+  for (const LogRecord& record : epochs)
+    for (const Scalar& metric : record.metrics)
+      if (std::ranges::find(names, metric.name) == names.end()) names.push_back(metric.name);
+  return names;
+}
+
+// Marks the scores so far as not comparable with later ones.
+static void score_anew(Course& course, const LogRecord& anew) {
+  for (LogRecord& record : course.epochs) {
+    record.best = record.epoch == anew.epoch && anew.valid;
+    record.valid = record.best ? anew.valid : std::nullopt;
+    course.scored_otherwise = record.epoch;
+  }
+}
+
+Course read_course(const std::filesystem::path& folder, const LogNames& names) {
+  Course course;
+  for (const LogRecord& record : read_log(folder / log_file, names, &course.damaged)) {
+    if (record.kind == LogRecord::Kind::anew)
+      score_anew(course, record);
+    else
+      (record.kind == LogRecord::Kind::epoch ? course.epochs : course.intervals).push_back(record);
+  }
+  return course;
 }
 
 }  // namespace unroll

@@ -1,10 +1,6 @@
 #include "training/report/page.h"
 
-#include <string_view>
-
 #include <fmt/format.h>
-
-#include "training/report/report_template.h"
 
 namespace unroll {
 

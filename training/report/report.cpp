@@ -10,7 +10,7 @@
 #include "training/files/atomic_file.h"
 #include "training/files/run_files.h"
 #include "training/report/chart.h"
-#include "training/report/course.h"
+#include "training/report/log.h"
 #include "training/report/page.h"
 #include "training/report/progress.h"
 #include "training/report/run_description.h"

@@ -6,24 +6,14 @@
 #include <fmt/format.h>
 
 #include "data/text_file.h"
+#include "framework/one_line.h"
 #include "training/files/atomic_file.h"
 #include "training/files/json/json.h"
 #include "training/files/run_files.h"
 
 namespace unroll {
 
-namespace {
-
-constexpr std::size_t most_bytes = 600;
-
-// The beginning of the text, up to a whole character.
-std::string beginning_of(const std::string& text) {
-  std::size_t end = std::min(text.size(), most_bytes);
-  while (end < text.size() && end > 0 && (text[end] & 0xC0) == 0x80) --end;
-  return end < text.size() ? text.substr(0, end) + "…" : text;
-}
-
-}  // namespace
+static constexpr std::size_t most_bytes = 600;
 
 std::vector<Sample> read_samples(const std::filesystem::path& folder, std::vector<std::string>* damaged) {
   const std::filesystem::path path = folder / samples_file;
@@ -46,7 +36,8 @@ std::vector<Sample> read_samples(const std::filesystem::path& folder, std::vecto
 void add_sample(const std::filesystem::path& folder, const Sample& sample) {
   std::vector<Sample> samples = read_samples(folder);
   std::erase_if(samples, [&](const Sample& before) { return before.epoch >= sample.epoch; });
-  samples.push_back({sample.epoch, beginning_of(sample.text)});
+  const std::string_view kept = beginning(sample.text, most_bytes);
+  samples.push_back({sample.epoch, std::string(kept) + (kept.size() < sample.text.size() ? "…" : "")});
   std::string text;
   for (const Sample& one : samples)
     text += json_text(nlohmann::ordered_json{{"epoch", one.epoch}, {"text", one.text}}) + '\n';

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "framework/check.h"
@@ -39,6 +43,8 @@ nlohmann::ordered_json parse_json(std::string_view text);
 // keep them exact.
 template <class T>
 constexpr T largest_count = sizeof(T) < sizeof(int64_t) ? T{1'000'000'000} : T(int64_t{1} << 53);
+template <>
+inline constexpr uint64_t largest_count<uint64_t> = std::numeric_limits<uint64_t>::max();  // of a seed
 
 // A whole number from 0 to largest_count<T>. Throws Error for another kind of value, or one out of range.
 template <class T>
@@ -52,5 +58,105 @@ T count_in(const nlohmann::ordered_json& json) {
 nlohmann::ordered_json path_json(const std::filesystem::path& path);
 // Throws nlohmann::json::exception if `json` is no path.
 std::filesystem::path path_in(const nlohmann::ordered_json& json);
+
+// --- structs as objects ------------------------------------------------------------------------------------
+//
+// each_field(struct, f), a function beside the struct, calls f(name, member, name, member, …) with the members that the
+// object has, and f.may_lack(name, member, …) with those that may be missing: such a one is not written while it is empty,
+// and keeps its value where it is not read.
+template <class Use>
+struct EachField {
+  Use use;  // use(name, member, may_lack)
+  void operator()(auto&&... pairs) const { call(false, pairs...); }
+  void may_lack(auto&&... pairs) const { call(true, pairs...); }
+
+ private:
+  void call(bool may_lack, const char* name, auto& member, auto&&... more) const {
+    use(name, member, may_lack);
+    if constexpr (sizeof...(more) > 0) call(may_lack, more...);
+  }
+};
+template <class Use>
+EachField(Use) -> EachField<Use>;
+
+template <class T>
+concept HasFields = requires(T& value) {
+  each_field(value, EachField{[](const char*, auto&, bool) {}});
+};
+template <class T>
+concept MayBeNull = requires(T& value) {
+  value.has_value();
+};
+template <class T>
+concept IsList = requires(T& value) {
+  value.emplace_back();
+  value.data();
+};
+
+// A field is missing, of another kind, or out of range. The message begins with its name.
+struct FieldError : Error {
+  using Error::Error;
+};
+
+template <class T>
+nlohmann::ordered_json json_of(const T& value) {
+  if constexpr (HasFields<T>) {
+    auto json = nlohmann::ordered_json::object();
+    each_field(const_cast<T&>(value), EachField{[&](const char* name, const auto& member, bool may_lack) {
+                 if (auto of_member = json_of(member); !may_lack || !of_member.empty())
+                   json[name] = std::move(of_member);
+               }});
+    return json;
+  } else if constexpr (MayBeNull<T>) {
+    return value ? json_of(*value) : nlohmann::ordered_json();
+  } else if constexpr (IsList<T>) {
+    auto json = nlohmann::ordered_json::array();
+    for (const auto& element : value) json.push_back(json_of(element));
+    return json;
+  } else if constexpr (std::same_as<T, std::filesystem::path>) {
+    return path_json(value);
+  } else {
+    return value;
+  }
+}
+
+template <class T>
+void read_field(const nlohmann::ordered_json& json, const char* name, T& value, bool may_be_nan = false);
+
+// Throws FieldError, Error or nlohmann::json::exception. may_be_nan: a number may be null, and is NaN then.
+template <class T>
+void read_json(const nlohmann::ordered_json& json, T& value, bool may_be_nan = false) {
+  if constexpr (HasFields<T>) {
+    each_field(value, EachField{[&](const char* name, auto& member, bool may_lack) {
+                 if (!may_lack || json.contains(name)) read_field(json, name, member, may_be_nan);
+               }});
+  } else if constexpr (MayBeNull<T>) {
+    value.reset();
+    if (!json.is_null()) read_json(json, value.emplace(), may_be_nan);
+  } else if constexpr (IsList<T>) {
+    require(json.is_array(), "no list");
+    value.clear();
+    for (const auto& element : json) read_json(element, value.emplace_back(), may_be_nan);
+  } else if constexpr (std::integral<T> && !std::same_as<T, bool>) {
+    value = count_in<T>(json);
+  } else if constexpr (std::floating_point<T>) {
+    value = may_be_nan && json.is_null() ? std::numeric_limits<T>::quiet_NaN() : json.get<T>();
+  } else if constexpr (std::same_as<T, std::filesystem::path>) {
+    value = path_in(json);
+  } else {
+    json.get_to(value);
+  }
+}
+
+template <class T>
+void read_field(const nlohmann::ordered_json& json, const char* name, T& value, bool may_be_nan) {
+  try {
+    read_json(json.at(name), value, may_be_nan);
+  } catch (const FieldError&) { throw; } catch (const Error& error) {
+    throw FieldError(fmt::format("'{}' is {}", name, error.what()));
+  } catch (const nlohmann::json::exception&) {
+    throw FieldError(fmt::format("'{}' is missing, or of another kind", name));
+  }
+}
 
 }  // namespace unroll
