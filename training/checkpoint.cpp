@@ -98,12 +98,6 @@ void read_state(const Json& training, TrainerState& state) {
   state.rate_expected = stored.schedule->next_rate;
 }
 
-// A parameter's part of a slab.
-Tensor segment(const Tensor& slab, const Parameter& p) {
-  const int begin = static_cast<int>(p.offset);
-  return slab.slice(begin, begin + static_cast<int>(p.size())).reshape(p.shape);
-}
-
 std::string tensor_name(std::string_view kind, std::string_view name) {
   return fmt::format("training/{}/{}", kind, name);
 }
@@ -114,7 +108,7 @@ bool is_average(const Optimizer& optimizer, const Tensor& slab) {
 
 void load_slab(const SafetensorsFile& file, std::string_view kind, const ParameterSet& params,
                const Tensor& slab) {
-  for (const auto& p : params.all()) load_finite_into(file, tensor_name(kind, p->name), segment(slab, *p));
+  for (const auto& p : params.all()) load_finite_into(file, tensor_name(kind, p->name), segment_of(*p, slab));
 }
 
 bool has_kind(const SafetensorsFile& file, std::string_view kind) {
@@ -223,41 +217,38 @@ Differences read_training(const SafetensorsFile& file, const Json& training, Opt
 // weights.
 struct Contents {
   Contents(Optimizer& optimizer, const TrainerState& state, std::span<const NamedTensor> carried,
-           const CheckpointOptions& options);
+           const CheckpointOptions& options)
+      : averaged(optimizer), tensors(state_dict(optimizer.parameters())), metadata(options.metadata) {
+    const ParameterSet& params = optimizer.parameters();
+    const OptimizerState optimizer_state = optimizer.whole_state();
+    tensors.insert(tensors.end(), options.also.begin(), options.also.end());
+    for (const auto& slab : optimizer_state.slabs)
+      for (const auto& p : params.all())
+        tensors.push_back({tensor_name(is_average(optimizer, slab.values) ? "weights" : slab.name, p->name),
+                           segment_of(*p, slab.values)});
+    for (const NamedTensor& tensor : carried)
+      tensors.push_back({tensor_name("carried", tensor.name), tensor.tensor});
+
+    if (options.validated)
+      for (auto& [key, value] : options.validated()) metadata.insert_or_assign(key, value);
+    const Json training{{"seed", std::to_string(params.seed())},
+                        {"step", params.step()},
+                        {"kernels", kernels().name},
+                        {"optimizer",
+                         {{"name", optimizer.name()},
+                          {"learning_rate", optimizer.learning_rate()},
+                          {"counters", counters_of(optimizer_state)}}},
+                        {"state", to_json(state, params.step())}};
+    for (const auto& [key, value] : {std::pair<std::string, std::string>{"format", "pt"},
+                                     {version_key, std::to_string(version)},
+                                     {state_key, json_text(training)}})
+      require(metadata.emplace(key, value).second,
+              "checkpoint: metadata '{}' is its own, and none of the program's", key);
+  }
   const AveragedWeights averaged;
   std::vector<NamedTensor> tensors;
   Metadata metadata;
 };
-
-Contents::Contents(Optimizer& optimizer, const TrainerState& state, std::span<const NamedTensor> carried,
-                   const CheckpointOptions& options)
-    : averaged(optimizer), tensors(state_dict(optimizer.parameters())), metadata(options.metadata) {
-  const ParameterSet& params = optimizer.parameters();
-  const OptimizerState optimizer_state = optimizer.whole_state();
-  tensors.insert(tensors.end(), options.also.begin(), options.also.end());
-  for (const auto& slab : optimizer_state.slabs)
-    for (const auto& p : params.all())
-      tensors.push_back({tensor_name(is_average(optimizer, slab.values) ? "weights" : slab.name, p->name),
-                         segment(slab.values, *p)});
-  for (const NamedTensor& tensor : carried)
-    tensors.push_back({tensor_name("carried", tensor.name), tensor.tensor});
-
-  if (options.validated)
-    for (auto& [key, value] : options.validated()) metadata.insert_or_assign(key, value);
-  const Json training{{"seed", std::to_string(params.seed())},
-                      {"step", params.step()},
-                      {"kernels", kernels().name},
-                      {"optimizer",
-                       {{"name", optimizer.name()},
-                        {"learning_rate", optimizer.learning_rate()},
-                        {"counters", counters_of(optimizer_state)}}},
-                      {"state", to_json(state, params.step())}};
-  for (const auto& [key, value] : {std::pair<std::string, std::string>{"format", "pt"},
-                                   {version_key, std::to_string(version)},
-                                   {state_key, json_text(training)}})
-    require(metadata.emplace(key, value).second,
-            "checkpoint: metadata '{}' is its own, and none of the program's", key);
-}
 
 }  // namespace
 

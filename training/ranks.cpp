@@ -11,7 +11,7 @@
 #include "data/text_file.h"
 #include "framework/clock.h"
 #include "framework/signals.h"
-#include "training/shard.h"
+#include "training/files/atomic_file.h"
 #include "training/steps/shard_tree.h"
 
 namespace unroll {
@@ -83,12 +83,7 @@ Differences Ranks::read(const std::filesystem::path& path,
   std::string bytes = from_first_rank(first() ? read_own_file(path, most_bytes_of_text) : std::string());
   if (first()) return read(path, Links::refused);
   const Descriptor file(memfd_create("checkpoint", MFD_CLOEXEC));
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t written =
-        retried([&] { return ::write(file.number(), bytes.data() + done, bytes.size() - done); });
-    if (written < 0) throw_system_error(errno, "a checkpoint in memory");
-    done += static_cast<size_t>(written);
-  }
+  if (const int error = write_all(file, bytes)) throw_system_error(error, "a checkpoint in memory");
   bytes = {};
   return read(fmt::format("/proc/self/fd/{}", file.number()), Links::followed);
 }

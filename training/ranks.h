@@ -5,7 +5,6 @@
 // to end, and whether it is time to save. One process alone answers itself.
 #pragma once
 
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <span>
@@ -19,29 +18,10 @@
 
 namespace unroll {
 
-template <class T>
-std::string pack(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-// Takes a value off the beginning of a text. Throws Error if the text is shorter.
-template <class T>
-T unpack(std::string& text) {
-  T value;
-  require(text.size() >= sizeof value, "processes: the ranks do not run the same program");
-  std::memcpy(&value, text.data(), sizeof value);
-  text.erase(0, sizeof value);
-  return value;
-}
-
 class Ranks {
  public:
   bool alone() const { return process_count() == 1; }
   bool first() const { return is_first_process(); }
-  // Rank 0's answer: it alone calls ask().
-  template <class F>
-  bool asked_of_first(F ask) const {
-    return asked_of_first_rank(ask);
-  }
 
   // It is time to save `minutes` after the last save by rank 0's clock, but never if `minutes` is 0.
   void begin(double minutes);
@@ -61,8 +41,6 @@ class Ranks {
   // read(path, links) of a file that only rank 0 has to find. The others read its bytes from a file in memory.
   Differences read(const std::filesystem::path& path,
                    const std::function<Differences(const std::filesystem::path&, Links)>& read) const;
-  // Returns rank 0's `text`, in all ranks.
-  std::string told_by_first(const std::string& text) const { return from_first_rank(text); }
   // Brings the streams of each rank's shards to rank 0: dimension 1 of `carried`.
   void bring_to_first(std::span<const NamedTensor> carried, int shards) const;
 

@@ -13,8 +13,8 @@
 #include "training/checkpoint.h"
 #include "training/ranks.h"
 #include "training/report/log.h"
-#include "training/shard.h"
 #include "training/shared_score.h"
+#include "training/steps/shard_tree.h"
 
 namespace unroll {
 

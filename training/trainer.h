@@ -100,9 +100,11 @@ class Trainer {
   void train_epoch(const TrainingTask& task);
   bool is_time_to_look(const Progress& progress) const;
   void finish_epoch(const TrainingTask& task);
+  double score(const TrainingTask& task, int64_t window);  // by validation. Throws Diverged
   void validate(const TrainingTask& task, EpochReport& report);
   void add_metrics(const TrainingTask& task, EpochReport& report);
 
+  bool has_checkpoint(const char* name) const;  // rank 0's folder
   Differences load(const TrainingTask& task, const char* name);
   Differences read(const TrainingTask& task, const std::filesystem::path& path, Links links);
   void save(const TrainingTask& task, const char* name);

@@ -74,6 +74,11 @@ std::vector<NamedTensor> state_dict(const ParameterSet& params) {
   return tensors;
 }
 
+Tensor segment_of(const Parameter& parameter, const Tensor& slab) {
+  const int begin = static_cast<int>(parameter.offset);
+  return slab.slice(begin, begin + static_cast<int>(parameter.size())).reshape(parameter.shape);
+}
+
 static bool is_finite(const Tensor& x) {
   if (std::isfinite(kernels().sum_of_squares(x.data(), x.size()))) return true;
   const auto numbers = x.on_host();  // the squares of large ones have no finite sum

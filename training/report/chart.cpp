@@ -26,34 +26,16 @@ struct Axis {
   }
 };
 
-struct Range {
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  void add(double value) {
-    if (can_be_drawn(value)) low = std::min(low, value), high = std::max(high, value);
-  }
-  bool empty() const { return low > high; }
-};
-
 std::vector<Chart::Level> levels_of(const Chart& chart) {
   std::vector<Chart::Level> levels = chart.levels;
   std::erase_if(levels, [](const Chart::Level& level) { return !can_be_drawn(level.y); });
   return levels;
 }
 
-Range range_of_y(const Chart& chart) {
-  Range range;
-  for (const ChartSeries& series : chart.series)
-    for (const double y : series.y) range.add(y);
-  for (const Chart::Level& level : levels_of(chart)) range.add(level.y);
-  if (chart.band)
-    for (const auto* edge : {&chart.band->low, &chart.band->high})
-      for (const double y : *edge) range.add(y);
-  if (chart.top > range.low) range.high = std::min(range.high, chart.top);
-  return range;
-}
-
 Axis y_axis(const Chart& chart, double bottom, double top) {
-  const Range range = range_of_y(chart);
+  DrawnRange range = range_of_y(chart, true);
+  for (const Chart::Level& level : levels_of(chart)) range.add(level.y);
+  if (chart.top > range.low) range.high = std::min(range.high, chart.top);
   Axis axis{.from = bottom, .to = top};
   if (range.empty()) return axis;
   // Logarithmic only if quotients are finite too.
@@ -79,10 +61,7 @@ Axis y_axis(const Chart& chart, double bottom, double top) {
 }
 
 Axis x_axis(const Chart& chart, double left, double right) {
-  Range range;
-  range.add(chart.x_from + std::max(1.0, 1e-9 * std::abs(chart.x_from)));
-  for (const ChartSeries& series : chart.series)
-    for (const double x : series.x) range.add(x);
+  const DrawnRange range = range_of_x(chart, chart.x_from + std::max(1.0, 1e-9 * std::abs(chart.x_from)));
   return {.low = chart.x_from, .high = range.high, .from = left, .to = right};
 }
 
@@ -367,9 +346,7 @@ std::string chart_json(const Chart& chart) {
           (list.empty() ? "" : ",") + (std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "null");
     return "[" + list + "]";
   };
-  Range range;
-  for (const ChartSeries& s : chart.series)
-    for (const double y : s.y) range.add(y);
+  const DrawnRange range = range_of_y(chart, false);
   const int digits =
       digits_for(std::max(std::abs(range.low), std::abs(range.high)), (range.high - range.low) / 1e5, 6);
   std::string series, result;

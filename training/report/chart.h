@@ -4,6 +4,7 @@
 // stand beside a drawing as JSON, for a script that shows values under the pointer.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -65,6 +66,22 @@ std::string chart_json(const Chart& chart);
 
 // True if a chart can show the value: differences of two such values are finite. Other values break the line.
 inline bool can_be_drawn(double value) { return std::abs(value) <= 1e300; }
+
+// The least and the largest of those of some values that can be drawn.
+struct DrawnRange {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  void add(double value) {
+    if (can_be_drawn(value)) low = std::min(low, value), high = std::max(high, value);
+  }
+  void add(std::span<const double> values) {
+    for (const double value : values) add(value);
+  }
+  bool empty() const { return low > high; }
+};
+// Of all series' y, and the band's if `with_band`.
+DrawnRange range_of_y(const Chart& chart, bool with_band);
+// Of all series' x, and `from`.
+DrawnRange range_of_x(const Chart& chart, double from);
 
 // The series with at most `at_most` points: neighbours are replaced by their means.
 ChartSeries thinned(ChartSeries series, std::size_t at_most);

@@ -145,11 +145,10 @@ bool Progress::due(int64_t done) const {
   const double waited = now() - last_drawn_;
   switch (options_.mode) {
     case ProgressOptions::Mode::terminal:
-      return waited >= options_.redraw_seconds;
+      return waited >= 0.1;
     case ProgressOptions::Mode::plain: {
       const double fraction = static_cast<double>(done - last_done_) / static_cast<double>(total_);
-      return done < total_ && (waited >= options_.plain_at_least ||
-                               (fraction >= options_.plain_fraction && waited >= options_.plain_seconds));
+      return done < total_ && (waited >= 60 || (fraction >= 0.1 && waited >= options_.plain_seconds));
     }
     default:
       return false;

@@ -116,7 +116,7 @@ std::vector<Chart> small_charts(const RunDescription& run, const Course& course)
 
 std::string curves(const RunDescription& run, const Course& course) {
   if (course.intervals.empty() && course.epochs.empty())
-    return "<section>\n<h2>Curves</h2>\n<p class=\"soft\">Nothing is in the log yet.</p>\n</section>\n";
+    return section_html("Curves", "<p class=\"soft\">Nothing is in the log yet.</p>\n");
   const Chart main = score_chart(run, course);
   std::string caption = "Training is scored as it goes, with dropout and with weights that still change.";
   if (run.names.perplexity)
@@ -125,24 +125,23 @@ std::string curves(const RunDescription& run, const Course& course) {
   const std::vector<double>& training = main.series[0].y;
   if (!training.empty() && training[0] > 1.2 * main.top)
     caption += fmt::format(" The curve comes down from {}, above the frame.", format_number(training[0]));
-  std::string html = "<section>\n<h2>Curves</h2>\n" + chart_html(main, 400, "score", caption);
+  std::string html = chart_html(main, 400, "score", caption);
   html += "<div class=\"small-charts\">\n";
   int number = 0;
   for (const Chart& chart : small_charts(run, course))
     html += figure_html("<h3>" + html_escaped(chart.title) + "</h3>\n" +
                             chart_svg(chart, 320, 190, fmt::format("small-{}", ++number)),
                         chart, "");
-  return html + "</div>\n</section>\n";
+  return section_html("Curves", html + "</div>\n");
 }
 
 // The program's own charts.
 std::string further_charts(const RunDescription& run) {
   std::string html;
   int number = 0;
-  for (const Chart& chart : run.charts) {
-    html += "<section>\n<h2>" + html_escaped(chart.title) + "</h2>\n" +
-            chart_html(chart, 360, fmt::format("chart-{}", ++number), chart.description) + "</section>\n";
-  }
+  for (const Chart& chart : run.charts)
+    html += section_html(chart.title,
+                         chart_html(chart, 360, fmt::format("chart-{}", ++number), chart.description));
   return html;
 }
 
@@ -150,11 +149,11 @@ std::string further_charts(const RunDescription& run) {
 
 std::string facts(const std::vector<Figure>& figures) {
   if (figures.empty()) return "";
-  std::string html = "<section>\n<h2>The run</h2>\n<dl class=\"facts\">\n";
+  std::string html = "<dl class=\"facts\">\n";
   for (const Figure& f : figures)
     html += fmt::format("<dt>{}</dt><dd>{}{}</dd>\n", html_escaped(f.name), html_escaped(f.value),
                         f.note.empty() ? "" : " <span class=\"soft\">" + html_escaped(f.note) + "</span>");
-  return html + "</dl>\n</section>\n";
+  return section_html("The run", html + "</dl>\n");
 }
 
 std::string epoch_section(const RunDescription& run, const Course& course) {
@@ -190,12 +189,9 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
         "scoring changed. They are left out; the best weights were scored anew.</p>\n",
         course.scored_otherwise);
   // Fold a long table, which would push everything else far down.
-  const bool folded = table.rows.size() > 30;
-  return "<section>\n<h2>Epochs</h2>\n" +
-         (folded
-              ? fmt::format("<details><summary>{} epochs</summary>\n{}</details>\n", table.rows.size(), html)
-              : html) +
-         "</section>\n";
+  if (table.rows.size() > 30)
+    html = fmt::format("<details><summary>{} epochs</summary>\n{}</details>\n", table.rows.size(), html);
+  return section_html(table.title, html);
 }
 
 // At most 12 samples: the first, the last, and some between.
@@ -204,23 +200,23 @@ std::string sample_section(const std::vector<Sample>& samples) {
   const std::size_t all = samples.size(), count = std::min(all, most_samples);
   if (all == 0) return "";
   std::string html =
-      "<section>\n<h2>What it wrote</h2>\n<p class=\"soft\">After each of these epochs the model wrote a little by "
+      "<p class=\"soft\">After each of these epochs the model wrote a little by "
       "itself. Each time the same random numbers choose among what it takes for likely.</p>\n"
       "<dl class=\"facts samples\">\n";
   for (std::size_t i = 0; i < count; ++i) {
     const Sample& sample = samples[count == 1 ? 0 : i * (all - 1) / (count - 1)];
     html += fmt::format("<dt>epoch {}</dt><dd>{}</dd>\n", sample.epoch, html_escaped(sample.text));
   }
-  return html + "</dl>\n</section>\n";
+  return section_html("What it wrote", html + "</dl>\n");
 }
 
 std::string recipe_section(const std::filesystem::path& folder) {
   if (!has_own_file(folder / "recipe.toml")) return "";
   const std::string text = read_own_file(folder / "recipe.toml", most_bytes_of_recipe);
-  return "<section>\n<h2>Recipe</h2>\n<p class=\"soft\">With every default spelled out; the file "
-         "<code>recipe.toml</code> "
-         "repeats the run.</p>\n<pre tabindex=\"0\" aria-label=\"recipe.toml\">" +
-         html_escaped(text) + "</pre>\n</section>\n";
+  return section_html("Recipe",
+                      "<p class=\"soft\">With every default spelled out; the file <code>recipe.toml</code> "
+                      "repeats the run.</p>\n<pre tabindex=\"0\" aria-label=\"recipe.toml\">" +
+                          html_escaped(text) + "</pre>\n");
 }
 
 // Figures from the log.

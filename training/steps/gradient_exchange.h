@@ -9,17 +9,33 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "framework/tensor.h"
+#include "framework/parameters.h"
 #include "training/steps/shard_tree.h"
 
 namespace unroll {
 
-// Bytes that each process gives others to sum buckets of so many numbers (gradient_buckets.h), and takes from them: sent[rank].
+// The slab of gradients is cut at the beginnings of parameters and from its end, since a backward finishes the last layers first.
+// Processes exchange bucket by bucket in this order: some are on their way while others are still computed.
+struct GradientBucket {
+  int64_t begin = 0, size = 0;  // numbers of the slab
+  std::vector<Parameter*> parameters = {};
+};
+
+// Each has at least so many bytes, but for the last. It depends on the parameters and that number alone.
+std::vector<GradientBucket> gradient_buckets(const ParameterSet& params, std::size_t bytes);
+
+// 1 MiB, or UNROLL_BUCKET_BYTES in the environment, which must be the same for all processes. Throws InputError.
+std::size_t bytes_of_bucket();
+
+std::vector<int64_t> sizes_of(const std::vector<GradientBucket>& buckets);  // numbers
+
+// Bytes that each process gives others to sum buckets of so many numbers, and takes from them: sent[rank].
 std::vector<int64_t> exchanged_bytes(std::span<const int64_t> buckets, int processes, int shards);
 
 // How long such an exchange takes, tried: seconds. Called by all processes.

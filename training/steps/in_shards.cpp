@@ -93,7 +93,7 @@ std::pair<int64_t, std::string> InShards::trace(const TrainingTask& task, const 
   for (int number = sums_.mine().begin; number < sums_.mine().end && found.second.empty(); ++number) {
     Step shard = step;
     shard.shard = {number, training_.options.shards};
-    found = trace_windows(task, shard);
+    found = OnThisThread::trace(task, shard);
   }
   for (std::string& of_rank : training_.ranks.agree(pack(found.first) + found.second)) {
     const auto window = unpack<int64_t>(of_rank);

@@ -53,7 +53,6 @@ class OnThisThread : public Steps {
 
   // Which of the step's windows has the gradient that is not finite, and where it began.
   virtual std::pair<int64_t, std::string> trace(const TrainingTask& task, const Step& step);
-  std::pair<int64_t, std::string> trace_windows(const TrainingTask& task, const Step& step);
   // Its windows and the update.
   virtual void compute(const TrainingTask& task, Step& step);
   virtual int64_t load(const TrainingTask& task, const Step& step) const;

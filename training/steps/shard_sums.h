@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "framework/parameters.h"
-#include "training/shard.h"
 #include "training/steps/courier.h"
-#include "training/steps/gradient_buckets.h"
 #include "training/steps/gradient_exchange.h"
+#include "training/steps/shard_tree.h"
 
 namespace unroll {
 
