@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <set>
-#include <type_traits>
 #include <utility>
 
 #include "framework/kernels/kernels.h"

@@ -1,9 +1,5 @@
 #include "training/ranks.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <utility>
-
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>

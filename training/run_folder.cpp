@@ -17,7 +17,7 @@
 #include "training/files/atomic_file.h"
 #include "training/files/run_files.h"
 #include "training/report/log.h"
-#include "training/report/samples.h"
+#include "training/report/report.h"
 
 namespace unroll {
 

@@ -54,7 +54,4 @@ struct TrainerOptions {
   bool graph = false;
 };
 
-// Throws Error if an option is out of its range, or asks for what the optimizer lacks. Sets a schedule's first momentum.
-void check_options(const TrainerOptions& options, Optimizer& optimizer);
-
 }  // namespace unroll

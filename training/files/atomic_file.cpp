@@ -8,7 +8,6 @@
 #include <cstring>
 #include <ctime>
 #include <thread>
-#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,7 +1,5 @@
 #include "training/files/gradient_statistics.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "framework/hash.h"

@@ -1,9 +1,5 @@
 #include "training/report/chart.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "framework/one_line.h"

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <functional>
 #include <string_view>
 #include <utility>
 
 #include "data/text_file.h"
 #include "framework/check.h"
-#include "training/files/atomic_file.h"
 #include "training/files/json/json.h"
 #include "training/files/run_files.h"
 
