@@ -41,8 +41,7 @@ struct CheckpointOptions {
   int64_t every_steps = 0;   // after so many steps of the optimizer; 0: only after an epoch
   double every_minutes = 0;  // after a step, if the last save is so long ago; 0: only after an epoch
   int keep_every_epochs = 0;  // after so many epochs one more that stays, kept_checkpoint(epoch); 0: none
-  Metadata metadata =
-      {};  // of the program's own, kept in the file; not "format", "training", "checkpoint_version"
+  Metadata metadata = {};     // the program's own; not "format", "training", "checkpoint_version"
   // Keys of `metadata` that say what the weights were trained on. If a trainer saves weights untrained that it has
   // read, these keys stay as in the file read, also if missing there.
   std::vector<std::string> of_weights = {};

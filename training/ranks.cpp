@@ -5,24 +5,11 @@
 #include <unistd.h>
 
 #include "data/text_file.h"
-#include "framework/clock.h"
 #include "framework/signals.h"
 #include "training/files/atomic_file.h"
 #include "training/steps/shard_tree.h"
 
 namespace unroll {
-
-void Ranks::begin(double minutes) {
-  asked_ = {};
-  minutes_ = minutes;
-  saved();
-}
-
-void Ranks::saved() { last_save_ = clock_seconds(); }
-
-bool Ranks::last_save_is_old() const { return minutes_ > 0 && clock_seconds() - last_save_ >= 60 * minutes_; }
-
-bool Ranks::save_is_due() const { return alone() ? last_save_is_old() : asked_.save; }
 
 std::vector<std::string> Ranks::agree(const std::string& mine) {
   std::vector<std::string> all =
@@ -35,10 +22,6 @@ std::vector<std::string> Ranks::agree(const std::string& mine) {
       asked_.signal = asked.signal, asked_.rank = static_cast<int>(rank);
   }
   return all;
-}
-
-bool Ranks::agree_on(bool of_first) {
-  return alone() ? of_first : agree(of_first ? "yes" : "").front() == "yes";
 }
 
 void Ranks::stop_if_asked() const {

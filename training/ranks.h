@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "framework/clock.h"
 #include "framework/processes/processes.h"
 #include "framework/tensor.h"
 #include "training/checkpoint.h"
@@ -24,13 +25,18 @@ class Ranks {
   bool first() const { return is_first_process(); }
 
   // It is time to save `minutes` after the last save by rank 0's clock, but never if `minutes` is 0.
-  void begin(double minutes);
-  void saved();
-  bool save_is_due() const;
+  void begin(double minutes) {
+    asked_ = {};
+    minutes_ = minutes;
+    saved();
+  }
+  void saved() { last_save_ = clock_seconds(); }
+  bool save_is_due() const { return alone() ? last_save_is_old() : asked_.save; }
 
   // Gathers what each rank gives, by rank.
   std::vector<std::string> agree(const std::string& mine);
-  bool agree_on(bool of_first);  // rank 0's
+  // Rank 0's, in all ranks.
+  bool agree_on(bool of_first) { return alone() ? of_first : agree(of_first ? "yes" : "").front() == "yes"; }
   // Throws Interrupted if this process, or another when they last agreed, has a signal to end.
   void stop_if_asked() const;
 
@@ -49,7 +55,7 @@ class Ranks {
     int signal = 0, rank = 0;
     bool save = false;
   };
-  bool last_save_is_old() const;
+  bool last_save_is_old() const { return minutes_ > 0 && clock_seconds() - last_save_ >= 60 * minutes_; }
   Asked asked_;  // when the ranks agreed last
   double minutes_ = 0, last_save_ = 0;
 };

@@ -150,8 +150,6 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path.string())
                           most_names, temporary_name(path_, 1)));
 }
 
-AtomicFile::~AtomicFile() { discard(); }
-
 void AtomicFile::write(std::string_view bytes) {
   require(static_cast<bool>(file_), "{}: write after commit", path_);
   if (const int error = write_all(file_, bytes)) fail(error);

@@ -21,7 +21,7 @@ class AtomicFile {
   // another name ("…-2"). Two writers each write a whole file, and the last to finish wins. Throws InputError or Error
   // if no temporary file can be opened.
   explicit AtomicFile(const std::filesystem::path& path);
-  ~AtomicFile();  // without commit(): removes the temporary file
+  ~AtomicFile() { discard(); }  // without commit(): removes the temporary file
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 

@@ -125,18 +125,6 @@ class HeaderReader {
   std::vector<uint64_t> offsets_;
 };
 
-// Numbers of a shape, or -1 if they are too many to count.
-int64_t count(const std::vector<int64_t>& shape) {
-  int64_t product = 1;
-  for (int64_t extent : shape) {
-    if (__builtin_mul_overflow(product, extent, &product)) {
-      // A later zero makes it empty all the same.
-      return std::find(shape.begin(), shape.end(), 0) != shape.end() ? 0 : -1;
-    }
-  }
-  return product;
-}
-
 // Checks that every byte of the data belongs to exactly one tensor, and that each has as many as its shape takes.
 void check_places(const std::string& path, std::vector<Entry>& entries, uint64_t data_bytes) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
@@ -253,7 +241,13 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
 
 // --- reading -----------------------------------------------------------------------------------------------
 
-int64_t SafetensorsFile::Entry::size() const { return count(shape); }
+int64_t SafetensorsFile::Entry::size() const {
+  int64_t product = 1;
+  for (const int64_t extent : shape)
+    if (__builtin_mul_overflow(product, extent, &product))
+      return std::ranges::find(shape, 0) != shape.end() ? 0 : -1;  // a later zero makes it empty all the same
+  return product;
+}
 std::string SafetensorsFile::Entry::shape_text() const { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, Links links)
@@ -300,10 +294,8 @@ void SafetensorsFile::read_header() {
 }
 
 const Entry* SafetensorsFile::find(std::string_view name) const& {
-  for (const Entry& entry : entries_) {
-    if (entry.name == name) return &entry;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(entries_, name, &Entry::name);
+  return found == entries_.end() ? nullptr : &*found;
 }
 const Entry& SafetensorsFile::entry(std::string_view name) const& {
   const Entry* found = find(name);

@@ -39,7 +39,7 @@ class SafetensorsFile {
     std::string name, type;  // type: "F32", "F64", "F16", "BF16", "I64", …
     std::vector<int64_t> shape;
     uint64_t begin = 0, end = 0;     // bytes, counted from the end of the header
-    int64_t size() const;            // numbers
+    int64_t size() const;            // numbers; -1: too many to count
     std::string shape_text() const;  // "[800, 200]"
   };
 

@@ -104,18 +104,7 @@ struct Point {
 class Drawing {
  public:
   Drawing(const Chart& chart, int width, int height, std::string id)
-      : chart_(chart),
-        width_(width),
-        height_(height),
-        id_(std::move(id)),
-        right_(width - (chart.right_name.empty() ? 12 : 40)),
-        bottom_(height - 38),
-        y_(y_axis(chart, bottom_, top)),
-        y_ticks_(ticks_of(y_, std::max(3, height_ / 55))),
-        left_(left_of(y_ticks_)),
-        x_(x_axis(chart, left_, right_)),
-        x_texts_(short_texts(chart.x_texts)),
-        levels_(levels_of(chart)) {}
+      : chart_(chart), width_(width), height_(height), id_(std::move(id)) {}
 
   std::string svg() {
     add_axes();
@@ -302,13 +291,13 @@ class Drawing {
   const Chart& chart_;
   const int width_, height_;
   const std::string id_;
-  const double right_, bottom_;
-  const Axis y_;
-  const std::vector<Tick> y_ticks_;
-  const double left_;
-  const Axis x_;
-  const std::vector<std::string> x_texts_;
-  const std::vector<Chart::Level> levels_;
+  const double right_ = width_ - (chart_.right_name.empty() ? 12 : 40), bottom_ = height_ - 38;
+  const Axis y_ = y_axis(chart_, bottom_, top);
+  const std::vector<Tick> y_ticks_ = ticks_of(y_, std::max(3, height_ / 55));
+  const double left_ = left_of(y_ticks_);
+  const Axis x_ = x_axis(chart_, left_, right_);
+  const std::vector<std::string> x_texts_ = short_texts(chart_.x_texts);
+  const std::vector<Chart::Level> levels_ = levels_of(chart_);
   std::string svg_;
   std::vector<Point> occupied_;
 };

@@ -26,13 +26,11 @@ struct Chart {
   std::string title, description = {};  // for readers who cannot see it: what it is, and what it shows
   std::string x_name, y_name;           // "step", "perplexity"
   std::string right_name = {};          // of an axis on the right with the logarithm of y; "": none
-  double top =
-      std::numeric_limits<double>::infinity();  // y beyond it is cut off, where some of it lies below
+  double top = std::numeric_limits<double>::infinity();  // y beyond it is cut off
   bool logarithmic = false;                              // y, if all of it is above zero
   double x_from = 0;                                     // the start of the x axis
   bool from_zero = true;  // else y begins at zero, or below; or near the least value
-  std::vector<std::string> x_texts =
-      {};  // what x = 0, 1, 2, … are called, where they have names of their own
+  std::vector<std::string> x_texts = {};  // names of x = 0, 1, 2, …; empty: none
   std::vector<ChartSeries> series = {};
   // A filled interval around the last of the series.
   struct Band {

@@ -11,7 +11,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "framework/clock.h"
 #include "framework/processes/processes.h"
 
 namespace unroll {
@@ -133,14 +132,6 @@ Progress::Progress(std::string label, int64_t total, ProgressOptions options)
   last_drawn_ = options_.mode == Mode::terminal ? -never : start_;
 }
 
-Progress::~Progress() { clear(); }
-
-double Progress::now() const { return options_.clock ? options_.clock() : clock_seconds(); }
-
-int Progress::columns() const {
-  return options_.width > 0 ? options_.width : terminal_columns(options_.stream, 80);
-}
-
 bool Progress::due(int64_t done) const {
   const double waited = now() - last_drawn_;
   switch (options_.mode) {
@@ -170,9 +161,10 @@ void Progress::update(int64_t done, std::initializer_list<ProgressValue> values)
   add_duration(tail, done_here > 0
                          ? elapsed * static_cast<double>(total_ - done) / static_cast<double>(done_here)
                          : -1);
+  const int columns = options_.width > 0 ? options_.width : terminal_columns(options_.stream, 80);
   // The last column stays free: some terminals wrap when it is written.
   const std::size_t room =
-      terminal ? static_cast<std::size_t>(std::clamp(columns() - 1, 1, 400)) : std::size_t{400};
+      terminal ? static_cast<std::size_t>(std::clamp(columns - 1, 1, 400)) : std::size_t{400};
   for (const ProgressValue& value : values) {
     const std::size_t before = tail.size();
     add_value(tail, value);

@@ -13,6 +13,8 @@
 #include <string>
 #include <string_view>
 
+#include "framework/clock.h"
+
 namespace unroll {
 
 struct ProgressOptions {
@@ -36,7 +38,7 @@ class Progress {
  public:
   // `label` ("epoch 3/13") begins the line. `total`: all steps of the work.
   Progress(std::string label, int64_t total, ProgressOptions options = {});
-  ~Progress();  // as clear()
+  ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -49,8 +51,7 @@ class Progress {
   void clear();
 
  private:
-  double now() const;
-  int columns() const;
+  double now() const { return options_.clock ? options_.clock() : clock_seconds(); }
 
   std::string label_;
   int64_t total_;

@@ -56,8 +56,7 @@ class RunAhead {
   bool asked() const { return !before_.empty(); }
   StepOutcome look();  // waits for the device
   // The host's knowledge before the step that failed; none: all are well.
-  std::optional<Before> failed(
-      const StepOutcome& outcome);             // puts the carried buffers and the optimizer back
+  std::optional<Before> failed(const StepOutcome& outcome);  // puts carried buffers and optimizer back
   void set_totals(const TrainerState& state);  // losses so far
 
   // Whether it is time to look: after one step at first and where a step has failed, for another may, and after twice as

@@ -1,5 +1,4 @@
 #include "training/steps/ahead_of_gpu.h"
-#include "training/steps/in_shards.h"
 #include "training/steps/on_this_thread.h"
 
 namespace unroll {
@@ -28,7 +27,7 @@ void check_steps(const TrainerOptions& options, const TrainingTask& task) {
 }
 
 std::unique_ptr<Steps> choose_steps(Training& training, const TrainingTask& task) {
-  if (training.options.shards > 1) return std::make_unique<InShards>(training);
+  if (training.options.shards > 1) return steps_in_shards(training);
   if (on_gpu() && task.names_what_it_carries()) return std::make_unique<AheadOfGpu>(training, task);
   return std::make_unique<OnThisThread>(training);
 }

@@ -64,8 +64,6 @@ GradientPiece piece_of(int rank, int processes, int64_t numbers) {
   return {begin, std::min(each, numbers - begin)};
 }
 
-bool is_between_gpus() { return !gpu_engine().empty(); }
-
 }  // namespace
 
 // The memory of blocks while they are exchanged.
@@ -180,7 +178,7 @@ int64_t GradientExchange::sum_in(Memory& received, std::span<real* const> own, i
 }
 
 int64_t GradientExchange::sum(std::span<real* const> own, int64_t numbers) {
-  if (is_between_gpus()) {
+  if (!gpu_engine().empty()) {  // they are joined
     OfGpu gpu{received_on_gpu_};
     return sum_in(gpu, own, numbers);
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -29,7 +30,9 @@ struct ShardRange {
   bool operator==(const ShardRange&) const = default;
 };
 // The number of shards in the left half of a sum over n shards, n at least 2.
-int shards_of_left_half(int n);
+inline int shards_of_left_half(int n) {
+  return static_cast<int>(std::bit_floor(static_cast<unsigned>(n - 1)));
+}
 // Whether these shards are summed by themselves in the tree of `shards`.
 bool is_summed_alone(const ShardRange& range, int shards);
 // The fewest parts of the tree that these shards make up, in their order.
