@@ -9,15 +9,13 @@
 //   trainer.resume(task);              // from the folder's checkpoint, if there is one
 //   trainer.run(task);
 //
-// `last.safetensors` is written after each epoch, and more often if CheckpointOptions say so. It is always written
-// between two optimizer steps, so there is no gradient to keep. `best.safetensors` is written after an epoch with the
-// best score. Each is at any moment the old file or the whole new one.
+// `last.safetensors` is written after each epoch, and more often if CheckpointOptions say so, always between two optimizer
+// steps, so there is no gradient to keep. `best.safetensors` is written after an epoch with the best score.
 //
 // Weights have the names of PyTorch's state_dict (state_dict.h), and the values that validation scored: the averages,
-// if the optimizer keeps any. All other names begin with "training/", which other readers ignore: the optimizer's slabs
-// by parameter, the weights themselves if the model's are averages, and what the task carries. Counters and sums are
-// JSON in the metadata and read back with the same bits. Time is not kept, so two runs with the same results write the
-// same file.
+// if the optimizer keeps any. All other names begin with "training/": the optimizer's slabs by parameter, the weights
+// themselves if the model's are averages, and what the task carries. Counters and sums are JSON in the metadata and read back
+// with the same bits. Time is not kept, so two runs with the same results write the same file.
 #pragma once
 
 #include <filesystem>

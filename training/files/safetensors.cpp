@@ -27,7 +27,6 @@ constexpr std::size_t real_bytes = sizeof(real);
 constexpr std::string_view native_type = real_bytes == 4 ? "F32" : "F64";
 
 using Entry = SafetensorsFile::Entry;
-using Json = nlohmann::json;
 
 // Bytes per number; 0 for an unknown type.
 std::size_t bytes_of(std::string_view type) {
@@ -52,8 +51,8 @@ class HeaderReader {
   HeaderReader(std::vector<Entry>& tensors, Metadata& strings) : entries_(tensors), metadata_(strings) {}
 
   // `depth`: 1 for names of tensors, 2 within one, 3 within its lists. Returns whether the parser keeps the piece.
-  bool operator()(int depth, Json::parse_event_t event, const Json& piece) {
-    using Event = Json::parse_event_t;
+  bool operator()(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& piece) {
+    using Event = nlohmann::json::parse_event_t;
     if (event == Event::key) {
       depth == 1 ? begin_entry(piece.get<std::string>()) : begin_field(piece.get<std::string>());
     } else if (event == Event::object_start) {
@@ -92,7 +91,7 @@ class HeaderReader {
     require_input(seen_.insert(field).second, "tensor '{}' has '{}' twice", one_line(name_), field);
   }
 
-  void take_value(int depth, const Json& value) {
+  void take_value(int depth, const nlohmann::json& value) {
     if (value.is_string() && depth == 2 && (in_metadata() || field_ == "dtype")) {
       (in_metadata() ? metadata_[field_] : entries_.back().type) = value.get<std::string>();
     } else if (value.is_number_integer() && value >= 0 && depth == 3) {
@@ -281,10 +280,10 @@ void SafetensorsFile::read_header() {
   require_input(text.find('\0') == text.npos, "{}: damaged header: a NUL in it",
                 path_);  // where JSON would end
   try {
-    [[maybe_unused]] const Json nothing = Json::parse(text, HeaderReader(entries_, metadata_));
-  } catch (const Json::parse_error& error) {
+    [[maybe_unused]] const auto nothing = nlohmann::json::parse(text, HeaderReader(entries_, metadata_));
+  } catch (const nlohmann::json::parse_error& error) {
     throw InputError(fmt::format("{}: damaged header: it is not JSON at byte {}", path_, error.byte + 7));
-  } catch (const Json::out_of_range&) {
+  } catch (const nlohmann::json::out_of_range&) {
     throw InputError(fmt::format("{}: damaged header: it has a number beyond all bounds", path_));
   } catch (const InputError& error) {
     throw InputError(fmt::format("{}: damaged header: {}", path_, error.what()));

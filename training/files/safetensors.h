@@ -1,5 +1,4 @@
 // Tensors in a file: the safetensors format (huggingface.co/docs/safetensors), which PyTorch's users read and write.
-//
 // Layout: eight bytes with the length of a JSON header; the header (name, number type, shape and place of every tensor;
 // metadata: strings by name); the numbers, little-endian.
 #pragma once

@@ -1,7 +1,5 @@
-// Line charts as SVG.
-//
-// Drawings are static, so they print and need no script; the report's style sheet sets colours by class. The numbers
-// stand beside a drawing as JSON, for a script that shows values under the pointer.
+// Line charts as SVG. Drawings are static, so they print and need no script; the report's style sheet sets colours by class. The
+// numbers stand beside a drawing as JSON, for a script that shows values under the pointer.
 #pragma once
 
 #include <algorithm>

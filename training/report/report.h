@@ -4,8 +4,7 @@
 //                                  .tables = {parameter_table(model.params)}});
 //   task.after_epoch = [&](const EpochReport&) { write_report(folder); };
 //
-// Shows curves, results, epochs, the program's tables and the recipe. Light or dark like the reader's system, readable
-// on a telephone and on paper. Its script only shows values under the pointer.
+// Shows curves, results, epochs, the program's tables and the recipe. Its script only shows values under the pointer.
 #pragma once
 
 #include <filesystem>

@@ -2,10 +2,8 @@
 //
 // Each process sums a piece of the slab. It gets that piece of every other's parts of the tree (shard_tree.h), sums them in
 // the tree's order, and gives the sum to all. So each sends about as many bytes as in a ring, and unlike that of a ring, or of
-// ncclAllReduce, the order of the sum depends on nothing but the number of shards.
-//
-// On GPUs that have joined (join_gpus) blocks go from the memory of one to that of the other, and are summed there. Else they go
-// through the host's.
+// ncclAllReduce, the order of the sum depends on the number of shards alone. Blocks of GPUs that have joined (join_gpus) go from
+// the memory of one to that of the other, else through the host's.
 #pragma once
 
 #include <atomic>
@@ -45,8 +43,8 @@ double seconds_of_exchange(std::span<const int64_t> buckets, int shards);
 // over. Called by all processes of a training, once their device is chosen.
 std::string exchanged_over();
 
-// Whether the processes exchange while the last backward runs: on a CPU, where MPI lets a thread of ours call it, if UNROLL_OVERLAP
-// in the environment is not "off". Throws InputError where it is neither that nor "on".
+// Whether the processes exchange while the last backward runs: on a CPU, if MPI lets a thread of ours call it, and UNROLL_OVERLAP
+// in the environment is not "off". Throws InputError if that is neither "off" nor "on".
 bool exchanges_beside_backward();
 
 struct ExchangedGradients {

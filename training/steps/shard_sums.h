@@ -13,8 +13,7 @@
 
 namespace unroll {
 
-// The gradients of this process's shards, one after the other, and then those of all. It takes a slab for each part of the tree
-// that waits for its other half, at most log2(shards) at a time, and keeps them from step to step.
+// It takes a slab for each part of the tree that waits for its other half, at most log2(shards) at a time, and keeps them.
 class GradientSums : public TapeObserver {
  public:
   GradientSums(ParameterSet& params, int shards);
