@@ -52,9 +52,10 @@ struct Chart {
 std::string chart_svg(const Chart& chart, int width, int height, const std::string& id);
 // The chart as a file of its own, with title, names of the curves, colours and a white ground. By default it is half a
 // page wide, so two fit side by side.
-std::string chart_file(const Chart& chart, int width = 560, int height = 340);
-// Several charts of that height in one file, one below the other.
-std::string chart_file(std::span<const Chart> charts, int width, int height);
+std::string chart_file(std::span<const Chart> charts, int width, int height);  // one below the other
+inline std::string chart_file(const Chart& chart, int width = 560, int height = 340) {
+  return chart_file(std::span(&chart, 1), width, height);
+}
 // The chart in characters for a terminal, `columns` × `lines`: a mark for each series, dots for the band.
 std::string chart_text(const Chart& chart, int columns, int lines);
 // {"x": "step", "series": [{"name": …, "x": […], "y": […]}]}

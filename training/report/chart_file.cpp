@@ -47,10 +47,6 @@ std::string panel(const Chart& chart, int top, int width, int height, const std:
 
 }  // namespace
 
-std::string chart_file(const Chart& chart, int width, int height) {
-  return chart_file(std::span(&chart, 1), width, height);
-}
-
 std::string chart_file(std::span<const Chart> charts, int width, int height) {
   std::size_t series = 0;
   std::string colour_rules, panels;

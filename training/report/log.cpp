@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -21,7 +20,7 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::string valid_name(const LogNames& names) { return names.perplexity ? "valid_perplexity" : "valid_loss"; }
+std::string valid_name(const LogNames& names) { return std::string("valid_") + names.score(); }
 
 constexpr std::pair<LogRecord::Kind, std::string_view> kinds[] = {{LogRecord::Kind::interval, "interval"},
                                                                   {LogRecord::Kind::epoch, "epoch"},
@@ -135,18 +134,17 @@ std::filesystem::path keep_copy(const std::filesystem::path& path) {
 }
 
 std::vector<Scalar> scalars_of(const LogRecord& record, const LogNames& names) {
-  const auto shown = [&](double loss) { return names.perplexity ? std::exp(loss) : loss; };
-  const std::string score = names.perplexity ? "perplexity" : "loss";
+  const std::string score = names.score();
   if (record.kind == LogRecord::Kind::anew) return {};
   if (record.kind == LogRecord::Kind::epoch) {
-    std::vector<Scalar> scalars{{"epoch/train_" + score, shown(record.loss)}};
+    std::vector<Scalar> scalars{{"epoch/train_" + score, names.shown(record.loss)}};
     if (record.valid) scalars.push_back({"epoch/valid_" + score, *record.valid});
     for (const auto& [name, value] : record.metrics) scalars.push_back({"epoch/" + name, value});
     return scalars;
   }
   std::vector<Scalar> scalars{{"train/loss", record.loss}, {"train/learning_rate", record.learning_rate}};
   if (record.momentum) scalars.push_back({"train/momentum", *record.momentum});
-  if (names.perplexity) scalars.push_back({"train/perplexity", shown(record.loss)});
+  if (names.perplexity) scalars.push_back({"train/perplexity", names.shown(record.loss)});
   if (record.gradient_norm) scalars.push_back({"train/gradient_norm", *record.gradient_norm});
   if (record.loss_scale) {
     scalars.push_back({"train/loss_scale", *record.loss_scale});

@@ -12,6 +12,7 @@
 // cut_after() with its position. The checkpoint must keep the sums of the current interval, so that it comes out the same.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -52,6 +53,8 @@ double metric_of(const LogRecord& record, const std::string& name);
 struct LogNames {
   std::string unit = "words";  // of predictions: "words", "words_per_second"
   bool perplexity = false;     // losses are nats: their exp stands beside them, and `valid` is a perplexity
+  const char* score() const { return perplexity ? "perplexity" : "loss"; }
+  double shown(double loss) const { return perplexity ? std::exp(loss) : loss; }
 };
 
 class RunLog {

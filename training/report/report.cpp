@@ -39,6 +39,10 @@ ChartSeries series_of(std::string name, const std::vector<LogRecord>& records, F
   return thinned(std::move(series), most_points);
 }
 
+auto or_nan(std::optional<double> LogRecord::*figure) {
+  return [figure](const LogRecord& record) { return (record.*figure).value_or(std::nan("")); };
+}
+
 // Cuts off the first steps of a training, which lie far above all others and would take their room.
 double top_of(const Chart& chart) {
   std::vector<double> training = chart.series[0].y;
@@ -57,15 +61,13 @@ Chart score_chart(const RunDescription& run, const Course& course) {
   const bool perplexity = run.names.perplexity;
   Chart chart{.title = perplexity ? "Perplexity" : "Loss",
               .x_name = "step",
-              .y_name = perplexity ? "perplexity" : "loss",
+              .y_name = run.names.score(),
               .right_name = perplexity ? "loss (nats)" : "",
               .logarithmic = true};
   // Without logged intervals, the epochs' means serve.
-  chart.series.push_back(
-      series_of("training", course.intervals.empty() ? course.epochs : course.intervals,
-                [&](const LogRecord& r) { return perplexity ? std::exp(r.loss) : r.loss; }));
-  chart.series.push_back(series_of("validation", course.epochs,
-                                   [](const LogRecord& r) { return r.valid.value_or(std::nan("")); }));
+  chart.series.push_back(series_of("training", course.intervals.empty() ? course.epochs : course.intervals,
+                                   [&](const LogRecord& r) { return run.names.shown(r.loss); }));
+  chart.series.push_back(series_of("validation", course.epochs, or_nan(&LogRecord::valid)));
   chart.series[1].points = true;
   for (const RunDescription::Level& level : run.levels)
     chart.levels.push_back({fmt::format("{} {}", level.name,
@@ -96,12 +98,9 @@ std::vector<Chart> small_charts(const RunDescription& run, const Course& course)
                  .series = {series_of(title, course.intervals, value)}};
   };
   std::vector<Chart> charts{chart("Learning rate", "", [](const LogRecord& r) { return r.learning_rate; }),
-                            chart("Momentum", "of adam: beta1",
-                                  [](const LogRecord& r) { return r.momentum.value_or(std::nan("")); }),
-                            chart("Gradient norm", "before clipping",
-                                  [](const LogRecord& r) { return r.gradient_norm.value_or(std::nan("")); }),
-                            chart("Loss scale", "by step, in fp16",
-                                  [](const LogRecord& r) { return r.loss_scale.value_or(std::nan("")); }),
+                            chart("Momentum", "of adam: beta1", or_nan(&LogRecord::momentum)),
+                            chart("Gradient norm", "before clipping", or_nan(&LogRecord::gradient_norm)),
+                            chart("Loss scale", "by step, in fp16", or_nan(&LogRecord::loss_scale)),
                             chart("Speed", run.names.unit + "/s", [](const LogRecord& r) { return r.rate; })};
   for (const std::string& name : course.metrics()) {
     Chart own = chart(name, "after each epoch", [](const LogRecord&) { return std::nan(""); });
@@ -159,8 +158,7 @@ std::string facts(const std::vector<Figure>& figures) {
 
 std::string epoch_section(const RunDescription& run, const Course& course) {
   if (course.epochs.empty()) return "";
-  const bool perplexity = run.names.perplexity;
-  const std::string score = perplexity ? " perplexity" : " loss";
+  const std::string score = std::string(" ") + run.names.score();
   Table table{.title = "Epochs",
               .note = {},
               .columns = {"epoch", "step", "learning rate", "training" + score, "validation" + score,
@@ -171,10 +169,10 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
   std::size_t best = course.epochs.size();
   for (const LogRecord& r : course.epochs) {
     if (&r == best_epoch) best = table.rows.size();
-    table.rows.push_back(
-        {std::to_string(r.epoch), with_commas(r.step), fmt::format("{:.4g}", r.learning_rate),
-         format_score(perplexity ? std::exp(r.loss) : r.loss), r.valid ? format_score(*r.valid) : "",
-         format_number(r.rate), format_duration(r.seconds)});
+    table.rows.push_back({std::to_string(r.epoch), with_commas(r.step),
+                          fmt::format("{:.4g}", r.learning_rate), format_score(run.names.shown(r.loss)),
+                          r.valid ? format_score(*r.valid) : "", format_number(r.rate),
+                          format_duration(r.seconds)});
     std::vector<std::string> own;
     for (const std::string& name : metrics) {
       const double value = metric_of(r, name);
@@ -224,9 +222,8 @@ std::string recipe_section(const std::filesystem::path& folder) {
 std::vector<Figure> figures_of(const RunDescription& run, const Course& course) {
   std::vector<Figure> figures;
   if (const LogRecord* best = course.best())
-    figures.push_back(
-        {"validation, best", format_score(*best->valid),
-         fmt::format("{}, after epoch {}", run.names.perplexity ? "perplexity" : "loss", best->epoch)});
+    figures.push_back({"validation, best", format_score(*best->valid),
+                       fmt::format("{}, after epoch {}", run.names.score(), best->epoch)});
   figures.insert(figures.end(), run.results.begin(), run.results.end());
   const std::vector<LogRecord>& records = course.epochs.empty() ? course.intervals : course.epochs;
   if (records.empty()) return figures;
