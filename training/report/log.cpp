@@ -86,19 +86,8 @@ LogRecord from_json(const Json& json, const LogNames& names) {
   return record;
 }
 
-struct LogText {
-  std::vector<std::string> lines;  // that are whole
-  std::string rest;                // after the last of them: one that is being written, or was torn
-};
-
-LogText lines_of(const std::filesystem::path& path) {
-  const std::string text = read_own_file(path, most_bytes_of_log);
-  LogText result;
-  std::size_t begin = 0;
-  for (std::size_t end; (end = text.find('\n', begin)) != text.npos; begin = end + 1)
-    result.lines.push_back(text.substr(begin, end - begin));
-  result.rest = text.substr(begin);
-  return result;
+InputError no_record(const std::filesystem::path& path, int line, std::string_view why) {
+  return InputError(fmt::format("{}:{}: no record of a log: {}", path.string(), line, why));
 }
 
 // True if a process killed while writing a record can have left this.
@@ -107,18 +96,26 @@ bool is_torn_record(const std::string& text) {
   return text.starts_with(begin) || begin.starts_with(text);
 }
 
-InputError no_record(const std::filesystem::path& path, std::size_t index, std::string_view why) {
-  return InputError(fmt::format("{}:{}: no record of a log: {}", path.string(), index + 1, why));
-}
-
-// A line's record. Throws InputError with the line's number.
-LogRecord record_in(const std::filesystem::path& path, std::size_t index, const std::string& line,
-                    const LogNames& names) {
-  const Json json = parse_json(line);
-  if (json.is_discarded()) throw no_record(path, index, "the line is damaged");
-  try {
-    return from_json(json, names);
-  } catch (const Error& error) { throw no_record(path, index, error.what()); }
+// Calls use(record, line) for each whole line. Lines that are no records are listed in `damaged`, or thrown if it is nullptr.
+// Returns the number of the line after them, and its text: one that is being written, or was torn.
+template <class Use>
+std::pair<int, std::string> each_record(const std::filesystem::path& path, const LogNames& names,
+                                        std::vector<std::string>* damaged, Use use) {
+  const std::string text = read_own_file(path, most_bytes_of_log);
+  std::size_t begin = 0;
+  int number = 1;
+  for (std::size_t end; (end = text.find('\n', begin)) != text.npos; begin = end + 1, ++number) {
+    const std::string line = text.substr(begin, end - begin);
+    try {
+      const Json json = parse_json(line);
+      require(!json.is_discarded(), "the line is damaged");
+      use(from_json(json, names), line);
+    } catch (const Error& error) {
+      if (!damaged) throw no_record(path, number, error.what());
+      damaged->push_back(no_record(path, number, error.what()).what());
+    }
+  }
+  return {number, text.substr(begin)};
 }
 
 // Copies the file to the first free name of log.jsonl.damaged, log.jsonl.damaged-2 and so on.
@@ -170,16 +167,13 @@ RunLog::RunLog(const std::filesystem::path& folder, LogNames names)
 // Never cuts the file in place: it is read first, and a copy keeps lines that are no records. If the file has another
 // name elsewhere (a hard link), its contents there stay.
 void RunLog::keep(const std::function<bool(const LogRecord&)>& stays) {
-  const LogText text = lines_of(path_);
   std::string kept;
   std::vector<std::string> damaged;
-  for (std::size_t i = 0; i < text.lines.size(); ++i) {
-    try {
-      if (stays(record_in(path_, i, text.lines[i], names_))) kept += text.lines[i] + '\n';
-    } catch (const InputError& error) { damaged.push_back(error.what()); }
-  }
-  if (!is_torn_record(text.rest))
-    damaged.push_back(no_record(path_, text.lines.size(), "the line is damaged").what());
+  const auto [number, rest] =
+      each_record(path_, names_, &damaged, [&](const LogRecord& record, const std::string& line) {
+        if (stays(record)) kept += line + '\n';
+      });
+  if (!is_torn_record(rest)) damaged.push_back(no_record(path_, number, "the line is damaged").what());
   if (!damaged.empty()) {
     damaged_.push_back(fmt::format("{}{}; left out of the log, which is kept as it was in {}", damaged[0],
                                    damaged.size() > 1 ? fmt::format(", and {} more", damaged.size() - 1) : "",
@@ -204,16 +198,9 @@ void RunLog::cut_after(int64_t step, int epochs) {
 
 std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogNames& names,
                                 std::vector<std::string>* damaged) {
-  const LogText text = lines_of(path);
   std::vector<LogRecord> records;
-  for (std::size_t i = 0; i < text.lines.size(); ++i) {
-    try {
-      records.push_back(record_in(path, i, text.lines[i], names));
-    } catch (const InputError& error) {
-      if (!damaged) throw;
-      damaged->push_back(error.what());
-    }
-  }
+  each_record(path, names, damaged,
+              [&](const LogRecord& record, const std::string&) { records.push_back(record); });
   return records;
 }
 
