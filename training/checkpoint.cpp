@@ -195,7 +195,9 @@ Differences what_is_left(const SafetensorsFile& file, Optimizer& optimizer,
 Differences read_training(const SafetensorsFile& file, const Json& training, Optimizer& optimizer,
                           TrainerState& state, std::span<const NamedTensor> carried) {
   ParameterSet& params = optimizer.parameters();
-  read_optimizer(file, field_of<Json>(training, "optimizer"), optimizer);
+  const auto of_optimizer = field_of<Json>(training, "optimizer");
+  if (!of_optimizer.is_object()) throw FieldError("'optimizer' is no object");
+  read_optimizer(file, of_optimizer, optimizer);
   read_state(training, state);
   for (const NamedTensor& tensor : carried)
     load_finite_into(file, tensor_name("carried", tensor.name), tensor.tensor);

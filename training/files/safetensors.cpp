@@ -94,7 +94,7 @@ class HeaderReader {
   void take_value(int depth, const nlohmann::json& value) {
     if (value.is_string() && depth == 2 && (in_metadata() || field_ == "dtype")) {
       (in_metadata() ? metadata_[field_] : entries_.back().type) = value.get<std::string>();
-    } else if (value.is_number_integer() && value >= 0 && depth == 3) {
+    } else if (depth == 3 && (value.is_number_unsigned() || (value.is_number_integer() && value >= 0))) {
       const auto number = value.get<uint64_t>();
       if (field_ == "shape") {
         require_input(number <= INT64_MAX, "tensor '{}' has an impossible shape", one_line(name_));

@@ -43,8 +43,6 @@ nlohmann::ordered_json parse_json(std::string_view text);
 // keep them exact.
 template <class T>
 constexpr T largest_count = sizeof(T) < sizeof(int64_t) ? T{1'000'000'000} : T(int64_t{1} << 53);
-template <>
-inline constexpr uint64_t largest_count<uint64_t> = std::numeric_limits<uint64_t>::max();  // of a seed
 
 // A whole number from 0 to largest_count<T>. Throws Error for another kind of value, or one out of range.
 template <class T>
@@ -137,6 +135,9 @@ void read_json(const nlohmann::ordered_json& json, T& value, bool may_be_nan = f
     require(json.is_array(), "no list");
     value.clear();
     for (const auto& element : json) read_json(element, value.emplace_back(), may_be_nan);
+  } else if constexpr (std::same_as<T, uint64_t>) {  // all its bits count
+    require(json.is_number_unsigned(), "no whole number from 0 on");
+    json.get_to(value);
   } else if constexpr (std::integral<T> && !std::same_as<T, bool>) {
     value = count_in<T>(json);
   } else if constexpr (std::floating_point<T>) {
