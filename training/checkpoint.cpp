@@ -136,12 +136,18 @@ T field_of(const Json& json, const char* name) {
   return value;
 }
 
+Json object_in(const Json& json, const char* name) {
+  const auto object = field_of<Json>(json, name);
+  if (!object.is_object()) throw FieldError(fmt::format("'{}' is no object", name));
+  return object;
+}
+
 void read_optimizer(const SafetensorsFile& file, const Json& json, Optimizer& optimizer) {
   const auto name = field_of<std::string>(json, "name");
   require_input(name == optimizer.name(), "{}: its optimizer is {}; {} cannot go on from that", file.path(),
                 one_line(name), optimizer.name());
   read_field(json, "learning_rate", *optimizer.whole_state().learning_rate);
-  const auto counters = field_of<Json>(json, "counters");
+  const Json counters = object_in(json, "counters");
   for (const auto& counter : optimizer.whole_state().counters) {
     const std::string key(counter.name);
     const bool is_there = counters.contains(key);
@@ -195,9 +201,7 @@ Differences what_is_left(const SafetensorsFile& file, Optimizer& optimizer,
 Differences read_training(const SafetensorsFile& file, const Json& training, Optimizer& optimizer,
                           TrainerState& state, std::span<const NamedTensor> carried) {
   ParameterSet& params = optimizer.parameters();
-  const auto of_optimizer = field_of<Json>(training, "optimizer");
-  if (!of_optimizer.is_object()) throw FieldError("'optimizer' is no object");
-  read_optimizer(file, of_optimizer, optimizer);
+  read_optimizer(file, object_in(training, "optimizer"), optimizer);
   read_state(training, state);
   for (const NamedTensor& tensor : carried)
     load_finite_into(file, tensor_name("carried", tensor.name), tensor.tensor);
