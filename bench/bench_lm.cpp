@@ -12,7 +12,7 @@
 // In inference also how fast memory is read, and the share of that.
 // With --profile: also each operation's share of some more steps.
 // On a GPU the peak is that of a large product, and the memory is the device's.
-// With --graph a step is a CUDA graph, as with training.graph (training/steps/run_ahead.h).
+// With --graph a step is a CUDA graph, as with training.graph (training/steps/ahead_of_gpu.h).
 // With --facts it measures nothing. It prints what the device is and which engines serve in which precision, or why the
 // device cannot compute.
 #include <algorithm>
@@ -29,7 +29,7 @@
 #include "framework/kernels/kernels.h"
 #include "framework/memory.h"
 #include "framework/profile.h"
-#include "training/steps/run_ahead.h"
+#include "training/steps/ahead_of_gpu.h"
 #include "unroll.h"
 
 using namespace unroll;
@@ -95,7 +95,7 @@ Steps training(Model& model, const Shapes& s, int vocab) {
                        static_cast<real>(s.steps);
       tape.backward(loss);
       const Profile::Part part("optimizer step");
-      if (on_gpu()) {  // which does not wait, as the trainer does not (training/steps/run_ahead.h), nor PyTorch
+      if (on_gpu()) {  // which does not wait, as the trainer does not (training/steps/ahead_of_gpu.h), nor PyTorch
         sgd->order_step({.max_norm = s.clip});
         sgd->enqueue_step();
         sgd->finish_step();

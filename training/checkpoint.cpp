@@ -4,13 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <set>
-#include <type_traits>
 #include <utility>
 
 #include "framework/kernels/kernels.h"
 #include "framework/one_line.h"
-#include "training/files/json/read_json.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/files/state_dict.h"
 
 namespace unroll {
@@ -22,174 +20,81 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t version = 1;
 constexpr const char *version_key = "checkpoint_version", *state_key = "training";
 
-Json or_null(const std::optional<double>& number) { return number ? Json(*number) : Json(); }
-
-Json to_json(const OptimizerState& optimizer) {
+Json counters_of(const OptimizerState& optimizer) {
   Json counters = Json::object();
   for (const auto& counter : optimizer.counters)
     if (!counter.may_lack || *counter.value != 0) counters[std::string(counter.name)] = *counter.value;
   return counters;
 }
 
-// Calls f(name, field) for each field that every trainer's state has.
-template <class State, class F>
-void each_field(State& state, F f) {
-  f("epoch", state.epoch);
-  f("window", state.window);
-  f("windows", state.windows);
-  f("total", state.total);
-  f("count", state.count);
-  f("interval_total", state.interval_total);
-  f("interval_count", state.interval_count);
-  f("all_count", state.all_count);
-  f("learning_rate", state.learning_rate);
-  f("train", state.train);
-  f("valid", state.valid);
-  f("best", state.best);
-  f("best_epoch", state.best_epoch);
-  f("rate_factor", state.rate_factor);
-  f("skipped", state.skipped);
-  f("skipped_in_a_row", state.skipped_in_a_row);
-  f("scores", state.trigger.history);
-}
-
-Json to_json(const TrainerState& state, int64_t step) {
-  Json json;
-  each_field(state, [&](const char* name, const auto& field) {
-    if constexpr (std::is_same_v<decltype(field), const std::optional<double>&>)
-      json[name] = or_null(field);
-    else
-      json[name] = field;
-  });
-  if (const auto& loss = state.loss_scale)
-    json["loss_scale"] = {{"scale", loss->scale},
-                          {"good_steps", loss->good_steps},
-                          {"skipped", loss->skipped},
-                          {"skipped_in_epoch", loss->skipped_in_epoch}};
-  for (const TrainerState::Member& member : state.members)
-    json["members"].push_back({{"best", or_null(member.best)}, {"best_epoch", member.best_epoch}});
-  if (state.schedule)
-    json["schedule"] = {{"best", number_or_null<Json>(state.schedule->best)},
-                        {"divisions", state.schedule->divisions},
-                        {"next_rate", state.next_rate(step)}};
-  return json;
-}
-
-// Reads members of an object. Throws InputError for a member that is missing or of another kind.
-class Reader {
- public:
-  Reader(const Json& json, const std::string& path) : json_(json), path_(path) {
-    if (!json.is_object()) damaged("it is no object");
-  }
-  void whole(const char* key, int64_t& value) const { whole_number(key, value); }
-  void whole(const char* key, int& value) const { whole_number(key, value); }
-  // A count, or AsgdConfig::never, to which nothing is added.
-  void counter(const char* key, int64_t& value) const {
-    if (key == std::string_view("average_after") && at(key) == AsgdConfig::never)
-      value = AsgdConfig::never;
-    else
-      whole(key, value);
-  }
-  void number(const char* key, double& value) const { value = number(at(key), key); }
-  void number(const char* key, std::optional<double>& value) const {
-    value.reset();
-    if (!at(key).is_null()) value = number(at(key), key);
-  }
-  void numbers(const char* key, std::vector<double>& values) const {
-    if (!at(key).is_array()) damaged(key);
-    values.clear();
-    for (const Json& element : at(key)) values.push_back(number(element, key));
-  }
-  std::string text(const char* key) const {
-    if (!at(key).is_string()) damaged(key);
-    return at(key).get<std::string>();
-  }
-  Reader object(const char* key) const {
-    if (!at(key).is_object()) damaged(key);
-    return Reader(at(key), path_);
-  }
-  std::vector<Reader> objects(const char* key) const {
-    if (!at(key).is_array()) damaged(key);
-    std::vector<Reader> readers;
-    for (const Json& element : at(key)) {
-      if (!element.is_object()) damaged(key);
-      readers.emplace_back(element, path_);
-    }
-    return readers;
-  }
-  bool has(const char* key) const { return json_.contains(key); }
-  [[noreturn]] void damaged(const char* what) const {
-    throw InputError(fmt::format("{}: its training state is damaged: '{}'", path_, what));
-  }
-
- private:
-  const Json& at(const char* key) const {
-    const auto found = json_.find(key);
-    if (found == json_.end()) damaged(key);
-    return *found;
-  }
-  template <class T>
-  void whole_number(const char* key, T& value) const {
-    try {
-      value = count_in<T>(at(key));
-    } catch (const InputError&) { throw; } catch (const Error&) {
-      damaged(key);
-    }
-  }
-  double number(const Json& json, const char* key) const {
-    if (!json.is_number()) damaged(key);
-    return json.get<double>();
-  }
-  const Json& json_;
-  const std::string& path_;
+// The schedule's part of a file.
+struct ScheduleState {
+  std::optional<double> best;  // none: infinity
+  int divisions = 0;
+  std::optional<double> next_rate;
+};
+struct StoredState {
+  TrainerState state;
+  std::optional<ScheduleState> schedule;
 };
 
-void read_state(const Reader& json, TrainerState& state) {
-  each_field(state, [&](const char* name, auto& field) {
-    using T = std::remove_reference_t<decltype(field)>;
-    if constexpr (std::is_integral_v<T>)
-      json.whole(name, field);
-    else if constexpr (std::is_same_v<T, std::vector<double>>)
-      json.numbers(name, field);
-    else
-      json.number(name, field);
-  });
-  if (state.window > state.windows) json.damaged("window");
-  state.members.clear();
-  if (json.has("members"))
-    for (const Reader& of_member : json.objects("members")) {
-      TrainerState::Member& member = state.members.emplace_back();
-      of_member.number("best", member.best);
-      of_member.whole("best_epoch", member.best_epoch);
-    }
-  state.loss_scale.reset();
-  if (json.has("loss_scale")) {  // training in fp16; other precisions do not use it
-    const Reader object = json.object("loss_scale");
-    LossScale& loss = state.loss_scale.emplace();
-    object.number("scale", loss.scale);
-    object.whole("good_steps", loss.good_steps);
-    object.whole("skipped", loss.skipped);
-    object.whole("skipped_in_epoch", loss.skipped_in_epoch);
-    int exponent = 0;
-    if (loss.scale < LossScale::least || loss.scale > LossScale::most ||
-        std::frexp(loss.scale, &exponent) != 0.5)
-      object.damaged("scale");
-  }
-  state.rate_expected.reset();
-  // A schedule that was not in the file knows no scores yet.
-  if (!state.schedule || !json.has("schedule")) return;
-  const Reader schedule = json.object("schedule");
-  std::optional<double> best;
-  schedule.number("best", best);
-  state.schedule->best = best.value_or(std::numeric_limits<double>::infinity());
-  schedule.whole("divisions", state.schedule->divisions);
-  if (schedule.has("next_rate")) schedule.number("next_rate", state.rate_expected);
+}  // namespace
+
+static void each_field(ScheduleState& schedule, auto f) {
+  f("best", schedule.best, "divisions", schedule.divisions);
+  f.may_lack("next_rate", schedule.next_rate);
 }
 
-// A parameter's part of a slab.
-Tensor segment(const Tensor& slab, const Parameter& p) {
-  const int begin = static_cast<int>(p.offset);
-  return slab.slice(begin, begin + static_cast<int>(p.size())).reshape(p.shape);
+static void each_field(LossScale& loss, auto f) {
+  f("scale", loss.scale, "good_steps", loss.good_steps, "skipped", loss.skipped, "skipped_in_epoch",
+    loss.skipped_in_epoch);
+}
+
+static void each_field(TrainerState::Member& member, auto f) {
+  f("best", member.best, "best_epoch", member.best_epoch);
+}
+
+static void each_field(StoredState& stored, auto f) {
+  TrainerState& state = stored.state;
+  f("epoch", state.epoch, "window", state.window, "windows", state.windows, "total", state.total, "count",
+    state.count, "interval_total", state.interval_total, "interval_count", state.interval_count, "all_count",
+    state.all_count, "learning_rate", state.learning_rate, "train", state.train, "valid", state.valid, "best",
+    state.best, "best_epoch", state.best_epoch, "rate_factor", state.rate_factor, "skipped", state.skipped,
+    "skipped_in_a_row", state.skipped_in_a_row, "scores", state.trigger.history);
+  f.may_lack("loss_scale", state.loss_scale, "members", state.members, "schedule", stored.schedule);
+}
+
+namespace {
+
+Json to_json(const TrainerState& state, int64_t step) {
+  StoredState stored{state, {}};
+  if (const auto& schedule = state.schedule) {
+    stored.schedule = {.best = {}, .divisions = schedule->divisions, .next_rate = state.next_rate(step)};
+    if (std::isfinite(schedule->best)) stored.schedule->best = schedule->best;
+  }
+  return json_of(stored);
+}
+
+void read_state(const Json& training, TrainerState& state) {
+  StoredState stored{state, {}};
+  TrainerState& read = stored.state;
+  read.members.clear();
+  read.loss_scale.reset();
+  read.rate_expected.reset();
+  read_field(training, "state", stored);
+  if (read.window > read.windows) throw FieldError("'window' is beyond the last");
+  if (const auto& loss = read.loss_scale) {
+    int exponent = 0;
+    if (loss->scale < LossScale::least || loss->scale > LossScale::most ||
+        std::frexp(loss->scale, &exponent) != 0.5)
+      throw FieldError("'scale' is no power of two in its range");
+  }
+  state = read;
+  // A schedule that was not in the file knows no scores yet.
+  if (!state.schedule || !stored.schedule) return;
+  state.schedule->best = stored.schedule->best.value_or(std::numeric_limits<double>::infinity());
+  state.schedule->divisions = stored.schedule->divisions;
+  state.rate_expected = stored.schedule->next_rate;
 }
 
 std::string tensor_name(std::string_view kind, std::string_view name) {
@@ -202,7 +107,7 @@ bool is_average(const Optimizer& optimizer, const Tensor& slab) {
 
 void load_slab(const SafetensorsFile& file, std::string_view kind, const ParameterSet& params,
                const Tensor& slab) {
-  for (const auto& p : params.all()) load_finite_into(file, tensor_name(kind, p->name), segment(slab, *p));
+  for (const auto& p : params.all()) load_finite_into(file, tensor_name(kind, p->name), segment_of(*p, slab));
 }
 
 bool has_kind(const SafetensorsFile& file, std::string_view kind) {
@@ -224,18 +129,34 @@ void check_no_more_weights(const SafetensorsFile& file, const ParameterSet& para
   }
 }
 
-void read_optimizer(const SafetensorsFile& file, const Reader& json, Optimizer& optimizer) {
-  const std::string name = json.text("name");
+template <class T>
+T field_of(const Json& json, const char* name) {
+  T value{};
+  read_field(json, name, value);
+  return value;
+}
+
+Json object_in(const Json& json, const char* name) {
+  const auto object = field_of<Json>(json, name);
+  if (!object.is_object()) throw FieldError(fmt::format("'{}' is no object", name));
+  return object;
+}
+
+void read_optimizer(const SafetensorsFile& file, const Json& json, Optimizer& optimizer) {
+  const auto name = field_of<std::string>(json, "name");
   require_input(name == optimizer.name(), "{}: its optimizer is {}; {} cannot go on from that", file.path(),
                 one_line(name), optimizer.name());
-  json.number("learning_rate", *optimizer.whole_state().learning_rate);
-  const Reader counters = json.object("counters");
+  read_field(json, "learning_rate", *optimizer.whole_state().learning_rate);
+  const Json counters = object_in(json, "counters");
   for (const auto& counter : optimizer.whole_state().counters) {
     const std::string key(counter.name);
-    if (counter.may_lack && !counters.has(key.c_str()))
+    const bool is_there = counters.contains(key);
+    if (counter.may_lack && !is_there)
       *counter.value = 0;
+    else if (is_there && key == "average_after" && counters[key] == AsgdConfig::never)
+      *counter.value = AsgdConfig::never;  // to which nothing is added
     else
-      counters.counter(key.c_str(), *counter.value);
+      read_field(counters, key.c_str(), *counter.value);
   }
   ParameterSet& params = optimizer.parameters();
   load_state_dict(file, params);
@@ -276,45 +197,63 @@ Differences what_is_left(const SafetensorsFile& file, Optimizer& optimizer,
   return differences;
 }
 
+// Restores all that the file has under `state_key`, and the weights. Throws FieldError.
+Differences read_training(const SafetensorsFile& file, const Json& training, Optimizer& optimizer,
+                          TrainerState& state, std::span<const NamedTensor> carried) {
+  ParameterSet& params = optimizer.parameters();
+  read_optimizer(file, object_in(training, "optimizer"), optimizer);
+  read_state(training, state);
+  for (const NamedTensor& tensor : carried)
+    load_finite_into(file, tensor_name("carried", tensor.name), tensor.tensor);
+  const auto step = field_of<int64_t>(training, "step");
+  if (step > std::numeric_limits<uint32_t>::max()) throw FieldError("'step' is too large");
+  params.set_step(static_cast<uint32_t>(step));
+  params.spend_gradients();
+
+  Differences differences = what_is_left(file, optimizer, carried);
+  if (const std::string then = field_of<std::string>(training, "kernels"); then != kernels().name)
+    differences.push_back(fmt::format("kernels for {} then, for {} now", one_line(then), kernels().name));
+  if (const std::string then = field_of<std::string>(training, "seed"); then != std::to_string(params.seed()))
+    differences.push_back(fmt::format("seed {} then, {} now", one_line(then), params.seed()));
+  return differences;
+}
+
 // The contents of a file. While it lives, the model's weights are the averages, and the averages' slab holds the
 // weights.
 struct Contents {
   Contents(Optimizer& optimizer, const TrainerState& state, std::span<const NamedTensor> carried,
-           const CheckpointOptions& options);
+           const CheckpointOptions& options)
+      : averaged(optimizer), tensors(state_dict(optimizer.parameters())), metadata(options.metadata) {
+    const ParameterSet& params = optimizer.parameters();
+    const OptimizerState optimizer_state = optimizer.whole_state();
+    tensors.insert(tensors.end(), options.also.begin(), options.also.end());
+    for (const auto& slab : optimizer_state.slabs)
+      for (const auto& p : params.all())
+        tensors.push_back({tensor_name(is_average(optimizer, slab.values) ? "weights" : slab.name, p->name),
+                           segment_of(*p, slab.values)});
+    for (const NamedTensor& tensor : carried)
+      tensors.push_back({tensor_name("carried", tensor.name), tensor.tensor});
+
+    if (options.validated)
+      for (auto& [key, value] : options.validated()) metadata.insert_or_assign(key, value);
+    const Json training{{"seed", std::to_string(params.seed())},
+                        {"step", params.step()},
+                        {"kernels", kernels().name},
+                        {"optimizer",
+                         {{"name", optimizer.name()},
+                          {"learning_rate", optimizer.learning_rate()},
+                          {"counters", counters_of(optimizer_state)}}},
+                        {"state", to_json(state, params.step())}};
+    for (const auto& [key, value] : {std::pair<std::string, std::string>{"format", "pt"},
+                                     {version_key, std::to_string(version)},
+                                     {state_key, json_text(training)}})
+      require(metadata.emplace(key, value).second,
+              "checkpoint: metadata '{}' is its own, and none of the program's", key);
+  }
   const AveragedWeights averaged;
   std::vector<NamedTensor> tensors;
   Metadata metadata;
 };
-
-Contents::Contents(Optimizer& optimizer, const TrainerState& state, std::span<const NamedTensor> carried,
-                   const CheckpointOptions& options)
-    : averaged(optimizer), tensors(state_dict(optimizer.parameters())), metadata(options.metadata) {
-  const ParameterSet& params = optimizer.parameters();
-  const OptimizerState optimizer_state = optimizer.whole_state();
-  tensors.insert(tensors.end(), options.also.begin(), options.also.end());
-  for (const auto& slab : optimizer_state.slabs)
-    for (const auto& p : params.all())
-      tensors.push_back({tensor_name(is_average(optimizer, slab.values) ? "weights" : slab.name, p->name),
-                         segment(slab.values, *p)});
-  for (const NamedTensor& tensor : carried)
-    tensors.push_back({tensor_name("carried", tensor.name), tensor.tensor});
-
-  if (options.validated)
-    for (auto& [key, value] : options.validated()) metadata.insert_or_assign(key, value);
-  const Json training{{"seed", std::to_string(params.seed())},
-                      {"step", params.step()},
-                      {"kernels", kernels().name},
-                      {"optimizer",
-                       {{"name", optimizer.name()},
-                        {"learning_rate", optimizer.learning_rate()},
-                        {"counters", to_json(optimizer_state)}}},
-                      {"state", to_json(state, params.step())}};
-  for (const auto& [key, value] : {std::pair<std::string, std::string>{"format", "pt"},
-                                   {version_key, std::to_string(version)},
-                                   {state_key, json_text(training)}})
-    require(metadata.emplace(key, value).second,
-            "checkpoint: metadata '{}' is its own, and none of the program's", key);
-}
 
 }  // namespace
 
@@ -359,28 +298,12 @@ Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimi
   const auto found = file.metadata().find(state_key);
   require_input(found != file.metadata().end(),
                 "{}: weights alone; there is no training state in it to go on from", file.path());
-  const Json json = parse_json(found->second);
-  const Reader training(json, file.path());
-
-  ParameterSet& params = optimizer.parameters();
-  check_no_more_weights(file, params, options.also);
-  read_optimizer(file, training.object("optimizer"), optimizer);
-  read_state(training.object("state"), state);
-  for (const NamedTensor& tensor : carried)
-    load_finite_into(file, tensor_name("carried", tensor.name), tensor.tensor);
-  int64_t step = 0;
-  training.whole("step", step);
-  require_input(step <= std::numeric_limits<uint32_t>::max(), "{}: its training state is damaged: 'step'",
-                file.path());
-  params.set_step(static_cast<uint32_t>(step));
-  params.spend_gradients();
-
-  Differences differences = what_is_left(file, optimizer, carried);
-  if (const std::string then = training.text("kernels"); then != kernels().name)
-    differences.push_back(fmt::format("kernels for {} then, for {} now", one_line(then), kernels().name));
-  if (const std::string then = training.text("seed"); then != std::to_string(params.seed()))
-    differences.push_back(fmt::format("seed {} then, {} now", one_line(then), params.seed()));
-  return differences;
+  check_no_more_weights(file, optimizer.parameters(), options.also);
+  try {
+    return read_training(file, parse_json(found->second), optimizer, state, carried);
+  } catch (const FieldError& error) {
+    throw InputError(fmt::format("{}: its training state is damaged: {}", file.path(), error.what()));
+  }
 }
 
 }  // namespace unroll

@@ -9,15 +9,13 @@
 //   trainer.resume(task);              // from the folder's checkpoint, if there is one
 //   trainer.run(task);
 //
-// `last.safetensors` is written after each epoch, and more often if CheckpointOptions say so. It is always written
-// between two optimizer steps, so there is no gradient to keep. `best.safetensors` is written after an epoch with the
-// best score. Each is at any moment the old file or the whole new one.
+// `last.safetensors` is written after each epoch, and more often if CheckpointOptions say so, always between two optimizer
+// steps, so there is no gradient to keep. `best.safetensors` is written after an epoch with the best score.
 //
 // Weights have the names of PyTorch's state_dict (state_dict.h), and the values that validation scored: the averages,
-// if the optimizer keeps any. All other names begin with "training/", which other readers ignore: the optimizer's slabs
-// by parameter, the weights themselves if the model's are averages, and what the task carries. Counters and sums are
-// JSON in the metadata and read back with the same bits. Time is not kept, so two runs with the same results write the
-// same file.
+// if the optimizer keeps any. All other names begin with "training/": the optimizer's slabs by parameter, the weights
+// themselves if the model's are averages, and what the task carries. Counters and sums are JSON in the metadata and read back
+// with the same bits. Time is not kept, so two runs with the same results write the same file.
 #pragma once
 
 #include <filesystem>
@@ -41,8 +39,7 @@ struct CheckpointOptions {
   int64_t every_steps = 0;   // after so many steps of the optimizer; 0: only after an epoch
   double every_minutes = 0;  // after a step, if the last save is so long ago; 0: only after an epoch
   int keep_every_epochs = 0;  // after so many epochs one more that stays, kept_checkpoint(epoch); 0: none
-  Metadata metadata =
-      {};  // of the program's own, kept in the file; not "format", "training", "checkpoint_version"
+  Metadata metadata = {};     // the program's own; not "format", "training", "checkpoint_version"
   // Keys of `metadata` that say what the weights were trained on. If a trainer saves weights untrained that it has
   // read, these keys stay as in the file read, also if missing there.
   std::vector<std::string> of_weights = {};

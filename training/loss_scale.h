@@ -1,10 +1,8 @@
 // Dynamic loss scaling for training in fp16: keeps small gradients from being rounded to 0.
 //
-// Half precision has nothing below 6e-8, and many gradients are smaller. So the backward pass starts from `scale`
-// instead of 1, which multiplies every gradient, and the optimizer divides by it again. It is a power of two, so it
-// rounds nothing. If it is too large, a gradient overflows. That step is skipped: weights and optimizer stay as they
-// were, the state goes on to the next window, since the forward pass was right, and the scale is halved. After many
-// good steps in a row the scale doubles.
+// Half precision has nothing below 6e-8, and many gradients are smaller. So the backward pass starts from `scale`, a power of
+// two, instead of 1, and the optimizer divides by it again. If it is too large, a gradient overflows. That step is skipped, its
+// state goes on to the next window, since the forward pass was right, and the scale is halved. After many good steps it doubles.
 //
 // Method: Micikevicius et al. 2018, "Mixed Precision Training", section 3.2, and NVIDIA's guide "Train With Mixed
 // Precision". Defaults are those of PyTorch's GradScaler; the largest scale is that of NVIDIA's Apex.

@@ -1,32 +1,15 @@
 #include "training/ranks.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <utility>
-
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "data/text_file.h"
-#include "framework/clock.h"
 #include "framework/signals.h"
-#include "training/shard.h"
+#include "training/files/atomic_file.h"
 #include "training/steps/shard_tree.h"
 
 namespace unroll {
-
-void Ranks::begin(double minutes) {
-  asked_ = {};
-  minutes_ = minutes;
-  saved();
-}
-
-void Ranks::saved() { last_save_ = clock_seconds(); }
-
-bool Ranks::last_save_is_old() const { return minutes_ > 0 && clock_seconds() - last_save_ >= 60 * minutes_; }
-
-bool Ranks::save_is_due() const { return alone() ? last_save_is_old() : asked_.save; }
 
 std::vector<std::string> Ranks::agree(const std::string& mine) {
   std::vector<std::string> all =
@@ -39,10 +22,6 @@ std::vector<std::string> Ranks::agree(const std::string& mine) {
       asked_.signal = asked.signal, asked_.rank = static_cast<int>(rank);
   }
   return all;
-}
-
-bool Ranks::agree_on(bool of_first) {
-  return alone() ? of_first : agree(of_first ? "yes" : "").front() == "yes";
 }
 
 void Ranks::stop_if_asked() const {
@@ -83,12 +62,7 @@ Differences Ranks::read(const std::filesystem::path& path,
   std::string bytes = from_first_rank(first() ? read_own_file(path, most_bytes_of_text) : std::string());
   if (first()) return read(path, Links::refused);
   const Descriptor file(memfd_create("checkpoint", MFD_CLOEXEC));
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t written =
-        retried([&] { return ::write(file.number(), bytes.data() + done, bytes.size() - done); });
-    if (written < 0) throw_system_error(errno, "a checkpoint in memory");
-    done += static_cast<size_t>(written);
-  }
+  if (const int error = write_all(file, bytes)) throw_system_error(error, "a checkpoint in memory");
   bytes = {};
   return read(fmt::format("/proc/self/fd/{}", file.number()), Links::followed);
 }

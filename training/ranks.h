@@ -5,13 +5,13 @@
 // to end, and whether it is time to save. One process alone answers itself.
 #pragma once
 
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "framework/clock.h"
 #include "framework/processes/processes.h"
 #include "framework/tensor.h"
 #include "training/checkpoint.h"
@@ -19,38 +19,24 @@
 
 namespace unroll {
 
-template <class T>
-std::string pack(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-// Takes a value off the beginning of a text. Throws Error if the text is shorter.
-template <class T>
-T unpack(std::string& text) {
-  T value;
-  require(text.size() >= sizeof value, "processes: the ranks do not run the same program");
-  std::memcpy(&value, text.data(), sizeof value);
-  text.erase(0, sizeof value);
-  return value;
-}
-
 class Ranks {
  public:
   bool alone() const { return process_count() == 1; }
   bool first() const { return is_first_process(); }
-  // Rank 0's answer: it alone calls ask().
-  template <class F>
-  bool asked_of_first(F ask) const {
-    return asked_of_first_rank(ask);
-  }
 
   // It is time to save `minutes` after the last save by rank 0's clock, but never if `minutes` is 0.
-  void begin(double minutes);
-  void saved();
-  bool save_is_due() const;
+  void begin(double minutes) {
+    asked_ = {};
+    minutes_ = minutes;
+    saved();
+  }
+  void saved() { last_save_ = clock_seconds(); }
+  bool save_is_due() const { return alone() ? last_save_is_old() : asked_.save; }
 
   // Gathers what each rank gives, by rank.
   std::vector<std::string> agree(const std::string& mine);
-  bool agree_on(bool of_first);  // rank 0's
+  // Rank 0's, in all ranks.
+  bool agree_on(bool of_first) { return alone() ? of_first : agree(of_first ? "yes" : "").front() == "yes"; }
   // Throws Interrupted if this process, or another when they last agreed, has a signal to end.
   void stop_if_asked() const;
 
@@ -61,8 +47,6 @@ class Ranks {
   // read(path, links) of a file that only rank 0 has to find. The others read its bytes from a file in memory.
   Differences read(const std::filesystem::path& path,
                    const std::function<Differences(const std::filesystem::path&, Links)>& read) const;
-  // Returns rank 0's `text`, in all ranks.
-  std::string told_by_first(const std::string& text) const { return from_first_rank(text); }
   // Brings the streams of each rank's shards to rank 0: dimension 1 of `carried`.
   void bring_to_first(std::span<const NamedTensor> carried, int shards) const;
 
@@ -71,7 +55,7 @@ class Ranks {
     int signal = 0, rank = 0;
     bool save = false;
   };
-  bool last_save_is_old() const;
+  bool last_save_is_old() const { return minutes_ > 0 && clock_seconds() - last_save_ >= 60 * minutes_; }
   Asked asked_;  // when the ranks agreed last
   double minutes_ = 0, last_save_ = 0;
 };

@@ -13,12 +13,11 @@
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
-#include "training/files/append_file.h"
-#include "training/files/atomic_file.h"
 #include "training/checkpoint.h"
-#include "training/report/log.h"
-#include "training/report/samples.h"
+#include "training/files/atomic_file.h"
 #include "training/files/run_files.h"
+#include "training/report/log.h"
+#include "training/report/report.h"
 
 namespace unroll {
 
@@ -28,21 +27,19 @@ namespace {
 
 constexpr const char* lock_name = "run.lock";
 
-// The number of "demo-7" among runs of "demo"; 0 if it is none.
-int run_number(const std::string& file, const std::string& prefix) {
-  if (!file.starts_with(prefix)) return 0;
-  int number = 0;
-  const char* end = file.data() + file.size();
-  const auto result = std::from_chars(file.data() + prefix.size(), end, number);
-  // A number far beyond any count is somebody's own name.
-  return result.ec == std::errc() && result.ptr == end && number < 1'000'000'000 ? number : 0;
-}
-
+// The largest number of "demo-7" and its like in a folder; 0 if there is none.
 int last_run(const fs::path& parent, const std::string& prefix) {
   int last = 0;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(parent, error))
-    last = std::max(last, run_number(entry.path().filename().string(), prefix));
+  for (const auto& entry : fs::directory_iterator(parent, error)) {
+    const std::string file = entry.path().filename().string();
+    if (!file.starts_with(prefix)) continue;
+    int number = 0;
+    const auto result = std::from_chars(file.data() + prefix.size(), file.data() + file.size(), number);
+    // A number far beyond any count is somebody's own name.
+    if (result.ec == std::errc() && *result.ptr == '\0' && number < 1'000'000'000)
+      last = std::max(last, number);
+  }
   return last;
 }
 

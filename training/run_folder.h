@@ -17,13 +17,9 @@ std::filesystem::path create_run_folder(const std::filesystem::path& out, std::s
 // Also creates missing parent folders. Throws InputError if that fails.
 void create_folder(const std::filesystem::path& folder);
 
-// A lock on a run's folder, for one process at a time. Throws InputError if another process has it, or there is no such
-// folder.
-//
-// Some file systems have no locks. There the file run.lock stands in for one and names the process that made it;
-// otherwise two processes could train in one folder and overwrite each other's checkpoints. A killed process leaves the
-// file behind. If that process ran on this machine, the next one sees that it is gone; otherwise the user is asked to
-// delete the file.
+// A lock on a run's folder, for one process at a time. Throws InputError if another process has it, or there is no such folder.
+// On a file system without locks the file run.lock stands in for one and names the process that made it. A killed process
+// leaves it behind: if that ran on this machine, the next one sees that it is gone; otherwise the user is asked to delete it.
 class RunFolderLock {
  public:
   explicit RunFolderLock(const std::filesystem::path& folder);

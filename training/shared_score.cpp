@@ -1,8 +1,7 @@
 #include "training/shared_score.h"
 
-#include <cstring>
+#include <iterator>
 
-#include "framework/check.h"
 #include "framework/processes/processes.h"
 
 namespace unroll {
@@ -32,28 +31,20 @@ std::string sums_of_rank(const SharedScore& shared) {
   for (int64_t part = process_rank(); part < shared.parts; part += process_count()) {
     stop_if_another_failed();
     const ScoreSum sum = shared.sum(part);
-    const PartHead head{sum.total, sum.count, std::ssize(sum.further)};
-    bytes.append(reinterpret_cast<const char*>(&head), sizeof head);
-    bytes.append(reinterpret_cast<const char*>(sum.further.data()), sum.further.size() * sizeof(double));
+    bytes += pack(PartHead{sum.total, sum.count, std::ssize(sum.further)});
+    for (const double further : sum.further) bytes += pack(further);
   }
   return bytes;
 }
 
 ScoreSum sum_of_ranks(int64_t parts, std::span<const std::string> by_rank) {
   ScoreSum all;
-  std::vector<std::size_t> at(by_rank.size());  // read so far, by rank
+  std::vector<std::string_view> left(by_rank.begin(), by_rank.end());
   for (int64_t part = 0; part < parts; ++part) {
-    const std::size_t rank = static_cast<std::size_t>(part) % by_rank.size();
-    const auto take = [&](void* to, std::size_t size) {
-      require(by_rank[rank].size() - at[rank] >= size, "processes: the ranks do not score the same parts");
-      if (size > 0) std::memcpy(to, by_rank[rank].data() + at[rank], size);
-      at[rank] += size;
-    };
-    PartHead head;
-    take(&head, sizeof head);
+    std::string_view& of_rank = left[static_cast<std::size_t>(part) % left.size()];
+    const auto head = unpack<PartHead>(of_rank);
     ScoreSum sum{.total = head.total, .count = head.count};
-    sum.further.resize(static_cast<std::size_t>(head.further));
-    take(sum.further.data(), sum.further.size() * sizeof(double));
+    for (int64_t k = 0; k < head.further; ++k) sum.further.push_back(unpack<double>(of_rank));
     add(all, sum);
   }
   return all;

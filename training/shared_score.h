@@ -3,12 +3,38 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "framework/check.h"
+
 namespace unroll {
+
+template <class T>
+std::string pack(const T& value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+// Takes a value off the beginning of a text. Throws Error if the text is shorter.
+template <class T>
+T unpack(std::string_view& text) {
+  T value;
+  require(text.size() >= sizeof value,
+          "processes: the ranks do not run the same program, or do not score the same parts");
+  std::memcpy(&value, text.data(), sizeof value);
+  text.remove_prefix(sizeof value);
+  return value;
+}
+template <class T>
+T unpack(std::string& text) {
+  std::string_view rest = text;
+  const T value = unpack<T>(rest);
+  text.erase(0, sizeof value);
+  return value;
+}
 
 struct ScoreSum {
   double total = 0;

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "framework/tape.h"
@@ -13,8 +12,8 @@
 #include "training/checkpoint.h"
 #include "training/ranks.h"
 #include "training/report/log.h"
-#include "training/shard.h"
 #include "training/shared_score.h"
+#include "training/steps/shard_tree.h"
 
 namespace unroll {
 
@@ -67,21 +66,19 @@ class EpochObserver {
   virtual void score_anew(TrainerState& state, Ranks& ranks) = 0;
 };
 
-// A task to train. It needs no more than `windows` and `loss`. Several processes call all functions alike, but for those that say
-// otherwise.
+// A task to train. It needs no more than `windows` and `loss`. Several processes call all functions alike, unless one says otherwise.
 struct TrainingTask {
   int64_t windows = 0;  // in an epoch
-  // Replaces `windows` if epochs differ: cuts the windows of this epoch, counted from 1, and returns how many there are. The
-  // result must depend on the epoch's number alone. Called before begin_epoch, and before training goes on in the middle of an epoch.
+  // Replaces `windows` if epochs differ: cuts those of this epoch, counted from 1, and returns how many there are. May depend on
+  // the epoch's number alone. Called before begin_epoch, and before training goes on in the middle of an epoch.
   std::function<int64_t(int epoch)> cut = {};
-  // Replaces all windows in their order: returns the windows that an epoch takes, in the order in which it takes them. Some
-  // may come twice, others not at all. Called after `cut`, under the same rule.
+  // Returns the windows that an epoch takes, in its order: some may come twice, others not at all. Called after `cut`, under
+  // the same rule.
   std::function<std::vector<int64_t>(int epoch)> sample = {};
-  // Sets state to zero before the first window of an epoch. Not called before training goes on in the middle: `cut` sets
-  // what holds for an epoch and stands in no checkpoint (Parameter::frozen).
+  // Sets state to zero before the first window of an epoch, and not in the middle: `cut` sets what holds for an epoch and stands
+  // in no checkpoint (Parameter::frozen).
   std::function<void(int epoch)> begin_epoch = {};
-  // Recorded, with dropout. Called a second time for the same window if a gradient was not finite, or if a graph of it could
-  // not be recorded.
+  // Recorded, with dropout. Called again for the same window if a gradient was not finite, or no graph of it could be recorded.
   std::function<WindowLoss(int64_t window)> loss = {};
   // Replaces `load` and `loss` if there are several shards: the loss of one shard of a window, over its own streams or its own
   // windows of a series, with its share. `objective` is empty if the shard has none. Each shard of a step has masks of its own.
@@ -108,9 +105,9 @@ struct TrainingTask {
   // Called after each epoch, once it is saved, with the averaged weights if there are any. May throw Interrupted. Rank 0 alone
   // calls it.
   std::function<void(const EpochReport&)> after_epoch = {};
-  // The buffers that `carry` writes, by names of their own: part of a checkpoint. A run with a folder must name them.
-  // So must a task whose steps are taken back: if the host is to run ahead of a GPU, or a step of several windows may be left
-  // out. With several shards their dimension 1 is the streams: [layers, streams, …].
+  // The buffers that `carry` writes, by names of their own: part of a checkpoint. A run with a folder must name them, and a task
+  // whose steps are taken back: if the host is to run ahead of a GPU, or a step of several windows may be left out. With several
+  // shards their dimension 1 is the streams: [layers, streams, …].
   std::vector<NamedTensor> carried = {};
   bool names_what_it_carries() const { return !carry || !carried.empty(); }
 };

@@ -99,14 +99,18 @@ void Trainer::finish_epoch(const TrainingTask& task) {
   save(task, last_checkpoint);
 }
 
+double Trainer::score(const TrainingTask& task, int64_t window) {
+  const Profile::Part part("validation");
+  const double score = ranks_.score(task.shared_validation, task.validate);
+  if (!std::isfinite(score)) throw state_.diverged(window, fmt::format("the validation score is {}", score));
+  return score;
+}
+
 void Trainer::validate(const TrainingTask& task, EpochReport& report) {
   {
     const AveragedWeights averaged(optimizer_);
-    const Profile::Part part("validation");
-    report.valid = ranks_.score(task.shared_validation, task.validate);
+    report.valid = score(task, state_.windows - 1);
   }
-  if (!std::isfinite(*report.valid))
-    throw state_.diverged(state_.windows - 1, fmt::format("the validation score is {}", *report.valid));
   report.best = !state_.best || *report.valid < *state_.best;
   if (report.best) state_.best = report.valid, state_.best_epoch = report.epoch;
   if (state_.schedule) state_.schedule->validated(*report.valid);
@@ -175,8 +179,7 @@ void Trainer::begin(const TrainingTask& task) {
   steps_ = choose_steps(training_, task);
   ranks_.begin(options_.checkpoints.every_minutes);
   // A rollback in the first epoch goes back to this.
-  if (options_.on_divergence == OnDivergence::rollback && !finished() &&
-      !ranks_.asked_of_first([&] { return has_own_file(options_.folder / last_checkpoint); }))
+  if (options_.on_divergence == OnDivergence::rollback && !finished() && !has_checkpoint(last_checkpoint))
     save(task, last_checkpoint);
 }
 

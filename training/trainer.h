@@ -17,14 +17,12 @@
 //                .carry = [&] { state = next; },
 //                .validate = [&] { return perplexity(model, corpus.valid); }});
 //
-// The task (task.h) decides what is trained on: windows of text or of a series, anything with a loss. The trainer
-// knows the order of things: gradients of one or several windows, clipping, a step, and what crosses to the next
-// window. After an epoch come the validation score, the schedule, the log, a checkpoint, and a line for whoever is
-// watching. How a step is made, in one process or several, on a CPU or a GPU, is behind steps/steps.h. With a folder, the run
-// can be interrupted and goes on in the same bits: checkpoint.h shows how.
+// The task (task.h) decides what is trained on. The trainer knows the order of things: gradients of one or several windows,
+// clipping, a step, and what crosses to the next window; after an epoch the validation score, the schedule, the log, a
+// checkpoint, and a line for whoever is watching. How a step is made, in one process or several, on a CPU or a GPU, is behind
+// steps/steps.h. With a folder, the run can be interrupted and goes on in the same bits: checkpoint.h shows how.
 //
-// The rate ("words/s") is what this process predicted in training divided by the wall time that took;
-// validation and saving are not counted. An epoch's training loss is taken as training went, with dropout and
+// The rate ("words/s") leaves out validation and saving. An epoch's training loss is taken as training went, with dropout and
 // with weights still changing.
 #pragma once
 
@@ -41,9 +39,8 @@
 
 namespace unroll {
 
-// Whether a run's folder has a checkpoint to go on from. A training that was killed before its first has none. One that was
-// killed between the two files of its first epoch has the best one, which becomes the last. Throws InputError if more than that is
-// there and the last is missing: training is not begun again over the rest of a run. The message ends with `advice`.
+// Whether a run's folder has a checkpoint to go on from. If the training was killed between the two files of its first epoch, the
+// best one becomes the last. Throws InputError, which ends with `advice`, if more than that is there and the last is missing.
 bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& names,
                          const std::function<std::string(bool has_best)>& advice = {});
 
@@ -54,15 +51,14 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  // Goes on from the folder's last checkpoint: run() then trains the rest. Does nothing if there is no checkpoint yet. The log
-  // is cut to the checkpoint. Throws InputError as read_checkpoint and has_last_checkpoint, and if the epoch it stands in has
-  // other windows than the task, or is beyond the last one. A learning rate that jumps is among the differences.
+  // Goes on from the folder's last checkpoint, if there is one: run() then trains the rest. The log is cut to it. Throws
+  // InputError as read_checkpoint and has_last_checkpoint, and if the epoch it stands in has other windows than the task, or is
+  // beyond the last one. A learning rate that jumps is among the differences.
   std::optional<Differences> resume(const TrainingTask& task);
 
-  // Call it after resume() if the data or the way of scoring changed, so that scores of before and after do not compare.
-  // Scores the best and the last weights by `task.validate` and keeps the better ones as the best. The plateau and averaging
-  // forget older scores. Patience counts from the best epoch. Without `validate` no epoch is the best. Writes both
-  // checkpoints. Throws as run().
+  // Call it after resume() if the data or the way of scoring changed. Scores the best and the last weights by `task.validate`,
+  // keeps the better ones as the best, and writes both checkpoints. The plateau and averaging forget older scores; patience
+  // counts from the best epoch. Without `validate` no epoch is the best. Throws as run().
   void score_anew(const TrainingTask& task);
 
   // Trains until finished(). Throws Error if the folder has a run that resume() was not asked for, and if a checkpoint or the
@@ -100,9 +96,11 @@ class Trainer {
   void train_epoch(const TrainingTask& task);
   bool is_time_to_look(const Progress& progress) const;
   void finish_epoch(const TrainingTask& task);
+  double score(const TrainingTask& task, int64_t window);  // by validation. Throws Diverged
   void validate(const TrainingTask& task, EpochReport& report);
   void add_metrics(const TrainingTask& task, EpochReport& report);
 
+  bool has_checkpoint(const char* name) const;  // rank 0's folder
   Differences load(const TrainingTask& task, const char* name);
   Differences read(const TrainingTask& task, const std::filesystem::path& path, Links links);
   void save(const TrainingTask& task, const char* name);

@@ -22,6 +22,10 @@ bool Trainer::save_is_due(bool stepped) const {
   return (stepped && every_steps > 0 && training_.step() % every_steps == 0) || ranks_.save_is_due();
 }
 
+bool Trainer::has_checkpoint(const char* name) const {
+  return asked_of_first_rank([&] { return has_own_file(options_.folder / name); });
+}
+
 Differences Trainer::load(const TrainingTask& task, const char* name) {
   return ranks_.read(options_.folder / name,
                      [&](const std::filesystem::path& path, Links links) { return read(task, path, links); });
@@ -55,7 +59,7 @@ void Trainer::save(const TrainingTask& task, const char* name) {
       write_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options);
     } catch (const Diverged& reason) { diverged = reason.what(); }
   }
-  if (diverged = ranks_.told_by_first(diverged); !diverged.empty()) throw Diverged(diverged);
+  if (diverged = from_first_rank(diverged); !diverged.empty()) throw Diverged(diverged);
   ranks_.saved();
   training_.times.saving += clock_seconds() - begin;
 }
@@ -66,7 +70,7 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
   require(!options_.folder.empty(), "trainer: nothing can be resumed without a folder");
   const std::filesystem::path path = options_.folder / last_checkpoint;
   std::optional<Differences> differences;
-  if (ranks_.asked_of_first([&] { return has_last_checkpoint(options_.folder, records_.names()); })) {
+  if (asked_of_first_rank([&] { return has_last_checkpoint(options_.folder, records_.names()); })) {
     differences = load(task, last_checkpoint);
     const int64_t windows = state_.window > 0 ? windows_of(task) : 0;
     require_input(
@@ -110,26 +114,23 @@ void Trainer::note_rate_change(Differences& differences) const {
 void Trainer::score_anew(const TrainingTask& task) {
   require(!options_.folder.empty(), "trainer: there are no checkpoints to score without a folder");
   // And of the members, whose scores of these weights are all that is known of them now.
-  const auto score = [&]() -> std::optional<double> {
+  const auto score_these = [&]() -> std::optional<double> {
     if (!task.validate) return {};
     const AveragedWeights averaged(optimizer_);
     if (task.observer) task.observer->score_anew(state_, ranks_);
-    const double value = ranks_.score(task.shared_validation, task.validate);
-    if (!std::isfinite(value)) throw state_.diverged(0, fmt::format("the validation score is {}", value));
-    return value;
+    return score(task, 0);
   };
   const int epochs = state_.epoch, best_epoch = state_.best_epoch;
   // In the middle of an epoch these weights have no score, and get none before its end.
-  const std::optional<double> of_last = state_.window == 0 && epochs > 0 ? score() : std::nullopt;
+  const std::optional<double> of_last = state_.window == 0 && epochs > 0 ? score_these() : std::nullopt;
   std::optional<double> of_best;
-  const auto has_best = [&] { return has_own_file(options_.folder / best_checkpoint); };
-  if (best_epoch > 0 && ranks_.asked_of_first(has_best)) {
+  if (best_epoch > 0 && has_checkpoint(best_checkpoint)) {
     load(task, best_checkpoint);
-    of_best = score();
+    of_best = score_these();
   }
   const auto go_back_to = [&](const char* name) {
     load(task, name);
-    if (!state_.members.empty()) (void)score();  // what validation found is of these again
+    if (!state_.members.empty()) (void)score_these();  // what validation found is of these again
   };
   const bool last_is_best = of_last && (!of_best || *of_last < *of_best);
   const auto remember = [&](const std::optional<double>& of_these) {
@@ -160,8 +161,7 @@ void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
     throw Diverged(fmt::format("{}; cutting the learning rate to {:g} of what it was did not help",
                                reason.what(), state_.rate_factor));
   // The best one is named before it is there: what diverges may be what keeps it from being written.
-  const auto has_best = [&] { return has_own_file(options_.folder / best_checkpoint); };
-  const bool best = state_.best_epoch > 0 && ranks_.asked_of_first(has_best);
+  const bool best = state_.best_epoch > 0 && has_checkpoint(best_checkpoint);
   const char* name = best ? best_checkpoint : last_checkpoint;
   load(task, name);
   if (!state_.schedule)

@@ -5,10 +5,11 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "optim/schedule.h"
 #include "training/checkpoint.h"
-#include "training/memory_advice.h"
 #include "training/report/progress.h"
 
 namespace unroll {
@@ -23,6 +24,9 @@ enum class OnDivergence : uint8_t {
   // learning rate. Throws after 10. After going back to the last one, bits depend on when it was saved.
   rollback
 };
+
+// Keys of a recipe that a window's memory is proportional to, with their values: {"data.batch", 20}.
+using WindowSizes = std::vector<std::pair<std::string, int>>;
 
 struct TrainerOptions {
   int epochs = 1;
@@ -49,8 +53,5 @@ struct TrainerOptions {
   // reason (no memory) is computed as without, and one message says so.
   bool graph = false;
 };
-
-// Throws Error if an option is out of its range, or asks for what the optimizer lacks. Sets a schedule's first momentum.
-void check_options(const TrainerOptions& options, Optimizer& optimizer);
 
 }  // namespace unroll

@@ -8,7 +8,6 @@
 #include "tests/training/drawn.h"
 #include "training/report/chart.h"
 #include "training/report/run_description.h"
-#include "training/report/samples.h"
 
 using namespace unroll;
 

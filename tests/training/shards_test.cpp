@@ -13,7 +13,7 @@
 #include "tests/training/line_training.h"
 #include "training/shared_score.h"
 #include "training/steps/courier.h"
-#include "training/steps/gradient_buckets.h"
+#include "training/steps/gradient_exchange.h"
 #include "training/steps/shard_sums.h"
 #include "training/trainer.h"
 #include "unroll.h"

@@ -6,7 +6,7 @@
 #include "framework/signals.h"
 #include "tests/program.h"
 #include "tests/training/line_training.h"
-#include "training/report/course.h"
+#include "training/report/log.h"
 #include "training/report/report.h"
 #include "training/run_folder.h"
 

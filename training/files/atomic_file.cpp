@@ -3,23 +3,54 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <thread>
-#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/text_file.h"
 #include "framework/check.h"
-#include "training/files/file_size_signal.h"
 
 namespace unroll {
 namespace {
 
+// Beyond the limit of `ulimit -f` write() raises SIGXFSZ, which ends the process, before it fails with EFBIG. While one of
+// these lives, the signal is blocked, and then discarded: the limit is an error, like a full disk.
+class HoldFileSizeSignal {
+ public:
+  HoldFileSizeSignal() {
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~HoldFileSizeSignal() {
+    const timespec at_once{};
+    if (!was_pending_) sigtimedwait(&signal_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  HoldFileSizeSignal(const HoldFileSizeSignal&) = delete;
+  HoldFileSizeSignal& operator=(const HoldFileSizeSignal&) = delete;
+
+ private:
+  sigset_t signal_, before_;
+  bool was_pending_ = false;
+};
+
 constexpr int most_names = 100;  // of temporary files for one path
+
+Descriptor open_to_write(const std::string& path, int flags) {
+  constexpr int always = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  return Descriptor(retried([&] { return open(path.c_str(), always | flags, 0666); }));
+}
 
 std::string temporary_name(const std::string& path, int number) {
   return path + ".unroll-partial" + (number > 1 ? fmt::format("-{}", number) : "");
@@ -58,12 +89,11 @@ enum class Taken : uint8_t { yes, no, gone };  // gone: it is another process's 
 
 // Opens a temporary file for this process alone, or reports that another process has it.
 Taken take_temporary(const std::string& name, const std::string& path, Descriptor& file) {
-  constexpr int flags = O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  file = Descriptor(retried([&] { return open(name.c_str(), flags | O_CREAT | O_EXCL, 0666); }));
+  file = open_to_write(name, O_CREAT | O_EXCL);
   const bool is_new = static_cast<bool>(file);
   if (!is_new && errno != EEXIST) throw_system_error(errno, path + ": cannot be written");
   if (!is_new) {
-    file = Descriptor(retried([&] { return open(name.c_str(), flags); }));
+    file = open_to_write(name, 0);
     if (!file && errno == ENOENT) return Taken::gone;
     require_input((file || errno != ELOOP) && (!file || is_left_over(file.number())),
                   "{}: cannot be written: {} is in the way, and is no file that was left half written", path,
@@ -77,6 +107,18 @@ Taken take_temporary(const std::string& name, const std::string& path, Descripto
 }
 
 }  // namespace
+
+int write_all(const Descriptor& file, std::string_view bytes) {
+  constexpr std::size_t at_most = std::size_t{1} << 30;  // Linux transfers less than 2 GiB at a time
+  const HoldFileSizeSignal hold;
+  while (!bytes.empty()) {
+    const ssize_t written =
+        retried([&] { return write(file.number(), bytes.data(), std::min(bytes.size(), at_most)); });
+    if (written <= 0) return written < 0 ? errno : ENOSPC;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
 
 LockResult lock_file(int descriptor) {
   if (retried([&] { return flock(descriptor, LOCK_EX | LOCK_NB); }) == 0) return LockResult::taken;
@@ -108,18 +150,9 @@ AtomicFile::AtomicFile(const std::filesystem::path& path) : path_(path.string())
                           most_names, temporary_name(path_, 1)));
 }
 
-AtomicFile::~AtomicFile() { discard(); }
-
-void AtomicFile::write(const void* data, std::size_t bytes) {
+void AtomicFile::write(std::string_view bytes) {
   require(static_cast<bool>(file_), "{}: write after commit", path_);
-  constexpr std::size_t at_most = std::size_t{1} << 30;  // Linux transfers less than 2 GiB at a time
-  const HoldFileSizeSignal hold;
-  for (const char* next = static_cast<const char*>(data); bytes > 0;) {
-    const ssize_t written = retried([&] { return ::write(file_.number(), next, std::min(bytes, at_most)); });
-    if (written <= 0) fail(written < 0 ? errno : ENOSPC);
-    next += written;
-    bytes -= static_cast<std::size_t>(written);
-  }
+  if (const int error = write_all(file_, bytes)) fail(error);
 }
 
 void AtomicFile::commit(bool replace) {
@@ -157,8 +190,7 @@ void AtomicFile::discard() noexcept {
 void remove_partial(const std::filesystem::path& path) {
   for (int number = 1; number <= most_names; ++number) {
     const std::string name = temporary_name(path.string(), number);
-    const Descriptor file(
-        retried([&] { return open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); }));
+    const Descriptor file = open_to_write(name, 0);
     if (!file && errno == ENOENT) return;
     // Leave files that another process holds, and those whose owner cannot be known.
     if (!file || !is_left_over(file.number()) || lock_file(file.number()) != LockResult::taken) continue;
@@ -166,16 +198,10 @@ void remove_partial(const std::filesystem::path& path) {
   }
 }
 
-void write_file_atomically(const std::filesystem::path& path, std::string_view contents) {
+void write_file_atomically(const std::filesystem::path& path, std::string_view contents, bool replace) {
   AtomicFile file(path);
   file.write(contents);
-  file.commit();
-}
-
-void write_new_file(const std::filesystem::path& path, std::string_view contents) {
-  AtomicFile file(path);
-  file.write(contents);
-  file.commit(false);
+  file.commit(replace);
 }
 
 void require_new(std::string_view command, const std::string& path) {
@@ -184,6 +210,30 @@ void require_new(std::string_view command, const std::string& path) {
   require_input(!std::filesystem::exists(path, error), "{}: {} is there already; nothing is overwritten",
                 command, path);
   const AtomicFile can_be_written(path);
+}
+
+// --- files that grow -----------------------------------------------------------------------------------------
+
+AppendFile::AppendFile(const std::filesystem::path& path) : path_(path.string()) {
+  (void)has_own_file(path);  // throws if its name is taken by something else
+  file_ = open_to_write(path_, O_CREAT | O_APPEND);
+  if (!file_) throw_system_error(errno, path_ + ": cannot be written");
+}
+
+std::optional<AppendFile> AppendFile::create(const std::filesystem::path& path) {
+  Descriptor file = open_to_write(path.string(), O_CREAT | O_APPEND | O_EXCL);
+  if (!file && errno == EEXIST) return {};
+  if (!file) throw_system_error(errno, path.string() + ": cannot be written");
+  return AppendFile(path.string(), std::move(file));
+}
+
+void AppendFile::append(std::string_view bytes) {
+  const off_t end = lseek(file_.number(), 0, SEEK_END);
+  if (const int error = write_all(file_, bytes)) {
+    const bool whole = end >= 0 && retried([&] { return ftruncate(file_.number(), end); }) == 0;
+    throw Error(fmt::format("{}: cannot be written: {}{}", path_, std::strerror(error),
+                            whole ? "; what stood in it before is whole" : ""));
+  }
 }
 
 }  // namespace unroll

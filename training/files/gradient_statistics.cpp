@@ -1,11 +1,10 @@
 #include "training/files/gradient_statistics.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "framework/hash.h"
 #include "framework/one_line.h"
+#include "training/files/state_dict.h"
 
 namespace unroll {
 
@@ -25,6 +24,10 @@ class Digest {
     number(static_cast<uint64_t>(shape.rank()));
     for (int i = 0; i < shape.rank(); ++i) number(static_cast<uint64_t>(shape[i]));
   }
+  // Names, shapes and bits of all parameters, which lie in `slab`.
+  void add(const ParameterSet& params, const Tensor& slab) {
+    for (const auto& p : params.all()) add(p->name), add(p->shape), add(segment_of(*p, slab));
+  }
   void add(const Tensor& tensor) {
     const auto elements = tensor.on_host();
     bytes(reinterpret_cast<const char*>(elements.data()), static_cast<size_t>(tensor.size()) * sizeof(real));
@@ -41,18 +44,11 @@ class Digest {
   uint64_t hash_ = hash_of_nothing;
 };
 
-// A parameter's segment of a slab.
-Tensor segment_of(const Parameter& p, const Tensor& slab) {
-  const int begin = static_cast<int>(p.offset);
-  return Tensor(slab).slice(begin, begin + static_cast<int>(p.size())).reshape(p.shape);
-}
-
 std::string checksum_of(const ParameterSet& params, const Tensor& slab, const Metadata& metadata) {
   Digest digest;
   for (const auto& [key, value] : metadata)
     if (key != statistics_checksum) digest.add(key), digest.add(value);
-  for (const auto& p : params.all())
-    digest.add(p->name), digest.add(p->shape), digest.add(segment_of(*p, slab));
+  digest.add(params, slab);
   return digest.text();
 }
 
@@ -60,9 +56,7 @@ std::string checksum_of(const ParameterSet& params, const Tensor& slab, const Me
 
 std::string fingerprint_of(const ParameterSet& params) {
   Digest digest;
-  const Tensor& values = params.values();
-  for (const auto& p : params.all())
-    digest.add(p->name), digest.add(p->shape), digest.add(segment_of(*p, values));
+  digest.add(params, params.values());
   return digest.text();
 }
 

@@ -44,127 +44,85 @@ std::size_t bytes_of(std::string_view type) {
 constexpr std::size_t longest_name = 1000;
 bool is_name(const std::string& text) { return text == one_line(text, longest_name); }
 
-// Takes the header piece by piece and accepts only what the format allows, so a hostile file cannot build large
-// structures.
-class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
+// Takes the header piece by piece, as the parser comes to it, and accepts only what the format allows. It keeps no piece, so a
+// hostile file cannot build large structures. Throws InputError.
+class HeaderReader {
  public:
-  HeaderReader(std::vector<Entry>& tensors, Metadata& strings) : entries(tensors), metadata(strings) {}
-  std::string error;
+  HeaderReader(std::vector<Entry>& tensors, Metadata& strings) : entries_(tensors), metadata_(strings) {}
 
-  bool key(string_t& text) override {
-    if (depth_ == 1) {
-      name_ = text;
-      if (!is_name(name_)) return fails("'{}' is no name of a tensor", one_line(name_));
-      if (!names_.insert(name_).second) return fails("'{}' stands in it twice", one_line(name_));
-      seen_ = {};
-    } else {
-      field_ = text;
-      if (name_ == "__metadata__") {
-        if (metadata.contains(field_)) return fails("metadata '{}' stands in it twice", one_line(field_));
-      } else {
-        const int which = field_ == "dtype" ? 0 : field_ == "shape" ? 1 : field_ == "data_offsets" ? 2 : -1;
-        if (which < 0)
-          return fails("tensor '{}' has an unknown field '{}'", one_line(name_), one_line(field_));
-        if (std::exchange(seen_[which], true))
-          return fails("tensor '{}' has '{}' twice", one_line(name_), field_);
-      }
+  // `depth`: 1 for names of tensors, 2 within one, 3 within its lists. Returns whether the parser keeps the piece.
+  bool operator()(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& piece) {
+    using Event = nlohmann::json::parse_event_t;
+    if (event == Event::key) {
+      depth == 1 ? begin_entry(piece.get<std::string>()) : begin_field(piece.get<std::string>());
+    } else if (event == Event::object_start) {
+      if (depth > 1) misplaced("an object");
+      if (depth == 1 && !in_metadata()) entries_.emplace_back().name = name_;
+    } else if (event == Event::array_start) {
+      if (depth != 2 || in_metadata() || field_ == "dtype") misplaced("a list");
+    } else if (event == Event::value) {
+      take_value(depth, piece);
+    } else if (event == Event::object_end && depth == 1 && !in_metadata()) {
+      require_input(seen_.size() == 3 && offsets_.size() == 2,
+                    "tensor '{}' lacks its type, its shape or its place", one_line(name_));
+      entries_.back().begin = offsets_[0];
+      entries_.back().end = offsets_[1];
     }
-    return true;
+    return event == Event::key || event == Event::object_start || event == Event::array_start;
   }
-  bool start_object(std::size_t) override {
-    if (++depth_ > 2 || in_array_) return misplaced("an object");
-    if (depth_ == 2 && name_ != "__metadata__") {
-      entries.emplace_back().name = name_;
-      offsets_ = {};
-      offset_count_ = 0;
-    }
-    return true;
-  }
-  bool end_object() override {
-    if (depth_-- == 2 && name_ != "__metadata__") {
-      if (!seen_[0] || !seen_[1] || !seen_[2] || offset_count_ != 2) {
-        return fails("tensor '{}' lacks its type, its shape or its place", one_line(name_));
-      }
-      entries.back().begin = offsets_[0];
-      entries.back().end = offsets_[1];
-    }
-    return true;
-  }
-  bool start_array(std::size_t) override {
-    if (depth_ != 2 || in_array_ || name_ == "__metadata__" || field_ == "dtype") return misplaced("a list");
-    return in_array_ = true;
-  }
-  bool end_array() override {
-    in_array_ = false;
-    return true;
-  }
-  bool string(string_t& text) override {
-    if (depth_ != 2 || in_array_) return misplaced("text");
-    if (name_ == "__metadata__") {
-      metadata[field_] = std::move(text);
-    } else if (field_ == "dtype") {
-      entries.back().type = std::move(text);
-    } else {
-      return misplaced("text");
-    }
-    return true;
-  }
-  bool number_unsigned(number_unsigned_t value) override {
-    if (!in_array_) return misplaced("a number");
-    if (field_ == "shape") {
-      if (value > INT64_MAX) return fails("tensor '{}' has an impossible shape", one_line(name_));
-      entries.back().shape.push_back(static_cast<int64_t>(value));
-    } else {
-      if (offset_count_ == 2) return fails("tensor '{}' has more than two offsets", one_line(name_));
-      offsets_[offset_count_++] = value;
-    }
-    return true;
-  }
-  bool number_integer(number_integer_t value) override {
-    return value >= 0 ? number_unsigned(static_cast<number_unsigned_t>(value))
-                      : misplaced("a negative number");
-  }
-  bool number_float(number_float_t, const string_t&) override { return misplaced("a fraction"); }
-  bool boolean(bool) override { return misplaced("true or false"); }
-  bool null() override { return misplaced("null"); }
-  bool binary(binary_t&) override { return misplaced("binary data"); }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    return fails("it is not JSON at byte {}", position + 7);
-  }
-
-  std::vector<Entry>& entries;
-  Metadata& metadata;
 
  private:
-  template <class... Args>
-  bool fails(fmt::format_string<Args...> format, Args&&... args) {
-    if (error.empty()) error = fmt::format(format, std::forward<Args>(args)...);
-    return false;
-  }
-  bool misplaced(std::string_view what) {
-    return depth_ < 1 ? fails("it is not an object")
-                      : fails("'{}' holds {} where none belongs", one_line(name_), what);
-  }
-  std::set<std::string> names_;
-  std::string name_, field_;
-  std::array<bool, 3> seen_{};
-  std::array<uint64_t, 2> offsets_{};
-  std::size_t offset_count_ = 0;
-  int depth_ = 0;
-  bool in_array_ = false;
-};
+  bool in_metadata() const { return name_ == "__metadata__"; }
 
-// Numbers of a shape, or -1 if they are too many to count.
-int64_t count(const std::vector<int64_t>& shape) {
-  int64_t product = 1;
-  for (int64_t extent : shape) {
-    if (__builtin_mul_overflow(product, extent, &product)) {
-      // A later zero makes it empty all the same.
-      return std::find(shape.begin(), shape.end(), 0) != shape.end() ? 0 : -1;
+  void begin_entry(const std::string& name) {
+    require_input(is_name(name), "'{}' is no name of a tensor", one_line(name));
+    require_input(names_.insert(name).second, "'{}' stands in it twice", one_line(name));
+    name_ = name;
+    seen_.clear();
+    offsets_.clear();
+  }
+
+  void begin_field(const std::string& field) {
+    field_ = field;
+    if (in_metadata())
+      return require_input(!metadata_.contains(field), "metadata '{}' stands in it twice", one_line(field));
+    require_input(field == "dtype" || field == "shape" || field == "data_offsets",
+                  "tensor '{}' has an unknown field '{}'", one_line(name_), one_line(field));
+    require_input(seen_.insert(field).second, "tensor '{}' has '{}' twice", one_line(name_), field);
+  }
+
+  void take_value(int depth, const nlohmann::json& value) {
+    if (value.is_string() && depth == 2 && (in_metadata() || field_ == "dtype")) {
+      (in_metadata() ? metadata_[field_] : entries_.back().type) = value.get<std::string>();
+    } else if (depth == 3 && (value.is_number_unsigned() || (value.is_number_integer() && value >= 0))) {
+      const auto number = value.get<uint64_t>();
+      if (field_ == "shape") {
+        require_input(number <= INT64_MAX, "tensor '{}' has an impossible shape", one_line(name_));
+        entries_.back().shape.push_back(static_cast<int64_t>(number));
+      } else {
+        require_input(offsets_.size() < 2, "tensor '{}' has more than two offsets", one_line(name_));
+        offsets_.push_back(number);
+      }
+    } else {
+      misplaced(value.is_string()            ? "text"
+                : value.is_boolean()         ? "true or false"
+                : value.is_null()            ? "null"
+                : value.is_number_float()    ? "a fraction"
+                : value.is_number_unsigned() ? "a number"
+                                             : "a negative number");
     }
   }
-  return product;
-}
+
+  [[noreturn]] void misplaced(std::string_view what) const {
+    throw InputError(fmt::format("'{}' holds {} where none belongs", one_line(name_), what));
+  }
+
+  std::vector<Entry>& entries_;
+  Metadata& metadata_;
+  std::set<std::string> names_, seen_;  // of tensors; of fields of one
+  std::string name_, field_;
+  std::vector<uint64_t> offsets_;
+};
 
 // Checks that every byte of the data belongs to exactly one tensor, and that each has as many as its shape takes.
 void check_places(const std::string& path, std::vector<Entry>& entries, uint64_t data_bytes) {
@@ -282,7 +240,13 @@ void write_safetensors(const std::filesystem::path& path, const std::vector<Name
 
 // --- reading -----------------------------------------------------------------------------------------------
 
-int64_t SafetensorsFile::Entry::size() const { return count(shape); }
+int64_t SafetensorsFile::Entry::size() const {
+  int64_t product = 1;
+  for (const int64_t extent : shape)
+    if (__builtin_mul_overflow(product, extent, &product))
+      return std::ranges::find(shape, 0) != shape.end() ? 0 : -1;  // a later zero makes it empty all the same
+  return product;
+}
 std::string SafetensorsFile::Entry::shape_text() const { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, Links links)
@@ -315,18 +279,22 @@ void SafetensorsFile::read_header() {
   read_exactly(file_.number(), text.data(), text.size(), 8, path_);
   require_input(text.find('\0') == text.npos, "{}: damaged header: a NUL in it",
                 path_);  // where JSON would end
-  HeaderReader reader(entries_, metadata_);
-  if (!nlohmann::json::sax_parse(text, &reader))
-    throw InputError(fmt::format("{}: damaged header: {}", path_, reader.error));
+  try {
+    [[maybe_unused]] const auto nothing = nlohmann::json::parse(text, HeaderReader(entries_, metadata_));
+  } catch (const nlohmann::json::parse_error& error) {
+    throw InputError(fmt::format("{}: damaged header: it is not JSON at byte {}", path_, error.byte + 7));
+  } catch (const nlohmann::json::out_of_range&) {
+    throw InputError(fmt::format("{}: damaged header: it has a number beyond all bounds", path_));
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{}: damaged header: {}", path_, error.what()));
+  }
   data_begin_ = 8 + length;
   check_places(path_, entries_, bytes - data_begin_);
 }
 
 const Entry* SafetensorsFile::find(std::string_view name) const& {
-  for (const Entry& entry : entries_) {
-    if (entry.name == name) return &entry;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(entries_, name, &Entry::name);
+  return found == entries_.end() ? nullptr : &*found;
 }
 const Entry& SafetensorsFile::entry(std::string_view name) const& {
   const Entry* found = find(name);

@@ -1,5 +1,4 @@
 // Tensors in a file: the safetensors format (huggingface.co/docs/safetensors), which PyTorch's users read and write.
-//
 // Layout: eight bytes with the length of a JSON header; the header (name, number type, shape and place of every tensor;
 // metadata: strings by name); the numbers, little-endian.
 #pragma once
@@ -39,7 +38,7 @@ class SafetensorsFile {
     std::string name, type;  // type: "F32", "F64", "F16", "BF16", "I64", …
     std::vector<int64_t> shape;
     uint64_t begin = 0, end = 0;     // bytes, counted from the end of the header
-    int64_t size() const;            // numbers
+    int64_t size() const;            // numbers; -1: too many to count
     std::string shape_text() const;  // "[800, 200]"
   };
 

@@ -52,6 +52,13 @@ Tensor end_of(const Tensor& second, const Parameter& last) {
   return second.slice(second.dim(0) - last.shape[0], second.dim(0));
 }
 
+// The second tensor of a bias: zeros, but for the end.
+Tensor second_of(const Parameter& p, const Names& names) {
+  const Tensor second = Tensor::zeros(p.shape);
+  if (names.last) end_of(second, *names.last).copy_from(names.last->leaf_value());
+  return second;
+}
+
 }  // namespace
 
 std::vector<NamedTensor> state_dict(const ParameterSet& params) {
@@ -60,10 +67,7 @@ std::vector<NamedTensor> state_dict(const ParameterSet& params) {
     const Names names = names_of(*p, params);
     if (names.name.empty()) continue;
     tensors.push_back({names.name, p->leaf_value()});
-    if (names.second.empty()) continue;
-    const Tensor second = Tensor::zeros(p->shape);
-    if (names.last) end_of(second, *names.last).copy_from(names.last->leaf_value());
-    tensors.push_back({names.second, second});
+    if (!names.second.empty()) tensors.push_back({names.second, second_of(*p, names)});
   }
   std::set<std::string_view> seen;
   for (const NamedTensor& t : tensors)
@@ -72,6 +76,11 @@ std::vector<NamedTensor> state_dict(const ParameterSet& params) {
         "state_dict: two parameters are '{}' in PyTorch's names, which have a bias twice; give one another name",
         t.name);
   return tensors;
+}
+
+Tensor segment_of(const Parameter& parameter, const Tensor& slab) {
+  const int begin = static_cast<int>(parameter.offset);
+  return slab.slice(begin, begin + static_cast<int>(parameter.size())).reshape(parameter.shape);
 }
 
 static bool is_finite(const Tensor& x) {
@@ -123,8 +132,7 @@ void load_state_dict(const std::function<void(const std::string& name, const Ten
     load(names.name, value);
     if (names.second.empty()) continue;
     // If `load` leaves `second` alone, it adds nothing, and its end keeps the parameter's values.
-    const Tensor second = Tensor::zeros(p->shape);
-    if (names.last) end_of(second, *names.last).copy_from(names.last->leaf_value());
+    const Tensor second = second_of(*p, names);
     load(names.second, second);
     if (names.last) {
       names.last->leaf_value().copy_from(end_of(second, *names.last));

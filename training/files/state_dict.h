@@ -18,6 +18,9 @@ namespace unroll {
 // Every parameter. Shares a parameter's memory if it is a tensor of its own in PyTorch.
 std::vector<NamedTensor> state_dict(const ParameterSet& params);
 
+// A parameter's part of a slab that is laid out as ParameterSet::values().
+Tensor segment_of(const Parameter& parameter, const Tensor& slab);
+
 // Fills a tensor as SafetensorsFile::load_into. Throws InputError, naming it, if a number in the file is not finite.
 void load_finite_into(const SafetensorsFile& file, const std::string& name, const Tensor& into);
 

@@ -1,53 +1,25 @@
 #include "training/files/vocabulary_file.h"
 
 #include <algorithm>
-#include <utility>
-
-#include <nlohmann/json.hpp>
 
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 
 namespace unroll {
 
 namespace {
 
-// Takes an array of words piece by piece and nothing else, so no text can build anything larger or deeper.
-class WordsReader final : public nlohmann::json_sax<nlohmann::json> {
- public:
-  std::vector<std::string> words;
-  bool start_array(std::size_t) override { return !std::exchange(begun_, true); }
-  bool string(string_t& word) override {
-    if (begun_) words.push_back(std::move(word));
-    return begun_;
-  }
-  bool end_array() override { return true; }
-  bool start_object(std::size_t) override { return false; }
-  bool end_object() override { return false; }
-  bool key(string_t&) override { return false; }
-  bool null() override { return false; }
-  bool boolean(bool) override { return false; }
-  bool number_integer(number_integer_t) override { return false; }
-  bool number_unsigned(number_unsigned_t) override { return false; }
-  bool number_float(number_float_t, const string_t&) override { return false; }
-  bool binary(binary_t&) override { return false; }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
-    return false;
-  }
-
- private:
-  bool begun_ = false;
-};
-
 // `what`: the file, or the part of it that is meant.
 Vocabulary from_json(const std::string& text, const std::string& what) {
-  WordsReader reader;
-  require_input(nlohmann::json::sax_parse(text, &reader), "{} is not a JSON array of words", what);
-  require_input(!reader.words.empty(), "{} is empty", what);
+  const auto json = parse_json(text);
+  const auto is_word = [](const auto& element) { return element.is_string(); };
+  require_input(json.is_array() && std::ranges::all_of(json, is_word), "{} is not a JSON array of words",
+                what);
+  require_input(!json.empty(), "{} is empty", what);
   try {
-    return Vocabulary(std::move(reader.words));
+    return Vocabulary(json.get<std::vector<std::string>>());
   } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", what, error.what())); }
 }
 

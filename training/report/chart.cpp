@@ -1,13 +1,9 @@
 #include "training/report/chart.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "training/files/json_text.h"
+#include "framework/one_line.h"
+#include "training/files/json/json.h"
 
 namespace unroll {
 
@@ -26,34 +22,16 @@ struct Axis {
   }
 };
 
-struct Range {
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  void add(double value) {
-    if (can_be_drawn(value)) low = std::min(low, value), high = std::max(high, value);
-  }
-  bool empty() const { return low > high; }
-};
-
 std::vector<Chart::Level> levels_of(const Chart& chart) {
   std::vector<Chart::Level> levels = chart.levels;
   std::erase_if(levels, [](const Chart::Level& level) { return !can_be_drawn(level.y); });
   return levels;
 }
 
-Range range_of_y(const Chart& chart) {
-  Range range;
-  for (const ChartSeries& series : chart.series)
-    for (const double y : series.y) range.add(y);
-  for (const Chart::Level& level : levels_of(chart)) range.add(level.y);
-  if (chart.band)
-    for (const auto* edge : {&chart.band->low, &chart.band->high})
-      for (const double y : *edge) range.add(y);
-  if (chart.top > range.low) range.high = std::min(range.high, chart.top);
-  return range;
-}
-
 Axis y_axis(const Chart& chart, double bottom, double top) {
-  const Range range = range_of_y(chart);
+  DrawnRange range = range_of_y(chart, true);
+  for (const Chart::Level& level : levels_of(chart)) range.add(level.y);
+  if (chart.top > range.low) range.high = std::min(range.high, chart.top);
   Axis axis{.from = bottom, .to = top};
   if (range.empty()) return axis;
   // Logarithmic only if quotients are finite too.
@@ -79,10 +57,7 @@ Axis y_axis(const Chart& chart, double bottom, double top) {
 }
 
 Axis x_axis(const Chart& chart, double left, double right) {
-  Range range;
-  range.add(chart.x_from + std::max(1.0, 1e-9 * std::abs(chart.x_from)));
-  for (const ChartSeries& series : chart.series)
-    for (const double x : series.x) range.add(x);
+  const DrawnRange range = range_of_x(chart, chart.x_from + std::max(1.0, 1e-9 * std::abs(chart.x_from)));
   return {.low = chart.x_from, .high = range.high, .from = left, .to = right};
 }
 
@@ -129,18 +104,7 @@ struct Point {
 class Drawing {
  public:
   Drawing(const Chart& chart, int width, int height, std::string id)
-      : chart_(chart),
-        width_(width),
-        height_(height),
-        id_(std::move(id)),
-        right_(width - (chart.right_name.empty() ? 12 : 40)),
-        bottom_(height - 38),
-        y_(y_axis(chart, bottom_, top)),
-        y_ticks_(ticks_of(y_, std::max(3, height_ / 55))),
-        left_(left_of(y_ticks_)),
-        x_(x_axis(chart, left_, right_)),
-        x_texts_(short_texts(chart.x_texts)),
-        levels_(levels_of(chart)) {}
+      : chart_(chart), width_(width), height_(height), id_(std::move(id)) {}
 
   std::string svg() {
     add_axes();
@@ -327,13 +291,13 @@ class Drawing {
   const Chart& chart_;
   const int width_, height_;
   const std::string id_;
-  const double right_, bottom_;
-  const Axis y_;
-  const std::vector<Tick> y_ticks_;
-  const double left_;
-  const Axis x_;
-  const std::vector<std::string> x_texts_;
-  const std::vector<Chart::Level> levels_;
+  const double right_ = width_ - (chart_.right_name.empty() ? 12 : 40), bottom_ = height_ - 38;
+  const Axis y_ = y_axis(chart_, bottom_, top);
+  const std::vector<Tick> y_ticks_ = ticks_of(y_, std::max(3, height_ / 55));
+  const double left_ = left_of(y_ticks_);
+  const Axis x_ = x_axis(chart_, left_, right_);
+  const std::vector<std::string> x_texts_ = short_texts(chart_.x_texts);
+  const std::vector<Chart::Level> levels_ = levels_of(chart_);
   std::string svg_;
   std::vector<Point> occupied_;
 };
@@ -367,9 +331,7 @@ std::string chart_json(const Chart& chart) {
           (list.empty() ? "" : ",") + (std::isfinite(value) ? fmt::format("{:.{}g}", value, digits) : "null");
     return "[" + list + "]";
   };
-  Range range;
-  for (const ChartSeries& s : chart.series)
-    for (const double y : s.y) range.add(y);
+  const DrawnRange range = range_of_y(chart, false);
   const int digits =
       digits_for(std::max(std::abs(range.low), std::abs(range.high)), (range.high - range.low) / 1e5, 6);
   std::string series, result;

@@ -1,9 +1,8 @@
-// Line charts as SVG.
-//
-// Drawings are static, so they print and need no script; the report's style sheet sets colours by class. The numbers
-// stand beside a drawing as JSON, for a script that shows values under the pointer.
+// Line charts as SVG. Drawings are static, so they print and need no script; the report's style sheet sets colours by class. The
+// numbers stand beside a drawing as JSON, for a script that shows values under the pointer.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -25,13 +24,11 @@ struct Chart {
   std::string title, description = {};  // for readers who cannot see it: what it is, and what it shows
   std::string x_name, y_name;           // "step", "perplexity"
   std::string right_name = {};          // of an axis on the right with the logarithm of y; "": none
-  double top =
-      std::numeric_limits<double>::infinity();  // y beyond it is cut off, where some of it lies below
+  double top = std::numeric_limits<double>::infinity();  // y beyond it is cut off
   bool logarithmic = false;                              // y, if all of it is above zero
   double x_from = 0;                                     // the start of the x axis
   bool from_zero = true;  // else y begins at zero, or below; or near the least value
-  std::vector<std::string> x_texts =
-      {};  // what x = 0, 1, 2, … are called, where they have names of their own
+  std::vector<std::string> x_texts = {};  // names of x = 0, 1, 2, …; empty: none
   std::vector<ChartSeries> series = {};
   // A filled interval around the last of the series.
   struct Band {
@@ -55,9 +52,10 @@ struct Chart {
 std::string chart_svg(const Chart& chart, int width, int height, const std::string& id);
 // The chart as a file of its own, with title, names of the curves, colours and a white ground. By default it is half a
 // page wide, so two fit side by side.
-std::string chart_file(const Chart& chart, int width = 560, int height = 340);
-// Several charts of that height in one file, one below the other.
-std::string chart_file(std::span<const Chart> charts, int width, int height);
+std::string chart_file(std::span<const Chart> charts, int width, int height);  // one below the other
+inline std::string chart_file(const Chart& chart, int width = 560, int height = 340) {
+  return chart_file(std::span(&chart, 1), width, height);
+}
 // The chart in characters for a terminal, `columns` × `lines`: a mark for each series, dots for the band.
 std::string chart_text(const Chart& chart, int columns, int lines);
 // {"x": "step", "series": [{"name": …, "x": […], "y": […]}]}
@@ -65,6 +63,22 @@ std::string chart_json(const Chart& chart);
 
 // True if a chart can show the value: differences of two such values are finite. Other values break the line.
 inline bool can_be_drawn(double value) { return std::abs(value) <= 1e300; }
+
+// The least and the largest of those of some values that can be drawn.
+struct DrawnRange {
+  double low = std::numeric_limits<double>::infinity(), high = -low;
+  void add(double value) {
+    if (can_be_drawn(value)) low = std::min(low, value), high = std::max(high, value);
+  }
+  void add(std::span<const double> values) {
+    for (const double value : values) add(value);
+  }
+  bool empty() const { return low > high; }
+};
+// Of all series' y, and the band's if `with_band`.
+DrawnRange range_of_y(const Chart& chart, bool with_band);
+// Of all series' x, and `from`.
+DrawnRange range_of_x(const Chart& chart, double from);
 
 // The series with at most `at_most` points: neighbours are replaced by their means.
 ChartSeries thinned(ChartSeries series, std::size_t at_most);

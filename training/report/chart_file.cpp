@@ -47,10 +47,6 @@ std::string panel(const Chart& chart, int top, int width, int height, const std:
 
 }  // namespace
 
-std::string chart_file(const Chart& chart, int width, int height) {
-  return chart_file(std::span(&chart, 1), width, height);
-}
-
 std::string chart_file(std::span<const Chart> charts, int width, int height) {
   std::size_t series = 0;
   std::string colour_rules, panels;
@@ -71,25 +67,11 @@ namespace {
 
 constexpr std::string_view marks = "o*x+#%";
 
-struct TextRange {
-  double low = std::numeric_limits<double>::infinity(), high = -low, last;  // of y; the last x
-};
-TextRange range_of(const Chart& chart) {
-  TextRange range{.last = chart.x_from};
-  double &low = range.low, &high = range.high,
-         &last = range.last;  // clang before 16 captures no structured binding
-  const auto add = [&](double x, double y) {
-    if (can_be_drawn(y)) low = std::min(low, y), high = std::max(high, y);
-    if (can_be_drawn(x)) last = std::max(last, x);
-  };
-  for (const ChartSeries& series : chart.series)
-    for (std::size_t i = 0; i < series.x.size(); ++i) add(series.x[i], series.y[i]);
-  if (chart.band)
-    for (std::size_t i = 0; i < chart.band->x.size(); ++i)
-      add(chart.band->x[i], chart.band->low[i]), add(chart.band->x[i], chart.band->high[i]);
-  if (low > high) low = high = 0;
-  if (chart.from_zero) low = std::min(low, 0.0);
-  if (low == high) high = low + std::max(1.0, 1e-9 * std::abs(low));
+DrawnRange text_range_of_y(const Chart& chart) {
+  DrawnRange range = range_of_y(chart, true);
+  if (range.empty()) range.low = range.high = 0;
+  if (chart.from_zero) range.low = std::min(range.low, 0.0);
+  if (range.low == range.high) range.high = range.low + std::max(1.0, 1e-9 * std::abs(range.low));
   return range;
 }
 
@@ -117,8 +99,10 @@ std::string below_axis(const Chart& chart, double last, int left, int width) {
 }  // namespace
 
 std::string chart_text(const Chart& chart, int columns, int lines) {
-  const TextRange range = range_of(chart);
-  const double low = range.low, high = range.high, last = range.last;
+  const DrawnRange range = text_range_of_y(chart);
+  DrawnRange x_range = range_of_x(chart, chart.x_from);
+  if (chart.band) x_range.add(chart.band->x);
+  const double low = range.low, high = range.high, last = x_range.high;
   const auto drawn = [&](double x, double y) {
     return can_be_drawn(x) && chart.x_from <= x && can_be_drawn(y);
   };

@@ -8,6 +8,20 @@
 
 namespace unroll {
 
+DrawnRange range_of_y(const Chart& chart, bool with_band) {
+  DrawnRange range;
+  for (const ChartSeries& series : chart.series) range.add(series.y);
+  if (with_band && chart.band) range.add(chart.band->low), range.add(chart.band->high);
+  return range;
+}
+
+DrawnRange range_of_x(const Chart& chart, double from) {
+  DrawnRange range;
+  range.add(from);
+  for (const ChartSeries& series : chart.series) range.add(series.x);
+  return range;
+}
+
 std::vector<double> round_ticks(double low, double high, int about) {
   const double rough = (high - low) / std::max(about, 1), power = std::pow(10, std::floor(std::log10(rough)));
   const double distance = power * (rough / power < 1.5   ? 1

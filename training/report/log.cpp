@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <functional>
 #include <string_view>
 #include <utility>
 
 #include "data/text_file.h"
 #include "framework/check.h"
-#include "training/files/atomic_file.h"
-#include "training/files/json/read_json.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/files/run_files.h"
 
 namespace unroll {
@@ -24,7 +20,7 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-std::string valid_name(const LogNames& names) { return names.perplexity ? "valid_perplexity" : "valid_loss"; }
+std::string valid_name(const LogNames& names) { return std::string("valid_") + names.score(); }
 
 constexpr std::pair<LogRecord::Kind, std::string_view> kinds[] = {{LogRecord::Kind::interval, "interval"},
                                                                   {LogRecord::Kind::epoch, "epoch"},
@@ -56,65 +52,42 @@ Json to_json(const LogRecord& record, const LogNames& names) {
   return json;
 }
 
-double number(const Json& json) { return json.is_null() ? std::nan("") : json.get<double>(); }
-
-const Json& figure(const Json& json, const std::string& name) {
-  require(json.is_object() && json.contains(name), "'{}' is missing", name);
-  return json[name];
-}
-
-template <class T>
-T whole(const Json& json, const std::string& name) {
-  try {
-    return count_in<T>(figure(json, name));
-  } catch (const Error& error) { throw Error(fmt::format("'{}' is {}", name, error.what())); }
-}
-
 LogRecord from_json(const Json& json, const LogNames& names) {
-  const std::string name = figure(json, "kind");
+  const auto read = [](const Json& from, const std::string& name, auto& figure) {
+    read_field(from, name.c_str(), figure, true);
+  };
+  const auto read_if_there = [&](const std::string& name, std::optional<double>& figure) {
+    if (json.contains(name)) read(json, name, figure.emplace());
+  };
+  std::string name;
+  read(json, "kind", name);
   const auto kind = std::ranges::find(kinds, name, &std::pair<LogRecord::Kind, std::string_view>::second);
   require(kind != std::end(kinds), "'{}' is no kind of record", name);
-  const bool anew = kind->first == LogRecord::Kind::anew;
-  const Json& time = figure(json, "time");
-  LogRecord record{.kind = kind->first,
-                   .step = whole<int64_t>(json, "step"),
-                   .epoch = whole<int>(json, "epoch"),
-                   .count = whole<int64_t>(json, names.unit),
-                   .loss = anew ? 0 : number(figure(json, "loss")),
-                   .learning_rate = number(figure(json, "learning_rate")),
-                   .seconds = number(figure(time, "seconds")),
-                   .rate = number(figure(time, names.unit + "_per_second"))};
-  if (json.contains("momentum")) record.momentum = number(figure(json, "momentum"));
-  if (json.contains("gradient_norm")) record.gradient_norm = number(figure(json, "gradient_norm"));
-  if (json.contains("loss_scale")) {
-    record.loss_scale = number(figure(json, "loss_scale"));
-    record.skipped = whole<int64_t>(json, "skipped_steps");
-  }
-  if (json.contains("metrics")) {
-    const Json& metrics = figure(json, "metrics");
-    require(metrics.is_object(), "'metrics' has no names");
-    for (const auto& [metric, value] : metrics.items()) record.metrics.push_back({metric, number(value)});
-  }
-  if (json.contains(valid_name(names))) {
-    record.valid = number(figure(json, valid_name(names)));
-    record.best = figure(json, "best");
-  }
+  LogRecord record{.kind = kind->first};
+  read(json, "step", record.step);
+  read(json, "epoch", record.epoch);
+  read(json, names.unit, record.count);
+  if (record.kind != LogRecord::Kind::anew) read(json, "loss", record.loss);
+  read(json, "learning_rate", record.learning_rate);
+  read_if_there("momentum", record.momentum);
+  read_if_there("gradient_norm", record.gradient_norm);
+  read_if_there("loss_scale", record.loss_scale);
+  if (record.loss_scale) read(json, "skipped_steps", record.skipped);
+  read_if_there(valid_name(names), record.valid);
+  if (record.valid) read(json, "best", record.best);
+  Json metrics = Json::object(), time;
+  if (json.contains("metrics")) read(json, "metrics", metrics);
+  require(metrics.is_object(), "'metrics' has no names");
+  for (const auto& [metric, value] : metrics.items())
+    read(metrics, metric, record.metrics.emplace_back(Scalar{metric}).value);
+  read(json, "time", time);
+  read(time, "seconds", record.seconds);
+  read(time, names.unit + "_per_second", record.rate);
   return record;
 }
 
-struct LogText {
-  std::vector<std::string> lines;  // that are whole
-  std::string rest;                // after the last of them: one that is being written, or was torn
-};
-
-LogText lines_of(const std::filesystem::path& path) {
-  const std::string text = read_own_file(path, most_bytes_of_log);
-  LogText result;
-  std::size_t begin = 0;
-  for (std::size_t end; (end = text.find('\n', begin)) != text.npos; begin = end + 1)
-    result.lines.push_back(text.substr(begin, end - begin));
-  result.rest = text.substr(begin);
-  return result;
+InputError no_record(const std::filesystem::path& path, int line, std::string_view why) {
+  return InputError(fmt::format("{}:{}: no record of a log: {}", path.string(), line, why));
 }
 
 // True if a process killed while writing a record can have left this.
@@ -123,20 +96,26 @@ bool is_torn_record(const std::string& text) {
   return text.starts_with(begin) || begin.starts_with(text);
 }
 
-InputError no_record(const std::filesystem::path& path, std::size_t index, std::string_view why) {
-  return InputError(fmt::format("{}:{}: no record of a log: {}", path.string(), index + 1, why));
-}
-
-// A line's record. Throws InputError with the line's number.
-LogRecord record_in(const std::filesystem::path& path, std::size_t index, const std::string& line,
-                    const LogNames& names) {
-  const Json json = parse_json(line);
-  if (json.is_discarded()) throw no_record(path, index, "the line is damaged");
-  try {
-    return from_json(json, names);
-  } catch (const Error& error) {
-    throw no_record(path, index, error.what());
-  } catch (const Json::exception&) { throw no_record(path, index, "a figure in it is no number"); }
+// Calls use(record, line) for each whole line. Lines that are no records are listed in `damaged`, or thrown if it is nullptr.
+// Returns the number of the line after them, and its text: one that is being written, or was torn.
+template <class Use>
+std::pair<int, std::string> each_record(const std::filesystem::path& path, const LogNames& names,
+                                        std::vector<std::string>* damaged, Use use) {
+  const std::string text = read_own_file(path, most_bytes_of_log);
+  std::size_t begin = 0;
+  int number = 1;
+  for (std::size_t end; (end = text.find('\n', begin)) != text.npos; begin = end + 1, ++number) {
+    const std::string line = text.substr(begin, end - begin);
+    try {
+      const Json json = parse_json(line);
+      require(!json.is_discarded(), "the line is damaged");
+      use(from_json(json, names), line);
+    } catch (const Error& error) {
+      if (!damaged) throw no_record(path, number, error.what());
+      damaged->push_back(no_record(path, number, error.what()).what());
+    }
+  }
+  return {number, text.substr(begin)};
 }
 
 // Copies the file to the first free name of log.jsonl.damaged, log.jsonl.damaged-2 and so on.
@@ -152,18 +131,17 @@ std::filesystem::path keep_copy(const std::filesystem::path& path) {
 }
 
 std::vector<Scalar> scalars_of(const LogRecord& record, const LogNames& names) {
-  const auto shown = [&](double loss) { return names.perplexity ? std::exp(loss) : loss; };
-  const std::string score = names.perplexity ? "perplexity" : "loss";
+  const std::string score = names.score();
   if (record.kind == LogRecord::Kind::anew) return {};
   if (record.kind == LogRecord::Kind::epoch) {
-    std::vector<Scalar> scalars{{"epoch/train_" + score, shown(record.loss)}};
+    std::vector<Scalar> scalars{{"epoch/train_" + score, names.shown(record.loss)}};
     if (record.valid) scalars.push_back({"epoch/valid_" + score, *record.valid});
     for (const auto& [name, value] : record.metrics) scalars.push_back({"epoch/" + name, value});
     return scalars;
   }
   std::vector<Scalar> scalars{{"train/loss", record.loss}, {"train/learning_rate", record.learning_rate}};
   if (record.momentum) scalars.push_back({"train/momentum", *record.momentum});
-  if (names.perplexity) scalars.push_back({"train/perplexity", shown(record.loss)});
+  if (names.perplexity) scalars.push_back({"train/perplexity", names.shown(record.loss)});
   if (record.gradient_norm) scalars.push_back({"train/gradient_norm", *record.gradient_norm});
   if (record.loss_scale) {
     scalars.push_back({"train/loss_scale", *record.loss_scale});
@@ -189,16 +167,13 @@ RunLog::RunLog(const std::filesystem::path& folder, LogNames names)
 // Never cuts the file in place: it is read first, and a copy keeps lines that are no records. If the file has another
 // name elsewhere (a hard link), its contents there stay.
 void RunLog::keep(const std::function<bool(const LogRecord&)>& stays) {
-  const LogText text = lines_of(path_);
   std::string kept;
   std::vector<std::string> damaged;
-  for (std::size_t i = 0; i < text.lines.size(); ++i) {
-    try {
-      if (stays(record_in(path_, i, text.lines[i], names_))) kept += text.lines[i] + '\n';
-    } catch (const InputError& error) { damaged.push_back(error.what()); }
-  }
-  if (!is_torn_record(text.rest))
-    damaged.push_back(no_record(path_, text.lines.size(), "the line is damaged").what());
+  const auto [number, rest] =
+      each_record(path_, names_, &damaged, [&](const LogRecord& record, const std::string& line) {
+        if (stays(record)) kept += line + '\n';
+      });
+  if (!is_torn_record(rest)) damaged.push_back(no_record(path_, number, "the line is damaged").what());
   if (!damaged.empty()) {
     damaged_.push_back(fmt::format("{}{}; left out of the log, which is kept as it was in {}", damaged[0],
                                    damaged.size() > 1 ? fmt::format(", and {} more", damaged.size() - 1) : "",
@@ -223,17 +198,47 @@ void RunLog::cut_after(int64_t step, int epochs) {
 
 std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogNames& names,
                                 std::vector<std::string>* damaged) {
-  const LogText text = lines_of(path);
   std::vector<LogRecord> records;
-  for (std::size_t i = 0; i < text.lines.size(); ++i) {
-    try {
-      records.push_back(record_in(path, i, text.lines[i], names));
-    } catch (const InputError& error) {
-      if (!damaged) throw;
-      damaged->push_back(error.what());
-    }
-  }
+  each_record(path, names, damaged,
+              [&](const LogRecord& record, const std::string&) { records.push_back(record); });
   return records;
+}
+
+// --- the course of a training ------------------------------------------------------------------------------
+
+const LogRecord* Course::best() const {
+  const LogRecord* best = nullptr;
+  for (const LogRecord& record : epochs)
+    if (record.best) best = &record;
+  return best;
+}
+
+std::vector<std::string> Course::metrics() const {
+  std::vector<std::string> names;
+  for (const LogRecord& record : epochs)
+    for (const Scalar& metric : record.metrics)
+      if (std::ranges::find(names, metric.name) == names.end()) names.push_back(metric.name);
+  return names;
+}
+
+// Marks the scores so far as not comparable with later ones.
+static void score_anew(Course& course, const LogRecord& anew) {
+  for (LogRecord& record : course.epochs) {
+    record.best = record.epoch == anew.epoch && anew.valid;
+    record.valid = record.best ? anew.valid : std::nullopt;
+    course.scored_otherwise = record.epoch;
+  }
+}
+
+Course read_course(const std::filesystem::path& folder, const LogNames& names) {
+  Course course;
+  for (const LogRecord& record : read_log(folder / log_file, names, &course.damaged)) {
+    if (record.kind == LogRecord::Kind::anew)
+      score_anew(course, record);
+    else
+      (record.kind == LogRecord::Kind::epoch ? course.epochs : course.intervals).push_back(record);
+  }
+  return course;
 }
 
 }  // namespace unroll

@@ -1,33 +1,18 @@
-// The log of a run: measurements during training. `log.jsonl` has a line of JSON for each interval and each epoch;
-// TensorBoard's events have the same figures.
+// The log of a run: measurements during training. `log.jsonl` has a line of JSON for each interval, each epoch, and each time
+// that the best weights were scored anew; docs/run-folder.md lists its keys. TensorBoard's events have the same figures.
 //
 //   {"kind":"interval","step":100,"epoch":1,"words":40000,"loss":6.1,"perplexity":445.9,"learning_rate":1.0,
 //    "gradient_norm":3.2,"time":{"seconds":3.6,"words_per_second":11100.0}}
-//   {"kind":"epoch","step":2323,"epoch":1,"words":929200,"loss":5.6,"perplexity":270.4,"learning_rate":1.0,
-//    "valid_perplexity":181.0,"best":true,"time":{"seconds":83.1,"words_per_second":11182.0}}
 //
-// If the schedule changes the momentum, "momentum":0.85 follows "learning_rate" in all of them.
+// Keys and their order are fixed, and numbers read back exactly. "time", the last key, holds all that depends on the clock, so
+// two runs with the same results differ only there. A program's own metrics stand before it: "metrics":{"accuracy":0.91}.
 //
-// A program's own metrics stand before "time" of an epoch: "metrics":{"accuracy":0.91}.
-//
-// In fp16 "loss_scale":65536.0,"skipped_steps":3 stand before "time" in both.
-//
-// If a run goes on with other validation data, or another way to score, it logs the new score of its best weights.
-// Validation scores before that record do not compare with later ones. "epoch" is the weights' epoch. There is no score
-// if nothing is validated any more:
-//
-//   {"kind":"anew","step":2323,"epoch":1,"words":929200,"learning_rate":1.0,"valid_perplexity":190.2,"best":true,"time":…}
-//
-// Keys and their order are fixed, and numbers read back exactly. "time", the last key, holds all that depends on the
-// clock, so two runs with the same results differ only there.
-//
-// A trainer has one RunLog for the run's folder. It calls write() after a step that completes an interval and after an
-// epoch's validation, both before the checkpoint that follows: so the log has everything that a checkpoint has seen. A
-// run that goes back to a checkpoint, on resumption or after a loss that is not finite, calls cut_after() with the
-// checkpoint's position. The checkpoint must keep the sums of the current interval, so that this interval comes out the
-// same.
+// A trainer has one RunLog. It calls write() after a step that completes an interval and after an epoch's validation, both before
+// the checkpoint that follows: so the log has everything that a checkpoint has seen. A run that goes back to a checkpoint calls
+// cut_after() with its position. The checkpoint must keep the sums of the current interval, so that it comes out the same.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -35,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "training/files/append_file.h"
+#include "training/files/atomic_file.h"
 #include "training/report/tensorboard.h"
 
 namespace unroll {
@@ -68,6 +53,8 @@ double metric_of(const LogRecord& record, const std::string& name);
 struct LogNames {
   std::string unit = "words";  // of predictions: "words", "words_per_second"
   bool perplexity = false;     // losses are nats: their exp stands beside them, and `valid` is a perplexity
+  const char* score() const { return perplexity ? "perplexity" : "loss"; }
+  double shown(double loss) const { return perplexity ? std::exp(loss) : loss; }
 };
 
 class RunLog {
@@ -100,5 +87,19 @@ class RunLog {
 // record, or its figures have other names. If `damaged` is given, such lines are listed there and skipped instead.
 std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogNames& names = {},
                                 std::vector<std::string>* damaged = nullptr);
+
+// The course of a training: its log in the form that pictures and tables need.
+struct Course {
+  std::vector<LogRecord> intervals, epochs;
+  std::vector<std::string> damaged = {};  // lines of the log that are no records
+  int scored_otherwise = 0;               // epochs up to this one, of which only the best was scored anew
+
+  // The names of the program's own metrics, in order of appearance.
+  std::vector<std::string> metrics() const;
+  const LogRecord* best() const;  // the epoch with the best validation score so far; nullptr: there is none
+};
+
+// The course of the run in a folder. Throws InputError as read_log.
+Course read_course(const std::filesystem::path& folder, const LogNames& names);
 
 }  // namespace unroll

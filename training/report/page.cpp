@@ -1,10 +1,6 @@
 #include "training/report/page.h"
 
-#include <string_view>
-
 #include <fmt/format.h>
-
-#include "training/report/report_template.h"
 
 namespace unroll {
 
@@ -75,11 +71,14 @@ std::string table_html(const Table& table, std::size_t best) {
   return html + "</tbody></table></div>\n";
 }
 
+std::string section_html(const std::string& title, const std::string& inside) {
+  return "<section>\n<h2>" + html_escaped(title) + "</h2>\n" + inside + "</section>\n";
+}
+
 std::string section_html(const Table& table) {
-  std::string html = "<section>\n<h2>" + html_escaped(table.title) + "</h2>\n";
-  if (!table.rows.empty()) html += table_html(table);
+  std::string html = table.rows.empty() ? "" : table_html(table);
   if (!table.note.empty()) html += "<p class=\"soft\">" + html_escaped(table.note) + "</p>\n";
-  return html + "</section>\n";
+  return section_html(table.title, html);
 }
 
 std::string page_html(const std::string& title, const std::string& body) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "training/report/chart.h"
@@ -19,8 +20,11 @@ std::string figure_html(const std::string& inside, const Chart& chart, const std
 std::string tiles_html(const std::vector<RunDescription::Figure>& figures);
 // `best`: the row to highlight.
 std::string table_html(const RunDescription::Table& table, std::size_t best = static_cast<std::size_t>(-1));
+std::string section_html(const std::string& title, const std::string& inside);
 // A table with its title above and its note below.
 std::string section_html(const RunDescription::Table& table);
+// The frame of all pages, compiled in: training/report/report.html, with "[[title]]" and "[[body]]" to be replaced.
+std::string_view report_template();
 // The whole page around `body`.
 std::string page_html(const std::string& title, const std::string& body);
 

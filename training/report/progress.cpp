@@ -1,90 +1,78 @@
 #include "training/report/progress.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "framework/clock.h"
 #include "framework/processes/processes.h"
 
 namespace unroll {
 namespace {
 
 // A line of text in memory of its own: drawing does not allocate.
-class Line {
- public:
-  template <class... Args>
-  void add(fmt::format_string<Args...> format, Args&&... args) {
-    const auto result =
-        fmt::format_to_n(text_.data() + size_, text_.size() - size_, format, std::forward<Args>(args)...);
-    size_ = std::min(text_.size(), size_ + result.size);
-  }
-  void repeat(char c, int count) {
-    for (int i = 0; i < count; ++i) add("{}", c);
-  }
-  std::size_t size() const { return size_; }
-  std::string_view text() const { return {text_.data(), size_}; }
-  void cut(std::size_t size) { size_ = std::min(size_, size); }
+using Line = fmt::basic_memory_buffer<char, 512>;
 
- private:
-  std::array<char, 512> text_;
-  std::size_t size_ = 0;
-};
+template <class... Args>
+void add(Line& line, fmt::format_string<Args...> format, Args&&... args) {
+  fmt::format_to(std::back_inserter(line), format, std::forward<Args>(args)...);
+}
+std::string_view text_of(const Line& line) { return {line.data(), line.size()}; }
+
+void print(std::string_view text, std::FILE* stream) {
+  std::fwrite(text.data(), 1, text.size(), stream);
+  std::fflush(stream);
+}
 
 void add_duration(Line& line, double seconds) {
-  if (!(seconds >= 0) || seconds > 1e10) return line.add("?");
+  if (!(seconds >= 0) || seconds > 1e10) return add(line, "?");
   const int64_t s = std::llround(seconds), minutes = s / 60, hours = s / 3600;
-  if (hours >= 48) return line.add("{} d {} h", hours / 24, hours % 24);
-  if (hours > 0) return line.add("{}:{:02}:{:02}", hours, minutes % 60, s % 60);
-  line.add("{}:{:02}", minutes, s % 60);
+  if (hours >= 48) return add(line, "{} d {} h", hours / 24, hours % 24);
+  if (hours > 0) return add(line, "{}:{:02}:{:02}", hours, minutes % 60, s % 60);
+  add(line, "{}:{:02}", minutes, s % 60);
 }
 
 // Three significant digits, without an exponent if that is readable.
 void add_digits(Line& line, double value) {
   const double size = std::abs(value);
-  if (size != 0 && size < 1e-3) return line.add("{:.2e}", value);
-  if (size != 0 && size < 0.1) return line.add("{:#.3g}", value);
-  if (size < 1) return line.add("{:.4f}", value);
-  if (size < 9.995) return line.add("{:.2f}", value);
-  if (size < 99.95) return line.add("{:.1f}", value);
-  line.add("{:.0f}", value);
+  if (size != 0 && size < 1e-3) return add(line, "{:.2e}", value);
+  if (size != 0 && size < 0.1) return add(line, "{:#.3g}", value);
+  if (size < 1) return add(line, "{:.4f}", value);
+  if (size < 9.995) return add(line, "{:.2f}", value);
+  if (size < 99.95) return add(line, "{:.1f}", value);
+  add(line, "{:.0f}", value);
 }
 void add_number(Line& line, double value) {
   const double size = std::abs(value);
-  if (!std::isfinite(value)) return line.add("{}", value);
-  if (size < 999.5) return size < 1 ? line.add("{:.3g}", value) : add_digits(line, value);
-  if (size >= 999.5e12) return line.add("{:.2e}", value);
+  if (!std::isfinite(value)) return add(line, "{}", value);
+  if (size < 999.5) return size < 1 ? add(line, "{:.3g}", value) : add_digits(line, value);
+  if (size >= 999.5e12) return add(line, "{:.2e}", value);
   static constexpr std::string_view units = "kMGT";
   double scaled = value / 1e3;
   std::size_t unit = 0;
   while (std::abs(scaled) >= 999.5 && unit + 1 < units.size()) scaled /= 1e3, ++unit;
   add_digits(line, std::abs(scaled) < 1 ? std::copysign(1, scaled) : scaled);  // 999.7 is 1.00k, not 0.9997k
-  line.add("{}", units[unit]);
+  add(line, "{}", units[unit]);
 }
 
 void add_value(Line& line, const ProgressValue& value) {
   if (value.rate) {
-    line.add("  ");
+    add(line, "  ");
     add_number(line, value.value);
-    line.add(" {}", value.name);
+    add(line, " {}", value.name);
   } else if (std::abs(value.value) >= 1 && std::abs(value.value) < 10) {
-    line.add("  {} {:.3f}", value.name, value.value);
+    add(line, "  {} {:.3f}", value.name, value.value);
   } else if (std::abs(value.value) < 99999.5) {
-    line.add("  {} ", value.name);
-    if (std::abs(value.value) >= 99.95) {
-      line.add("{:.1f}", value.value);
-    } else {
-      add_digits(line, value.value);
-    }
+    add(line, "  {} ", value.name);
+    std::abs(value.value) >= 99.95 ? add(line, "{:.1f}", value.value) : add_digits(line, value.value);
   } else {
-    line.add("  {} {:.3g}", value.name, value.value);
+    add(line, "  {} {:.3g}", value.name, value.value);
   }
 }
 
@@ -108,12 +96,12 @@ bool is_terminal(std::FILE* stream) {
 std::string format_duration(double seconds) {
   Line line;
   add_duration(line, seconds);
-  return std::string(line.text());
+  return fmt::to_string(line);
 }
 std::string format_number(double value) {
   Line line;
   add_number(line, value);
-  return std::string(line.text());
+  return fmt::to_string(line);
 }
 std::string format_bytes(int64_t bytes) { return format_number(static_cast<double>(bytes)) + "B"; }
 std::string format_score(double score, int digits) {
@@ -144,23 +132,14 @@ Progress::Progress(std::string label, int64_t total, ProgressOptions options)
   last_drawn_ = options_.mode == Mode::terminal ? -never : start_;
 }
 
-Progress::~Progress() { clear(); }
-
-double Progress::now() const { return options_.clock ? options_.clock() : clock_seconds(); }
-
-int Progress::columns() const {
-  return options_.width > 0 ? options_.width : terminal_columns(options_.stream, 80);
-}
-
 bool Progress::due(int64_t done) const {
   const double waited = now() - last_drawn_;
   switch (options_.mode) {
     case ProgressOptions::Mode::terminal:
-      return waited >= options_.redraw_seconds;
+      return waited >= 0.1;
     case ProgressOptions::Mode::plain: {
       const double fraction = static_cast<double>(done - last_done_) / static_cast<double>(total_);
-      return done < total_ && (waited >= options_.plain_at_least ||
-                               (fraction >= options_.plain_fraction && waited >= options_.plain_seconds));
+      return done < total_ && (waited >= 60 || (fraction >= 0.1 && waited >= options_.plain_seconds));
     }
     default:
       return false;
@@ -176,55 +155,49 @@ void Progress::update(int64_t done, std::initializer_list<ProgressValue> values)
 
   const bool terminal = options_.mode == ProgressOptions::Mode::terminal;
   Line head, tail;
-  head.add("{}{}{}/{}", label_, label_.empty() ? "" : "  ", done, total_);
-  tail.add(" ETA ");
+  add(head, "{}{}{}/{}", label_, label_.empty() ? "" : "  ", done, total_);
+  add(tail, " ETA ");
   const int64_t done_here = done - options_.done_before;
   add_duration(tail, done_here > 0
                          ? elapsed * static_cast<double>(total_ - done) / static_cast<double>(done_here)
                          : -1);
+  const int columns = options_.width > 0 ? options_.width : terminal_columns(options_.stream, 80);
   // The last column stays free: some terminals wrap when it is written.
   const std::size_t room =
-      terminal ? static_cast<std::size_t>(std::clamp(columns() - 1, 1, 400)) : std::size_t{400};
+      terminal ? static_cast<std::size_t>(std::clamp(columns - 1, 1, 400)) : std::size_t{400};
   for (const ProgressValue& value : values) {
     const std::size_t before = tail.size();
     add_value(tail, value);
     if (head.size() + tail.size() > room) {
-      tail.cut(before);
+      tail.resize(before);
       break;
     }
   }
 
-  if (!terminal) {
-    std::fprintf(options_.stream, "%.*s %2d %%%.*s\n", static_cast<int>(head.size()), head.text().data(),
-                 static_cast<int>(100 * done / total_), static_cast<int>(tail.size()), tail.text().data());
-    std::fflush(options_.stream);
-    return;
-  }
   Line line;
-  line.add("\r{}", head.text());
+  if (!terminal) {
+    add(line, "{} {:2} %{}\n", text_of(head), 100 * done / total_, text_of(tail));
+    return print(text_of(line), options_.stream);
+  }
+  add(line, "\r{}", text_of(head));
   const int free = static_cast<int>(room) - static_cast<int>(head.size() + tail.size()) - 3;  // " [" and "]"
   if (const int bar = std::min(free, 24); bar >= 5) {
     const int full = static_cast<int>(bar * done / total_);
-    line.add(" [");
-    line.repeat('=', done < total_ ? full : bar);
-    if (done < total_) {
-      line.add(">");
-      line.repeat('.', bar - full - 1);
-    }
-    line.add("]");
+    if (done < total_)
+      add(line, " [{:=>{}}>{:.>{}}]", "", full, "", bar - full - 1);
+    else
+      add(line, " [{:=>{}}]", "", bar);
   }
-  line.add("{}", tail.text());
-  line.cut(1 + room);
-  line.add("\x1b[K");  // erases the rest of a longer line
-  std::fwrite(line.text().data(), 1, line.size(), options_.stream);
-  std::fflush(options_.stream);
+  add(line, "{}", text_of(tail));
+  line.resize(std::min(line.size(), 1 + room));
+  add(line, "\x1b[K");  // erases the rest of a longer line
+  print(text_of(line), options_.stream);
   visible_ = true;
 }
 
 void Progress::clear() {
   if (!visible_) return;
-  std::fputs("\r\x1b[K", options_.stream);
-  std::fflush(options_.stream);
+  print("\r\x1b[K", options_.stream);
   visible_ = false;
   last_drawn_ = -never;
 }

@@ -3,7 +3,7 @@
 //   epoch 3/13  1162/2323 [==========>.........] ETA 1:02  loss 4.812  perplexity 123.0  11.7k words/s
 //
 // On a terminal it is redrawn in place, at most ten times a second, and fitted to the width. Elsewhere a plain line is
-// printed now and then.
+// printed for each tenth of the work, and after a minute in any case.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,15 @@
 #include <string>
 #include <string_view>
 
+#include "framework/clock.h"
+
 namespace unroll {
 
 struct ProgressOptions {
   enum class Mode : uint8_t { automatic, terminal, plain, silent };
   std::FILE* stream = stdout;
   Mode mode = Mode::automatic;         // automatic: asks the stream
-  double redraw_seconds = 0.1;         // on a terminal: no more often
-  double plain_fraction = 0.1;         // elsewhere: a line for each tenth of the work …
-  double plain_seconds = 5;            // … but no more often,
-  double plain_at_least = 60;          // and one after so long in any case
+  double plain_seconds = 5;            // without a terminal: no more often
   int width = 0;                       // columns; 0: asks the terminal
   int64_t done_before = 0;             // of the steps, before this object began: for a run that goes on
   std::function<double()> clock = {};  // seconds; for tests
@@ -39,7 +38,7 @@ class Progress {
  public:
   // `label` ("epoch 3/13") begins the line. `total`: all steps of the work.
   Progress(std::string label, int64_t total, ProgressOptions options = {});
-  ~Progress();  // as clear()
+  ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -52,8 +51,7 @@ class Progress {
   void clear();
 
  private:
-  double now() const;
-  int columns() const;
+  double now() const { return options_.clock ? options_.clock() : clock_seconds(); }
 
   std::string label_;
   int64_t total_;

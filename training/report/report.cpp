@@ -2,19 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "data/text_file.h"
 #include "framework/check.h"
+#include "framework/one_line.h"
 #include "training/files/atomic_file.h"
+#include "training/files/json/json.h"
 #include "training/files/run_files.h"
-#include "training/report/chart.h"
-#include "training/report/course.h"
+#include "training/report/log.h"
 #include "training/report/page.h"
 #include "training/report/progress.h"
 #include "training/report/run_description.h"
-#include "training/report/samples.h"
 
 namespace unroll {
 
@@ -38,6 +39,10 @@ ChartSeries series_of(std::string name, const std::vector<LogRecord>& records, F
   return thinned(std::move(series), most_points);
 }
 
+auto or_nan(std::optional<double> LogRecord::*figure) {
+  return [figure](const LogRecord& record) { return (record.*figure).value_or(std::nan("")); };
+}
+
 // Cuts off the first steps of a training, which lie far above all others and would take their room.
 double top_of(const Chart& chart) {
   std::vector<double> training = chart.series[0].y;
@@ -56,15 +61,13 @@ Chart score_chart(const RunDescription& run, const Course& course) {
   const bool perplexity = run.names.perplexity;
   Chart chart{.title = perplexity ? "Perplexity" : "Loss",
               .x_name = "step",
-              .y_name = perplexity ? "perplexity" : "loss",
+              .y_name = run.names.score(),
               .right_name = perplexity ? "loss (nats)" : "",
               .logarithmic = true};
   // Without logged intervals, the epochs' means serve.
-  chart.series.push_back(
-      series_of("training", course.intervals.empty() ? course.epochs : course.intervals,
-                [&](const LogRecord& r) { return perplexity ? std::exp(r.loss) : r.loss; }));
-  chart.series.push_back(series_of("validation", course.epochs,
-                                   [](const LogRecord& r) { return r.valid.value_or(std::nan("")); }));
+  chart.series.push_back(series_of("training", course.intervals.empty() ? course.epochs : course.intervals,
+                                   [&](const LogRecord& r) { return run.names.shown(r.loss); }));
+  chart.series.push_back(series_of("validation", course.epochs, or_nan(&LogRecord::valid)));
   chart.series[1].points = true;
   for (const RunDescription::Level& level : run.levels)
     chart.levels.push_back({fmt::format("{} {}", level.name,
@@ -95,12 +98,9 @@ std::vector<Chart> small_charts(const RunDescription& run, const Course& course)
                  .series = {series_of(title, course.intervals, value)}};
   };
   std::vector<Chart> charts{chart("Learning rate", "", [](const LogRecord& r) { return r.learning_rate; }),
-                            chart("Momentum", "of adam: beta1",
-                                  [](const LogRecord& r) { return r.momentum.value_or(std::nan("")); }),
-                            chart("Gradient norm", "before clipping",
-                                  [](const LogRecord& r) { return r.gradient_norm.value_or(std::nan("")); }),
-                            chart("Loss scale", "by step, in fp16",
-                                  [](const LogRecord& r) { return r.loss_scale.value_or(std::nan("")); }),
+                            chart("Momentum", "of adam: beta1", or_nan(&LogRecord::momentum)),
+                            chart("Gradient norm", "before clipping", or_nan(&LogRecord::gradient_norm)),
+                            chart("Loss scale", "by step, in fp16", or_nan(&LogRecord::loss_scale)),
                             chart("Speed", run.names.unit + "/s", [](const LogRecord& r) { return r.rate; })};
   for (const std::string& name : course.metrics()) {
     Chart own = chart(name, "after each epoch", [](const LogRecord&) { return std::nan(""); });
@@ -116,7 +116,7 @@ std::vector<Chart> small_charts(const RunDescription& run, const Course& course)
 
 std::string curves(const RunDescription& run, const Course& course) {
   if (course.intervals.empty() && course.epochs.empty())
-    return "<section>\n<h2>Curves</h2>\n<p class=\"soft\">Nothing is in the log yet.</p>\n</section>\n";
+    return section_html("Curves", "<p class=\"soft\">Nothing is in the log yet.</p>\n");
   const Chart main = score_chart(run, course);
   std::string caption = "Training is scored as it goes, with dropout and with weights that still change.";
   if (run.names.perplexity)
@@ -125,24 +125,23 @@ std::string curves(const RunDescription& run, const Course& course) {
   const std::vector<double>& training = main.series[0].y;
   if (!training.empty() && training[0] > 1.2 * main.top)
     caption += fmt::format(" The curve comes down from {}, above the frame.", format_number(training[0]));
-  std::string html = "<section>\n<h2>Curves</h2>\n" + chart_html(main, 400, "score", caption);
+  std::string html = chart_html(main, 400, "score", caption);
   html += "<div class=\"small-charts\">\n";
   int number = 0;
   for (const Chart& chart : small_charts(run, course))
     html += figure_html("<h3>" + html_escaped(chart.title) + "</h3>\n" +
                             chart_svg(chart, 320, 190, fmt::format("small-{}", ++number)),
                         chart, "");
-  return html + "</div>\n</section>\n";
+  return section_html("Curves", html + "</div>\n");
 }
 
 // The program's own charts.
 std::string further_charts(const RunDescription& run) {
   std::string html;
   int number = 0;
-  for (const Chart& chart : run.charts) {
-    html += "<section>\n<h2>" + html_escaped(chart.title) + "</h2>\n" +
-            chart_html(chart, 360, fmt::format("chart-{}", ++number), chart.description) + "</section>\n";
-  }
+  for (const Chart& chart : run.charts)
+    html += section_html(chart.title,
+                         chart_html(chart, 360, fmt::format("chart-{}", ++number), chart.description));
   return html;
 }
 
@@ -150,17 +149,16 @@ std::string further_charts(const RunDescription& run) {
 
 std::string facts(const std::vector<Figure>& figures) {
   if (figures.empty()) return "";
-  std::string html = "<section>\n<h2>The run</h2>\n<dl class=\"facts\">\n";
+  std::string html = "<dl class=\"facts\">\n";
   for (const Figure& f : figures)
     html += fmt::format("<dt>{}</dt><dd>{}{}</dd>\n", html_escaped(f.name), html_escaped(f.value),
                         f.note.empty() ? "" : " <span class=\"soft\">" + html_escaped(f.note) + "</span>");
-  return html + "</dl>\n</section>\n";
+  return section_html("The run", html + "</dl>\n");
 }
 
 std::string epoch_section(const RunDescription& run, const Course& course) {
   if (course.epochs.empty()) return "";
-  const bool perplexity = run.names.perplexity;
-  const std::string score = perplexity ? " perplexity" : " loss";
+  const std::string score = std::string(" ") + run.names.score();
   Table table{.title = "Epochs",
               .note = {},
               .columns = {"epoch", "step", "learning rate", "training" + score, "validation" + score,
@@ -171,10 +169,10 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
   std::size_t best = course.epochs.size();
   for (const LogRecord& r : course.epochs) {
     if (&r == best_epoch) best = table.rows.size();
-    table.rows.push_back(
-        {std::to_string(r.epoch), with_commas(r.step), fmt::format("{:.4g}", r.learning_rate),
-         format_score(perplexity ? std::exp(r.loss) : r.loss), r.valid ? format_score(*r.valid) : "",
-         format_number(r.rate), format_duration(r.seconds)});
+    table.rows.push_back({std::to_string(r.epoch), with_commas(r.step),
+                          fmt::format("{:.4g}", r.learning_rate), format_score(run.names.shown(r.loss)),
+                          r.valid ? format_score(*r.valid) : "", format_number(r.rate),
+                          format_duration(r.seconds)});
     std::vector<std::string> own;
     for (const std::string& name : metrics) {
       const double value = metric_of(r, name);
@@ -190,12 +188,9 @@ std::string epoch_section(const RunDescription& run, const Course& course) {
         "scoring changed. They are left out; the best weights were scored anew.</p>\n",
         course.scored_otherwise);
   // Fold a long table, which would push everything else far down.
-  const bool folded = table.rows.size() > 30;
-  return "<section>\n<h2>Epochs</h2>\n" +
-         (folded
-              ? fmt::format("<details><summary>{} epochs</summary>\n{}</details>\n", table.rows.size(), html)
-              : html) +
-         "</section>\n";
+  if (table.rows.size() > 30)
+    html = fmt::format("<details><summary>{} epochs</summary>\n{}</details>\n", table.rows.size(), html);
+  return section_html(table.title, html);
 }
 
 // At most 12 samples: the first, the last, and some between.
@@ -204,32 +199,31 @@ std::string sample_section(const std::vector<Sample>& samples) {
   const std::size_t all = samples.size(), count = std::min(all, most_samples);
   if (all == 0) return "";
   std::string html =
-      "<section>\n<h2>What it wrote</h2>\n<p class=\"soft\">After each of these epochs the model wrote a little by "
+      "<p class=\"soft\">After each of these epochs the model wrote a little by "
       "itself. Each time the same random numbers choose among what it takes for likely.</p>\n"
       "<dl class=\"facts samples\">\n";
   for (std::size_t i = 0; i < count; ++i) {
     const Sample& sample = samples[count == 1 ? 0 : i * (all - 1) / (count - 1)];
     html += fmt::format("<dt>epoch {}</dt><dd>{}</dd>\n", sample.epoch, html_escaped(sample.text));
   }
-  return html + "</dl>\n</section>\n";
+  return section_html("What it wrote", html + "</dl>\n");
 }
 
 std::string recipe_section(const std::filesystem::path& folder) {
   if (!has_own_file(folder / "recipe.toml")) return "";
   const std::string text = read_own_file(folder / "recipe.toml", most_bytes_of_recipe);
-  return "<section>\n<h2>Recipe</h2>\n<p class=\"soft\">With every default spelled out; the file "
-         "<code>recipe.toml</code> "
-         "repeats the run.</p>\n<pre tabindex=\"0\" aria-label=\"recipe.toml\">" +
-         html_escaped(text) + "</pre>\n</section>\n";
+  return section_html("Recipe",
+                      "<p class=\"soft\">With every default spelled out; the file <code>recipe.toml</code> "
+                      "repeats the run.</p>\n<pre tabindex=\"0\" aria-label=\"recipe.toml\">" +
+                          html_escaped(text) + "</pre>\n");
 }
 
 // Figures from the log.
 std::vector<Figure> figures_of(const RunDescription& run, const Course& course) {
   std::vector<Figure> figures;
   if (const LogRecord* best = course.best())
-    figures.push_back(
-        {"validation, best", format_score(*best->valid),
-         fmt::format("{}, after epoch {}", run.names.perplexity ? "perplexity" : "loss", best->epoch)});
+    figures.push_back({"validation, best", format_score(*best->valid),
+                       fmt::format("{}, after epoch {}", run.names.score(), best->epoch)});
   figures.insert(figures.end(), run.results.begin(), run.results.end());
   const std::vector<LogRecord>& records = course.epochs.empty() ? course.intervals : course.epochs;
   if (records.empty()) return figures;
@@ -277,6 +271,37 @@ Chart score_chart(const std::filesystem::path& folder) {
   Chart chart = score_chart(run, course);
   chart.title = fmt::format("{}: {} while it trains", run.title, chart.y_name);
   return chart;
+}
+
+// --- samples ---------------------------------------------------------------------------------------------------
+
+std::vector<Sample> read_samples(const std::filesystem::path& folder, std::vector<std::string>* damaged) {
+  const std::filesystem::path path = folder / samples_file;
+  std::vector<Sample> samples;
+  if (!has_own_file(path)) return samples;
+  std::istringstream lines(read_own_file(path, most_bytes_of_samples));
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const auto json = parse_json(line);
+    try {
+      samples.push_back({json.at("epoch"), json.at("text")});
+    } catch (const nlohmann::json::exception&) {
+      if (damaged) damaged->push_back(fmt::format("{}:{}: no sample", path.string(), number));
+    }
+  }
+  return samples;
+}
+
+void add_sample(const std::filesystem::path& folder, const Sample& sample) {
+  std::vector<Sample> samples = read_samples(folder);
+  std::erase_if(samples, [&](const Sample& before) { return before.epoch >= sample.epoch; });
+  const std::string_view kept = beginning(sample.text, 600);
+  samples.push_back({sample.epoch, std::string(kept) + (kept.size() < sample.text.size() ? "…" : "")});
+  std::string text;
+  for (const Sample& one : samples)
+    text += json_text(nlohmann::ordered_json{{"epoch", one.epoch}, {"text", one.text}}) + '\n';
+  write_file_atomically(folder / samples_file, text);
 }
 
 }  // namespace unroll

@@ -4,8 +4,7 @@
 //                                  .tables = {parameter_table(model.params)}});
 //   task.after_epoch = [&](const EpochReport&) { write_report(folder); };
 //
-// Shows curves, results, epochs, the program's tables and the recipe. Light or dark like the reader's system, readable
-// on a telephone and on paper. Its script only shows values under the pointer.
+// Shows curves, results, epochs, the program's tables and the recipe. Its script only shows values under the pointer.
 #pragma once
 
 #include <filesystem>
@@ -25,5 +24,22 @@ std::vector<std::string> write_report(const std::filesystem::path& folder);
 // The report's first picture, for a file of its own: training and validation scores by step, and the scores to compare
 // with. Throws InputError as above, and if the log is empty.
 Chart score_chart(const std::filesystem::path& folder);
+
+// --- samples that a model made after its epochs --------------------------------------------------------------
+
+constexpr const char* samples_file = "samples.jsonl";  // in a run's folder
+
+struct Sample {
+  int epoch = 0;
+  std::string text;
+};
+
+// Adds a sample; the file keeps at most its first 600 bytes. Removes samples of this and later epochs, since a run that
+// went back to a checkpoint makes them anew. Throws Error if the file cannot be written.
+void add_sample(const std::filesystem::path& folder, const Sample& sample);
+
+// Samples by epoch; none if there is no file. Skips lines that are no samples; if `damaged` is given, lists them there.
+std::vector<Sample> read_samples(const std::filesystem::path& folder,
+                                 std::vector<std::string>* damaged = nullptr);
 
 }  // namespace unroll

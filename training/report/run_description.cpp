@@ -5,102 +5,61 @@
 
 #include "data/text_file.h"
 #include "framework/check.h"
+#include "framework/one_line.h"
 #include "training/files/atomic_file.h"
-#include "training/files/json/read_json.h"
-#include "training/files/json_text.h"
-#include "training/report/progress.h"
+#include "training/files/json/json.h"
 #include "training/files/run_files.h"
+#include "training/report/progress.h"
 
 namespace unroll {
 
-using Json = nlohmann::ordered_json;
 using Figure = RunDescription::Figure;
 using Level = RunDescription::Level;
 using Table = RunDescription::Table;
 
-static void to_json(Json& json, const Figure& f) {
-  json = {{"name", f.name}, {"value", f.value}, {"note", f.note}};
-}
-static void from_json(const Json& json, Figure& f) {
-  f = {.name = json.at("name"), .value = json.at("value"), .note = json.at("note")};
-}
-// null stands for a number that is not finite.
-static double number(const Json& json, double otherwise = std::nan("")) {
-  return json.is_null() ? otherwise : json.get<double>();
-}
-static std::vector<double> numbers(const Json& json) {
-  std::vector<double> values;
-  for (const Json& value : json) values.push_back(number(value));
-  return values;
+// --- the file's fields -------------------------------------------------------------------------------------
+
+static void each_field(Figure& figure, auto f) {
+  f("name", figure.name, "value", figure.value, "note", figure.note);
 }
 
-static void to_json(Json& json, const Level& l) { json = {{"name", l.name}, {"score", l.score}}; }
-static void from_json(const Json& json, Level& l) {
-  l = {.name = json.at("name"), .score = number(json.at("score"))};
-}
-static void to_json(Json& json, const Table& t) {
-  json = {{"title", t.title}, {"note", t.note}, {"columns", t.columns}, {"rows", t.rows}};
-}
-static void from_json(const Json& json, Table& t) {
-  t = {.title = json.at("title"),
-       .note = json.at("note"),
-       .columns = json.at("columns"),
-       .rows = json.at("rows")};
+static void each_field(Level& level, auto f) { f("name", level.name, "score", level.score); }
+
+static void each_field(Table& table, auto f) {
+  f("title", table.title, "note", table.note, "columns", table.columns, "rows", table.rows);
 }
 
-static void to_json(Json& json, const ChartSeries& s) {
-  json = {{"name", s.name}, {"points", s.points}, {"x", s.x}, {"y", s.y}};
-}
-static void from_json(const Json& json, ChartSeries& s) {
-  s = {.name = json.at("name"),
-       .points = json.at("points"),
-       .x = numbers(json.at("x")),
-       .y = numbers(json.at("y"))};
-}
-static void to_json(Json& json, const Chart& c) {
-  json = {{"title", c.title},
-          {"description", c.description},
-          {"x_name", c.x_name},
-          {"y_name", c.y_name},
-          {"right_name", c.right_name},
-          {"top", c.top},
-          {"logarithmic", c.logarithmic},
-          {"x_from", c.x_from},
-          {"from_zero", c.from_zero},
-          {"x_texts", c.x_texts},
-          {"series", c.series},
-          {"band", Json()},
-          {"levels", Json::array()},
-          {"mark", Json()}};
-  for (const Chart::Level& level : c.levels) json["levels"].push_back({{"name", level.name}, {"y", level.y}});
-  if (c.mark) json["mark"] = {{"text", c.mark->text}, {"x", c.mark->x}, {"y", c.mark->y}};
-  if (c.band)
-    json["band"] = {{"name", c.band->name}, {"x", c.band->x}, {"low", c.band->low}, {"high", c.band->high}};
-}
-static void from_json(const Json& json, Chart& c) {
-  c = {.title = json.at("title"),
-       .description = json.at("description"),
-       .x_name = json.at("x_name"),
-       .y_name = json.at("y_name"),
-       .right_name = json.value("right_name", ""),  // older files lack it, and the others with a default
-       .top = number(json.value("top", Json()), std::numeric_limits<double>::infinity()),
-       .logarithmic = json.value("logarithmic", false),
-       .x_from = number(json.value("x_from", Json(0.0)), 0),
-       .from_zero = json.at("from_zero"),
-       .x_texts = json.at("x_texts"),
-       .series = json.at("series")};
-  if (const Json& band = json.at("band"); !band.is_null())
-    c.band = {.name = band.at("name"),
-              .x = numbers(band.at("x")),
-              .low = numbers(band.at("low")),
-              .high = numbers(band.at("high"))};
-  for (const Json& level : json.value("levels", Json::array()))
-    c.levels.push_back({.name = level.at("name"), .y = number(level.at("y"))});
-  if (const Json mark = json.value("mark", Json()); !mark.is_null())
-    c.mark = {.text = mark.at("text"), .x = number(mark.at("x")), .y = number(mark.at("y"))};
+static void each_field(ChartSeries& series, auto f) {
+  f("name", series.name, "points", series.points, "x", series.x, "y", series.y);
 }
 
-static void check_chart(const Chart& chart) {
+static void each_field(Chart::Band& band, auto f) {
+  f("name", band.name, "x", band.x, "low", band.low, "high", band.high);
+}
+
+static void each_field(Chart::Level& level, auto f) { f("name", level.name, "y", level.y); }
+
+static void each_field(Chart::Mark& mark, auto f) { f("text", mark.text, "x", mark.x, "y", mark.y); }
+
+// Older files lack what may be missing.
+static void each_field(Chart& chart, auto f) {
+  f("title", chart.title, "description", chart.description, "x_name", chart.x_name, "y_name", chart.y_name);
+  f.may_lack("right_name", chart.right_name, "top", chart.top, "logarithmic", chart.logarithmic, "x_from",
+             chart.x_from);
+  f("from_zero", chart.from_zero, "x_texts", chart.x_texts, "series", chart.series, "band", chart.band);
+  f.may_lack("levels", chart.levels, "mark", chart.mark);
+}
+
+static void each_field(RunDescription& run, auto f) {
+  f("title", run.title, "summary", run.summary, "unit", run.names.unit, "perplexity", run.names.perplexity,
+    "facts", run.facts, "results", run.results, "levels", run.levels, "tables", run.tables);
+  f.may_lack("charts", run.charts);
+}
+
+static void check_chart(Chart& chart) {
+  // null stands for a number that is not finite
+  if (std::isnan(chart.top)) chart.top = std::numeric_limits<double>::infinity();
+  if (std::isnan(chart.x_from)) chart.x_from = 0;
   for (const ChartSeries& s : chart.series)
     require(s.x.size() == s.y.size(), "'{}' of '{}' has {} x for {} y", s.name, chart.title, s.x.size(),
             s.y.size());
@@ -111,11 +70,7 @@ static void check_chart(const Chart& chart) {
 }
 
 void write_run_description(const std::filesystem::path& folder, const RunDescription& d) {
-  const Json json{
-      {"title", d.title},  {"summary", d.summary}, {"unit", d.names.unit}, {"perplexity", d.names.perplexity},
-      {"facts", d.facts},  {"results", d.results}, {"levels", d.levels},   {"tables", d.tables},
-      {"charts", d.charts}};
-  write_file_atomically(folder / "report.json", json_text(json, 1) + '\n');
+  write_file_atomically(folder / "report.json", json_text(json_of(d), 1) + '\n');
 }
 
 RunDescription read_run_description(const std::filesystem::path& folder) {
@@ -123,28 +78,19 @@ RunDescription read_run_description(const std::filesystem::path& folder) {
   require_input(std::filesystem::is_directory(folder, error), "{}: there is no such folder", folder.string());
   const std::string path = (folder / "report.json").string();
   require_input(has_own_file(path), "{}: is missing; ptb and timeseries write it as a run begins, a program of your own calls write_run_description", path);
-  const Json json = parse_json(read_own_file(path, most_bytes_of_description));
+  const auto json = parse_json(read_own_file(path, most_bytes_of_description));
   require_input(!json.is_discarded(), "{}: no description of a run: the file is damaged", path);
   try {
-    RunDescription d{.title = json.at("title"),
-                     .summary = json.at("summary"),
-                     .names = {.unit = json.at("unit"), .perplexity = json.at("perplexity")},
-                     .facts = json.at("facts"),
-                     .results = json.at("results"),
-                     .levels = json.at("levels"),
-                     .tables = json.at("tables"),
-                     .charts = json.value("charts", std::vector<Chart>{})};
+    RunDescription d;
+    read_json(json, d, true);
     for (const Table& table : d.tables)
       for (const auto& row : table.rows)
         require(row.size() == table.columns.size(), "a row of '{}' has {} cells for {} columns", table.title,
                 row.size(), table.columns.size());
-    for (const Chart& chart : d.charts) check_chart(chart);
+    for (Chart& chart : d.charts) check_chart(chart);
     return d;
   } catch (const Error& error) {
     throw InputError(fmt::format("{}: no description of a run: {}", path, error.what()));
-  } catch (const Json::exception&) {
-    throw InputError(
-        fmt::format("{}: no description of a run: something is missing in it, or of another kind", path));
   }
 }
 

@@ -1,7 +1,5 @@
-// A run's description of itself: `report.json` in its folder, beside its log.
-//
-// A program writes it when training begins and again when there are results; the report (training/report/report.h) is
-// made from it. It does not depend on the kind of model: names, figures and tables are the program's.
+// A run's description of itself: `report.json` in its folder, beside its log. A program writes it when training begins and again
+// when there are results; the report (report.h) is made from it. Names, figures and tables are the program's.
 #pragma once
 
 #include <filesystem>

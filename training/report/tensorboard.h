@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "training/files/append_file.h"
+#include "training/files/atomic_file.h"
 
 namespace unroll {
 

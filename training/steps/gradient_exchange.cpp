@@ -1,6 +1,7 @@
 #include "training/steps/gradient_exchange.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,41 @@
 #include "framework/processes/processes.h"
 
 namespace unroll {
+
+std::vector<GradientBucket> gradient_buckets(const ParameterSet& params, std::size_t bytes) {
+  std::vector<GradientBucket> buckets;
+  const auto& all = params.all();
+  int64_t end = params.values().size();
+  for (std::size_t i = all.size(); i > 0;) {
+    GradientBucket& bucket = buckets.emplace_back();
+    do {
+      Parameter& parameter = *all[--i];
+      bucket.parameters.push_back(&parameter);
+      bucket.begin = i == 0 ? 0 : parameter.offset;
+    } while (i > 0 &&
+             (all[i]->joined || static_cast<std::size_t>(end - bucket.begin) * sizeof(real) < bytes));
+    bucket.size = end - bucket.begin;
+    end = bucket.begin;
+  }
+  return buckets;
+}
+
+std::size_t bytes_of_bucket() {
+  const char* const set = std::getenv("UNROLL_BUCKET_BYTES");
+  if (!set) return std::size_t{1} << 20;
+  const std::string_view text = set;
+  std::size_t bytes = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  require_input(stop == text.data() + text.size() && error == std::errc() && bytes > 0,
+                "UNROLL_BUCKET_BYTES is '{}' in the environment: a number of bytes above 0", text);
+  return bytes;
+}
+
+std::vector<int64_t> sizes_of(const std::vector<GradientBucket>& buckets) {
+  std::vector<int64_t> sizes;
+  for (const GradientBucket& bucket : buckets) sizes.push_back(bucket.size);
+  return sizes;
+}
 
 // The piece of a bucket that one process sums: whole lines of the cache; the last pieces are shorter or empty.
 struct GradientPiece {
@@ -27,8 +63,6 @@ GradientPiece piece_of(int rank, int processes, int64_t numbers) {
   const int64_t begin = std::min(rank * each, numbers);
   return {begin, std::min(each, numbers - begin)};
 }
-
-bool is_between_gpus() { return !gpu_engine().empty(); }
 
 }  // namespace
 
@@ -144,7 +178,7 @@ int64_t GradientExchange::sum_in(Memory& received, std::span<real* const> own, i
 }
 
 int64_t GradientExchange::sum(std::span<real* const> own, int64_t numbers) {
-  if (is_between_gpus()) {
+  if (!gpu_engine().empty()) {  // they are joined
     OfGpu gpu{received_on_gpu_};
     return sum_in(gpu, own, numbers);
   }

@@ -2,24 +2,38 @@
 //
 // Each process sums a piece of the slab. It gets that piece of every other's parts of the tree (shard_tree.h), sums them in
 // the tree's order, and gives the sum to all. So each sends about as many bytes as in a ring, and unlike that of a ring, or of
-// ncclAllReduce, the order of the sum depends on nothing but the number of shards.
-//
-// On GPUs that have joined (join_gpus) blocks go from the memory of one to that of the other, and are summed there. Else they go
-// through the host's.
+// ncclAllReduce, the order of the sum depends on the number of shards alone. Blocks of GPUs that have joined (join_gpus) go from
+// the memory of one to that of the other, else through the host's.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "framework/tensor.h"
+#include "framework/parameters.h"
 #include "training/steps/shard_tree.h"
 
 namespace unroll {
 
-// Bytes that each process gives others to sum buckets of so many numbers (gradient_buckets.h), and takes from them: sent[rank].
+// The slab of gradients is cut at the beginnings of parameters and from its end, since a backward finishes the last layers first.
+// Processes exchange bucket by bucket in this order: some are on their way while others are still computed.
+struct GradientBucket {
+  int64_t begin = 0, size = 0;  // numbers of the slab
+  std::vector<Parameter*> parameters = {};
+};
+
+// Each has at least so many bytes, but for the last. It depends on the parameters and that number alone.
+std::vector<GradientBucket> gradient_buckets(const ParameterSet& params, std::size_t bytes);
+
+// 1 MiB, or UNROLL_BUCKET_BYTES in the environment, which must be the same for all processes. Throws InputError.
+std::size_t bytes_of_bucket();
+
+std::vector<int64_t> sizes_of(const std::vector<GradientBucket>& buckets);  // numbers
+
+// Bytes that each process gives others to sum buckets of so many numbers, and takes from them: sent[rank].
 std::vector<int64_t> exchanged_bytes(std::span<const int64_t> buckets, int processes, int shards);
 
 // How long such an exchange takes, tried: seconds. Called by all processes.
@@ -29,8 +43,8 @@ double seconds_of_exchange(std::span<const int64_t> buckets, int shards);
 // over. Called by all processes of a training, once their device is chosen.
 std::string exchanged_over();
 
-// Whether the processes exchange while the last backward runs: on a CPU, where MPI lets a thread of ours call it, if UNROLL_OVERLAP
-// in the environment is not "off". Throws InputError where it is neither that nor "on".
+// Whether the processes exchange while the last backward runs: on a CPU, if MPI lets a thread of ours call it, and UNROLL_OVERLAP
+// in the environment is not "off". Throws InputError if that is neither "off" nor "on".
 bool exchanges_beside_backward();
 
 struct ExchangedGradients {

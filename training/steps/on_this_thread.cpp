@@ -3,16 +3,70 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "framework/graph.h"
+#include "framework/out_of_memory.h"
 #include "framework/profile.h"
 #include "framework/signals.h"
 
 namespace unroll {
 
-static constexpr int most_skipped = 10;  // steps in a row
+namespace {
+
+constexpr int most_skipped = 10;  // steps in a row
+
+// "3 x linear [700, 2600], 20.8 MiB": results of operations, with equal ones grouped.
+std::vector<std::string> largest_entries(const Tape& tape, size_t most) {
+  struct Alike {
+    int times = 0;
+    int64_t numbers = 0;
+  };
+  std::map<std::string, Alike> by_text;
+  for (const Tape::Entry& entry : tape.entries()) {
+    Alike& alike = by_text[entry.text];
+    ++alike.times, alike.numbers += entry.numbers;
+  }
+  std::vector<std::pair<double, std::string>> entries;
+  for (const auto& [text, alike] : by_text) {
+    const double mib = static_cast<double>(alike.numbers) * sizeof(real) / (1 << 20);
+    const std::string times = alike.times > 1 ? fmt::format("{} x ", alike.times) : "";
+    entries.emplace_back(mib, fmt::format("{}{}, {:.1f} MiB", times, text, mib));
+  }
+  std::ranges::sort(entries, std::greater<>());
+  std::vector<std::string> result;
+  for (size_t i = 0; i < std::min(most, entries.size()); ++i) result.push_back(entries[i].second);
+  return result;
+}
+
+// Advice for a step that ran out of memory, in one line: the refusal, the largest entries of the tape, and for each key the most
+// that can fit. That is an upper bound, since the rest of the step might have needed more. `kept`: bytes that any window needs.
+std::string memory_advice(const MemoryRefused& refusal, const Tape& tape, int64_t kept,
+                          const WindowSizes& sizes) {
+  std::string text = refusal.what();
+  const std::vector<std::string> largest = largest_entries(tape, 3);
+  if (!largest.empty()) text += fmt::format("; largest on the tape: {}", fmt::join(largest, "; "));
+  const double needed = static_cast<double>(refusal.in_use + refusal.asked - kept),
+               room = static_cast<double>(refusal.room - kept);
+  // More than the weights and all that is as large.
+  const bool of_windows = needed > static_cast<double>(kept);
+  std::vector<std::string> keys;
+  for (const auto& [key, size] : sizes) {
+    // If the system does not say how much memory there is, only name the keys.
+    if (refusal.room == 0 && of_windows && size > 1) keys.push_back(fmt::format("{} = {}", key, size));
+    if (refusal.room == 0 || needed <= 0) continue;
+    if (const auto most = static_cast<int>(std::min(1.0, room / needed) * size); most >= 1 && most < size)
+      keys.push_back(fmt::format("{} = {} in place of {}", key, most, size));
+  }
+  if (keys.empty()) return text + less_for_weights;
+  return text + (refusal.room == 0 ? fmt::format("; less than {} needs less", fmt::join(keys, ", or "))
+                                   : fmt::format("; what can fit at most: {}", fmt::join(keys, ", or ")));
+}
+
+}  // namespace
 
 void OnThisThread::take(const TrainingTask& task) {
   Step step = next_step();
@@ -168,12 +222,8 @@ void OnThisThread::skip(const Diverged& reason) {
   training_.note(fmt::format("left out: {}", reason.what()));
 }
 
-std::pair<int64_t, std::string> OnThisThread::trace(const TrainingTask& task, const Step& step) {
-  return trace_windows(task, step);
-}
-
 // Computes them once more, with the same masks, on tapes that keep what they see.
-std::pair<int64_t, std::string> OnThisThread::trace_windows(const TrainingTask& task, const Step& of) {
+std::pair<int64_t, std::string> OnThisThread::trace(const TrainingTask& task, const Step& of) {
   const int64_t last = of.end - 1;
   Step step = of;
   try {

@@ -27,8 +27,7 @@ class OnThisThread : public Steps {
     // Copies of TrainingTask::carried before the first window. Empty if the step has one window, which is carried last.
     std::vector<Tensor> carried_before = {};
     bool can_begin_again = false;
-    double total = 0,
-           rate_factor = 0;  // sums over the windows so far; `total`: of losses that the host has seen
+    double total = 0, rate_factor = 0;  // sums over the windows so far; `total`: of losses that are known
     int64_t count = 0;
     int64_t counted = -1;  // the last window that count() was called for
     Shard shard = {};
@@ -53,7 +52,6 @@ class OnThisThread : public Steps {
 
   // Which of the step's windows has the gradient that is not finite, and where it began.
   virtual std::pair<int64_t, std::string> trace(const TrainingTask& task, const Step& step);
-  std::pair<int64_t, std::string> trace_windows(const TrainingTask& task, const Step& step);
   // Its windows and the update.
   virtual void compute(const TrainingTask& task, Step& step);
   virtual int64_t load(const TrainingTask& task, const Step& step) const;

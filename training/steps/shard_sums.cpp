@@ -1,7 +1,5 @@
 #include "training/steps/shard_sums.h"
 
-#include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include "framework/clock.h"

@@ -3,20 +3,17 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "framework/parameters.h"
-#include "training/shard.h"
 #include "training/steps/courier.h"
-#include "training/steps/gradient_buckets.h"
 #include "training/steps/gradient_exchange.h"
+#include "training/steps/shard_tree.h"
 
 namespace unroll {
 
-// The gradients of this process's shards, one after the other, and then those of all. It takes a slab for each part of the tree
-// that waits for its other half, at most log2(shards) at a time, and keeps them from step to step.
+// It takes a slab for each part of the tree that waits for its other half, at most log2(shards) at a time, and keeps them.
 class GradientSums : public TapeObserver {
  public:
   GradientSums(ParameterSet& params, int shards);

@@ -1,12 +1,8 @@
 #include "training/steps/shard_tree.h"
 
-#include <bit>
-
 #include "framework/check.h"
 
 namespace unroll {
-
-int shards_of_left_half(int n) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(n - 1))); }
 
 bool is_summed_alone(const ShardRange& range, int shards) {
   ShardRange within{0, shards};

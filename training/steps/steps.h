@@ -26,8 +26,11 @@ class Steps {
   virtual ExchangedGradients exchanged() const { return {}; }
 };
 
-// The way that options, task and device ask for: in_shards.h, ahead_of_gpu.h or on_this_thread.h (choose_steps.cpp).
+std::unique_ptr<Steps> steps_in_shards(Training& training);
+// The way that options, task and device ask for: in_shards.cpp, ahead_of_gpu.h or on_this_thread.h (choose_steps.cpp).
 std::unique_ptr<Steps> choose_steps(Training& training, const TrainingTask& task);
+// Throws Error if an option is out of its range, or asks for what the optimizer lacks. Sets a schedule's first momentum.
+void check_options(const TrainerOptions& options, Optimizer& optimizer);
 // Throws Error if the options ask for a way that this task or the device does not have.
 void check_steps(const TrainerOptions& options, const TrainingTask& task);
 

@@ -3,9 +3,8 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/program/look/look_values.h"
 #include "training/report/run_description.h"
 

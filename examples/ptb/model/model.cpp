@@ -8,7 +8,7 @@
 #include "data/windows.h"
 #include "framework/processes/processes.h"
 #include "framework/signals.h"
-#include "training/shard.h"
+#include "training/steps/shard_tree.h"
 
 namespace ptb {
 

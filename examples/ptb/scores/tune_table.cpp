@@ -5,13 +5,11 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "training/files/atomic_file.h"
-#include "training/files/json/read_json.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 
 namespace ptb {
 

@@ -8,8 +8,7 @@
 #include "examples/timeseries/session/session.h"
 #include "framework/one_line.h"
 #include "framework/processes/processes.h"
-#include "training/files/json/read_json.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/program/cli/console.h"
 #include "training/program/run/machine.h"
 

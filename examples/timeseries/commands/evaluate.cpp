@@ -9,7 +9,7 @@
 #include "framework/clock.h"
 #include "framework/gemm.h"
 #include "training/files/atomic_file.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/program/cli/console.h"
 #include "training/program/run/machine.h"
 

@@ -6,13 +6,11 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "training/checkpoint.h"
-#include "training/files/json/read_json.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/files/state_dict.h"
 #include "training/program/run/model_file.h"
 

@@ -2,10 +2,9 @@
 #include <cctype>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "examples/timeseries/look/look_numbers.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/report/run_description.h"
 
 namespace timeseries {

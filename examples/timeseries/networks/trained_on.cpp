@@ -9,8 +9,7 @@
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "framework/random.h"
-#include "training/files/json/read_json.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/report/run_description.h"
 
 namespace timeseries {

@@ -5,7 +5,7 @@
 
 #include "examples/timeseries/scores/many_series.h"
 #include "examples/timeseries/scores/scores.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 
 namespace timeseries {
 

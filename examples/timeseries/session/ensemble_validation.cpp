@@ -2,7 +2,7 @@
 
 #include "examples/timeseries/scores/scores.h"
 #include "framework/signals.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/members.h"
 
 namespace timeseries {

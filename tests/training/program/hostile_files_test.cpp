@@ -3,13 +3,12 @@
 #include <filesystem>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 #include "data/text_file.h"
 #include "tests/training/program/model_metadata.h"
 #include "tests/training/program/trained_programs.h"
-#include "training/files/json/read_json.h"
+#include "training/files/json/json.h"
 #include "training/files/run_files.h"
 #include "training/files/vocabulary_file.h"
 #include "training/program/recipe/toml_values.h"

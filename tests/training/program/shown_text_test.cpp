@@ -1,12 +1,11 @@
 // Text that is not ours (names, words, paths) where it is shown: on terminals, in messages, in JSON, on pages. Nothing of it acts
 // on a terminal, and bytes that are not UTF-8 are in nobody's way.
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <pty.h>
 
 #include "framework/one_line.h"
 #include "tests/training/program/trained_programs.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/files/vocabulary_file.h"
 #include "training/program/recipe/toml_values.h"
 

@@ -16,7 +16,7 @@
 #include "training/files/gradient_statistics.h"
 #include "training/program/cli/console.h"
 #include "training/program/run/session.h"
-#include "training/steps/gradient_buckets.h"
+#include "training/steps/gradient_exchange.h"
 #include "training/steps/shard_tree.h"
 
 namespace unroll {

@@ -1,10 +1,9 @@
 #include "training/program/run/result.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "framework/memory.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/program/cli/console.h"
 
 namespace unroll {

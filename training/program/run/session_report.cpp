@@ -9,7 +9,6 @@
 #include "training/program/cli/invocation.h"
 #include "training/program/run/session.h"
 #include "training/report/report.h"
-#include "training/report/samples.h"
 
 namespace unroll {
 

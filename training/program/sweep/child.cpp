@@ -13,7 +13,7 @@
 
 #include "framework/check.h"
 #include "framework/system_call.h"
-#include "training/files/append_file.h"
+#include "training/files/atomic_file.h"
 #include "training/program/cli/invocation.h"
 
 namespace unroll {

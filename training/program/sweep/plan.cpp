@@ -11,8 +11,7 @@
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "training/files/atomic_file.h"
-#include "training/files/json/path_json.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 
 namespace unroll {
 
@@ -222,54 +221,35 @@ void go_on_with(SweepPlan& plan, const SweepPlan& before, const fs::path& folder
   plan.directory = before.directory, plan.device = before.device;
 }
 
+static void each_field(SweptKey& key, auto f) { f("key", key.key, "values", key.values); }
+
+static void each_field(Trial& trial, auto f) {
+  f("folder", trial.folder, "values", trial.values);
+  f.may_lack("seed", trial.seed);
+  f("recipe", trial.recipe);
+}
+
+static void each_field(SweepPlan& plan, auto f) {
+  f("program", plan.program, "version", plan.version, "recipe", plan.recipe, "data", plan.data, "directory",
+    plan.directory, "device", plan.device, "keys", plan.keys, "seeds", plan.seeds, "trials", plan.trials);
+}
+
 void write_plan(const fs::path& folder, const SweepPlan& plan) {
-  nlohmann::ordered_json json{{"program", plan.program},
-                              {"version", plan.version},
-                              {"recipe", plan.recipe},
-                              {"data", path_json(plan.data)},
-                              {"directory", path_json(plan.directory)},
-                              {"device", plan.device},
-                              {"keys", nlohmann::ordered_json::array()},
-                              {"seeds", plan.seeds},
-                              {"trials", nlohmann::ordered_json::array()}};
-  for (const SweptKey& key : plan.keys) json["keys"].push_back({{"key", key.key}, {"values", key.values}});
-  for (const Trial& trial : plan.trials) {
-    nlohmann::ordered_json entry{{"folder", trial.folder}, {"values", trial.values}};
-    if (trial.seed) entry["seed"] = *trial.seed;
-    entry["recipe"] = trial.recipe;
-    json["trials"].push_back(std::move(entry));
-  }
-  write_file_atomically(folder / plan_file, json_text(json, 1) + '\n');
+  write_file_atomically(folder / plan_file, json_text(json_of(plan), 1) + '\n');
 }
 
 SweepPlan read_plan(const fs::path& folder, const std::string& program) {
   const fs::path path = folder / plan_file;
-  const auto json = parse_json(read_own_file(path, most_bytes_of_plan));
-  const InputError damaged(fmt::format("{}: damaged", path.string()));
   SweepPlan plan;
   try {
-    plan = {.program = json.at("program"),
-            .version = json.at("version"),
-            .recipe = json.at("recipe"),
-            .data = path_in(json.at("data")),
-            .directory = path_in(json.at("directory")),
-            .device = json.at("device")};
-    for (const auto& key : json.at("keys")) plan.keys.push_back({key.at("key"), key.at("values")});
-    plan.seeds = json.at("seeds").get<std::vector<uint64_t>>();
-    for (const auto& entry : json.at("trials")) {
-      Trial trial{.folder = entry.at("folder"),
-                  .values = entry.at("values"),
-                  .seed = {},
-                  .recipe = entry.at("recipe")};
-      if (entry.contains("seed")) trial.seed = entry.at("seed").get<uint64_t>();
+    read_json(parse_json(read_own_file(path, most_bytes_of_plan)), plan);
+    for (const Trial& trial : plan.trials)
       require(is_folder_of_trial(trial.folder) && trial.values.size() == plan.keys.size(),
               "no trial of ours");
-      plan.trials.push_back(std::move(trial));
-    }
     require(!plan.trials.empty() && plan.trials.size() <= most_trials, "no trials");
     require(plan.recipe.find('/') == std::string::npos, "no name of a recipe");  // a file has it
-  } catch (const nlohmann::json::exception&) { throw damaged; } catch (const Error&) {
-    throw damaged;
+  } catch (const Error& error) {
+    throw InputError(fmt::format("{}: damaged: {}", path.string(), error.what()));
   }
   require_input(plan.program == program, "{}: a sweep of '{}', not of '{}'", folder.string(),
                 one_line(plan.program), program);

@@ -9,10 +9,9 @@
 #include "data/text_file.h"
 #include "framework/check.h"
 #include "training/files/atomic_file.h"
-#include "training/files/json/read_json.h"
-#include "training/files/json_text.h"
+#include "training/files/json/json.h"
 #include "training/program/run/result.h"
-#include "training/report/course.h"
+#include "training/report/log.h"
 #include "training/report/progress.h"
 
 namespace unroll {
@@ -140,11 +139,13 @@ TrialResult result_of_run(const fs::path& run) {
   return result;
 }
 
+static void each_field(TrialResult& result, auto f) {
+  f("best", result.best, "epoch", result.epoch, "epochs", result.epochs, "steps", result.steps, "seconds",
+    result.seconds, "perplexity", result.perplexity);
+}
+
 void write_result(const fs::path& trial, const TrialResult& result) {
-  const Json json = result.failed() ? Json{{"why", result.why}}
-                                    : Json{{"best", or_null(result.best)}, {"epoch", result.epoch},
-                                           {"epochs", result.epochs},      {"steps", result.steps},
-                                           {"seconds", result.seconds},    {"perplexity", result.perplexity}};
+  const Json json = result.failed() ? Json{{"why", result.why}} : json_of(result);
   write_file_atomically(trial / result_file, json_text(json) + '\n');
 }
 
@@ -152,18 +153,16 @@ std::optional<TrialResult> read_result(const fs::path& trial) {
   const fs::path path = trial / result_file;
   if (!has_own_file(path)) return {};
   const Json json = parse_json(read_own_file(path, most_bytes_of_result));
+  TrialResult result;
   try {
-    if (json.contains("why")) return TrialResult{.why = json.at("why")};
-    TrialResult result{.epoch = count_in<int>(json.at("epoch")),
-                       .epochs = count_in<int>(json.at("epochs")),
-                       .steps = count_in<int64_t>(json.at("steps")),
-                       .seconds = json.at("seconds"),
-                       .perplexity = json.at("perplexity")};
-    if (!json.at("best").is_null()) result.best = json.at("best").get<double>();
-    return result;
-  } catch (const nlohmann::json::exception&) {
-  } catch (const Error&) {}
-  throw InputError(fmt::format("{}: damaged; without it the trial is looked at again", path.string()));
+    if (json.contains("why"))
+      read_field(json, "why", result.why);
+    else
+      read_json(json, result);
+  } catch (const FieldError&) {
+    throw InputError(fmt::format("{}: damaged; without it the trial is looked at again", path.string()));
+  }
+  return result;
 }
 
 void remove_result(const fs::path& trial) {
