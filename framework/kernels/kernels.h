@@ -357,6 +357,22 @@ struct Kernels {
   void (*keep)(const StepValues* step, const real* x, real* y, int64_t n);
 };
 
+// use(name) for each kernel: a back end declares a function of that name and type, and puts it into its table.
+#define UNROLL_EACH_KERNEL(use)                                                                              \
+  use(fill) use(unary) use(unary_gradient) use(binary) use(binary_gradient) use(affine) use(select)          \
+      use(gate) use(gate_gradient) use(dropout) use(copy_blocks) use(transpose) use(keep_rows) use(sum_rows) \
+          use(softmax) use(softmax_gradient) use(log_softmax) use(log_softmax_gradient) use(layer_norm)      \
+              use(layer_norm_gradient) use(sum_middle) use(sum_middle_gradient) use(max_middle)              \
+                  use(max_middle_gradient) use(log_sum_exp) use(log_sum_exp_gradient) use(cumulate)          \
+                      use(take_middle) use(add_to_middle) use(largest) use(softmax_within) use(take_rows)    \
+                          use(add_to_rows) use(hand_on) use(hand_on_gradient) use(lstm_cell)                 \
+                              use(lstm_cell_gradient) use(gru_cell) use(gru_cell_gradient) use(rnn_cell)     \
+                                  use(rnn_cell_gradient) use(cross_entropy) use(binary_cross_entropy)        \
+                                      use(binary_cross_entropy_gradient) use(sum_of_squares) use(sgd)        \
+                                          use(adam) use(rmsprop) use(lion) use(dynamic) use(add_square)      \
+                                              use(average) use(add_loss) use(add_squares) use(decide_step)   \
+                                                  use(keep)
+
 // The kernels of the device that computes (device.h). The CPU's are in the best instruction set of this machine.
 // UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx in the environment asks for another: an error if the machine lacks
 // it. UNROLL_ISA=emulated_bf16 asks for the best that has no bfloat16, with emulated_bf16 as its bf16.

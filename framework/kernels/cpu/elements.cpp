@@ -1,9 +1,7 @@
 // Kernels that treat every element alike.
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 void fill(real* y, real value, int64_t n) {
   each(n, 1, [=](int64_t i) { y[i] = value; });
@@ -26,7 +24,7 @@ void unary_gradient(Unary f, const real* x, const real* y, const real* dy, real*
 // use(a, b, at, count) for runs of elements at … at+count-1 along which both operands are contiguous; operand
 // x is repeated every nx elements.
 template <class Use>
-void each_run(const real* a, int64_t na, const real* b, int64_t nb, int64_t n, Use use) {
+static void each_run(const real* a, int64_t na, const real* b, int64_t nb, int64_t n, Use use) {
   constexpr int64_t block = 4096, width = 512;
   real tile[width];  // a short operand, many times
   const auto widen = [&](const real*& x, int64_t& period) {
@@ -117,8 +115,8 @@ void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_str
 }
 
 // Transposes single elements, [outer, rows, cols].
-void transpose_elements(const real* whole, int64_t outer, int64_t rows, int64_t cols, real* result,
-                        bool add) {
+static void transpose_elements(const real* whole, int64_t outer, int64_t rows, int64_t cols, real* result,
+                               bool add) {
   constexpr int64_t side = 32;  // squares small enough to stay in the first cache, both ways
   const int64_t strips = (cols + side - 1) / side;
   with_flag(add, [=](auto adds) {
@@ -151,22 +149,6 @@ void transpose(const real* x, int64_t outer, int64_t rows, int64_t cols, int64_t
       for (int64_t i = 0; i < inner; ++i) put(adds, to[i], from[i]);
     });
   });
-}
-
-}  // namespace
-
-void fill_elements(Kernels& k) noexcept {
-  k.fill = fill;
-  k.unary = unary;
-  k.unary_gradient = unary_gradient;
-  k.binary = binary;
-  k.binary_gradient = binary_gradient;
-  k.affine = affine;
-  k.select = select;
-  k.gate = gate;
-  k.gate_gradient = gate_gradient;
-  k.copy_blocks = copy_blocks;
-  k.transpose = transpose;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

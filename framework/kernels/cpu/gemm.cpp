@@ -1,5 +1,4 @@
 // Products in float, and with their instructions those of operands rounded to bfloat16.
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/gemm_vectors.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {

@@ -94,8 +94,7 @@ struct Tiles {
     _tile_loadconfig(&configuration);
   }
   ~Tiles() { _tile_release(); }
-  Tiles(const Tiles&) = delete;
-  Tiles& operator=(const Tiles&) = delete;
+  Tiles& operator=(Tiles&&) = delete;
 
   void multiply(const Tile<Pair>& t) const {
     const bool whole = t.rows == upper + lower && t.columns == NR;

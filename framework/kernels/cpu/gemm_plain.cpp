@@ -1,6 +1,6 @@
 // Matrix products as plain loops: the reference, in double, that gradient checks and parity tests compute
 // with.
-#include "framework/kernels/cpu/fill.h"
+#include "framework/kernels/kernels.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
 namespace {

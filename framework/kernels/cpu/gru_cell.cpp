@@ -1,9 +1,7 @@
 // One step of a GRU: everything but the products, row by row.
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/hand_on.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 void gru_cell(const GruStep& s) {
   each_row(s.batch, s.hidden, 14, [=](int64_t row) {
@@ -38,13 +36,6 @@ void gru_cell_gradient(const GruStep& s, const real* dh, real* kept) {
       dz[j] = z[j];
     }
   });
-}
-
-}  // namespace
-
-void fill_gru_cell(Kernels& k) noexcept {
-  k.gru_cell = gru_cell;
-  k.gru_cell_gradient = gru_cell_gradient;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

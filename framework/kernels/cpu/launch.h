@@ -24,16 +24,10 @@ void spread(int64_t n, int64_t work, Task task) {
     for (int64_t i = 0; i < n; ++i) task(i);
     return;
   }
-  struct Job {
-    Task task;
-    int64_t n, pieces;
-  };
-  const Job job{task, n, smaller(n, smaller(4 * count, 32))};
-  const auto run = [](const void* context, int piece) {
-    const Job& j = *static_cast<const Job*>(context);
-    for (int64_t i = j.n * piece / j.pieces; i < j.n * (piece + 1) / j.pieces; ++i) j.task(i);
-  };
-  run_pieces(static_cast<int>(job.pieces), run, &job);
+  const int64_t pieces = smaller(n, smaller(4 * count, most_threads));
+  run_pieces(static_cast<int>(pieces), [&](int piece) {
+    for (int64_t i = n * piece / pieces; i < n * (piece + 1) / pieces; ++i) task(i);
+  });
 }
 
 // f(i) for each element, in vector instructions: f neither branches nor depends on other elements.

@@ -1,33 +1,31 @@
 // One step of an LSTM: everything but the products, row by row, so that a row stays in the first cache.
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/hand_on.h"
 #include "framework/kernels/cpu/rows.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 template <class F>
-void apply(real* x, int64_t n) {
+static void apply(real* x, int64_t n) {
 #pragma omp simd
   for (int64_t j = 0; j < n; ++j) x[j] = F::value(x[j]);
 }
-void add_products(const real* a, const real* b, real* y, int64_t n) {
+static void add_products(const real* a, const real* b, real* y, int64_t n) {
 #pragma omp simd
   for (int64_t j = 0; j < n; ++j) y[j] += a[j] * b[j];
 }
 
 // Rows of steps long past come from far away: the next one sets out while this one is worked on.
-void fetch(const real* x, int64_t n) {
+static void fetch(const real* x, int64_t n) {
   for (int64_t j = 0; j < n; j += 64 / sizeof(real)) __builtin_prefetch(x + j);
 }
 
 // A row's gates gain the normalised product.
-void add_normed(const LstmStep::Norm& norm, real eps, int64_t row, int64_t n, real* gates) {
+static void add_normed(const LstmStep::Norm& norm, real eps, int64_t row, int64_t n, real* gates) {
   if (!norm.gain) return;
   layer_norm_row(norm.product + row * n, norm.gain, nullptr, eps, n, gates, true, norm.mean[row],
                  norm.rstd[row]);
 }
-void normed_gradient(const LstmStep::Norm& norm, int64_t row, int64_t n, const real* d) {
+static void normed_gradient(const LstmStep::Norm& norm, int64_t row, int64_t n, const real* d) {
   if (!norm.gain) return;
   real* product = norm.product + row * n;
   layer_norm_row_gradient(product, norm.gain, norm.mean[row], norm.rstd[row], d, n, product, false,
@@ -36,7 +34,7 @@ void normed_gradient(const LstmStep::Norm& norm, int64_t row, int64_t n, const r
 
 // i f o = F, g = G of the gates;  c = f·c_prev + i·g;  h = o·G(c), or o·G(the norm of c)
 template <class F, class G>
-void forward(const LstmStep& s) {
+static void forward(const LstmStep& s) {
   each_row(s.batch, s.hidden, 20, [=](int64_t row) {
     const int64_t n = s.hidden, at = row * n, cols = s.gate_count() * n;
     real *i = s.gates + row * cols, *o = i + cols - n, *g = o - n,
@@ -79,7 +77,7 @@ void forward(const LstmStep& s) {
 
 // dc += dh·o·G'(c), through the norm where there is one, and then what stands at lstm_state_gradient
 template <class F, class G>
-void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) {
+static void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) {
   each_row(s.batch, s.hidden, 12, [=](int64_t row) {
     const int64_t n = s.hidden, at = row * n, cols = s.gate_count() * n;
     real *i = s.gates + row * cols, *o = i + cols - n, *g = o - n,
@@ -138,13 +136,6 @@ void lstm_cell_gradient(const LstmStep& s, const real* dh, const real* dc, real*
   with_gate_function(s.gate, [&]<class F>(F) {
     with_cell_function(s.cell, [&]<class G>(G) { backward<F, G>(s, dh, dc, dc_prev); });
   });
-}
-
-}  // namespace
-
-void fill_lstm_cell(Kernels& k) noexcept {
-  k.lstm_cell = lstm_cell;
-  k.lstm_cell_gradient = lstm_cell_gradient;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

@@ -1,15 +1,13 @@
 // Kernels that let elements or rows through and keep others out.
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 #include "framework/random.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 // The factors of elements first … first + 4·blocks - 1 of a place: 0, or 1 / (1 - rate). `first` is a
 // multiple of 4. Philox 4x32-10 as in random.h, side by side for all blocks of four.
 constexpr int64_t mask_size = 1024;
-void draw_mask(const RandomKey& key, int64_t first, int64_t blocks, real rate, real* factor) {
+static void draw_mask(const RandomKey& key, int64_t first, int64_t blocks, real rate, real* factor) {
   const uint32_t step = key.step, place_low = static_cast<uint32_t>(key.place);
   const uint32_t place_high = static_cast<uint32_t>(key.place >> 32);
   const uint32_t seed_low = static_cast<uint32_t>(key.seed),
@@ -67,13 +65,6 @@ void keep_rows(const real* x, const real* kept, int64_t rows, int64_t cols, real
       }
     });
   });
-}
-
-}  // namespace
-
-void fill_masks(Kernels& k) noexcept {
-  k.dropout = dropout;
-  k.keep_rows = keep_rows;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

@@ -1,14 +1,12 @@
 // Kernels along the middle dimension of a block: sums of exponentials, running sums, and elements by their numbers.
 #include "framework/kernels/columns.h"
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 // f(k, at) for each column of [outer, n, inner], which begins at `at`.
 template <class F>
-void each_column(int64_t outer, int64_t n, int64_t inner, int64_t cost, F f) {
+static void each_column(int64_t outer, int64_t n, int64_t inner, int64_t cost, F f) {
   spread(outer * inner, outer * n * inner * cost, [=](int64_t k) { f(k, column(k, n, inner)); });
 }
 
@@ -112,18 +110,6 @@ void softmax_within(real* x, int64_t rows, int64_t cols, const SeenColumns& seen
     for (int64_t c = 0; c < begin; ++c) all[c] = 0;
     for (int64_t c = end; c < cols; ++c) all[c] = 0;
   });
-}
-
-}  // namespace
-
-void fill_middle(Kernels& k) noexcept {
-  k.log_sum_exp = log_sum_exp;
-  k.log_sum_exp_gradient = log_sum_exp_gradient;
-  k.cumulate = cumulate;
-  k.take_middle = take_middle;
-  k.add_to_middle = add_to_middle;
-  k.largest = largest;
-  k.softmax_within = softmax_within;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

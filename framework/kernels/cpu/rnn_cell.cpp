@@ -1,9 +1,7 @@
 // One step of a plain recurrent network: everything but the products, row by row; and what happens between steps by itself.
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/hand_on.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 void rnn_cell(const RnnStep& s) {
   with_cell_function(s.f, [&]<class F>(F) {
@@ -41,15 +39,6 @@ void hand_on_gradient(const HandOn& given, const real* d, int64_t batch, int64_t
 #pragma omp simd
       for (int64_t j = 0; j < width; ++j) to[j] = result[j];
   });
-}
-
-}  // namespace
-
-void fill_rnn_cell(Kernels& k) noexcept {
-  k.rnn_cell = rnn_cell;
-  k.rnn_cell_gradient = rnn_cell_gradient;
-  k.hand_on = hand_on;
-  k.hand_on_gradient = hand_on_gradient;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

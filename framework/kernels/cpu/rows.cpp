@@ -1,17 +1,16 @@
 // Kernels on the rows of a matrix, and on one dimension of a block.
 #include "framework/kernels/cpu/rows.h"
 
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 // Calls finish(k, c, sum) for column c of each of `count` matrices [rows, cols], sum = Σ_r value(k, r, c). Sums
 // blocks of rows, and these in their order, whatever the number of threads: a float that a million numbers went into
 // rounds the next away.
 template <class Value, class Finish>
-void each_column_sum(int64_t count, int64_t rows, int64_t cols, int64_t cost, Value value, Finish finish) {
+static void each_column_sum(int64_t count, int64_t rows, int64_t cols, int64_t cost, Value value,
+                            Finish finish) {
   constexpr int64_t width = 256, block = 1024;
   const int64_t pieces = (cols + width - 1) / width;
   spread(count * pieces, count * rows * cols * cost, [=](int64_t piece) {
@@ -132,8 +131,6 @@ void log_softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t c
   });
 }
 
-}  // namespace
-
 //   y = (x - mean) · rstd · gain + bias,  rstd = 1 / √(mean of (x - mean)² + eps)
 // One pass finds both: the variance is that of x - x_0, whose mean is not far from zero beside it (shifted data:
 // Chan, Golub and LeVeque 1983).
@@ -178,8 +175,6 @@ void layer_norm_row_gradient(const real* x, const real* gain, real mean, real rs
 #pragma omp simd
   for (int64_t c = 0; c < n; ++c) dbias[c] += dy[c];
 }
-
-namespace {
 
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols,
                 real* y, bool add, real* mean, real* rstd) {
@@ -255,7 +250,7 @@ void sum_middle_gradient(const real* dy, int64_t outer, int64_t n, int64_t inner
 }
 
 // The first largest of n numbers; the first NaN, if there is one.
-int32_t first_largest(const real* x, int64_t n) {
+static int32_t first_largest(const real* x, int64_t n) {
   real largest = x[0];
   int nan = 0;
 #pragma omp simd reduction(max : largest) reduction(| : nan)
@@ -321,24 +316,6 @@ void add_to_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, re
       for (int64_t c = 0; c < count; ++c) to[c] += from[c];
     }
   });
-}
-
-}  // namespace
-
-void fill_rows(Kernels& k) noexcept {
-  k.sum_rows = sum_rows;
-  k.softmax = softmax;
-  k.softmax_gradient = softmax_gradient;
-  k.log_softmax = log_softmax;
-  k.log_softmax_gradient = log_softmax_gradient;
-  k.layer_norm = layer_norm;
-  k.layer_norm_gradient = layer_norm_gradient;
-  k.sum_middle = sum_middle;
-  k.sum_middle_gradient = sum_middle_gradient;
-  k.max_middle = max_middle;
-  k.max_middle_gradient = max_middle_gradient;
-  k.take_rows = take_rows;
-  k.add_to_rows = add_to_rows;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA
