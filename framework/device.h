@@ -63,6 +63,9 @@ void copy_to_device(void* to, const void* from, std::size_t bytes);
 // The two do not overlap.
 void copy_on_device(void* to, const void* from, std::size_t bytes);
 void clear_on_device(void* to, std::size_t bytes);  // zeros
+// A GPU's, for the pools (memory.h). Null: it has not so much; throws Error for anything else.
+void* allocate_on_gpu(std::size_t bytes);
+void release_on_gpu(void* memory);
 // Returns when all that was asked of the device is done. Throws Error if it failed.
 void synchronize();
 

@@ -2,13 +2,12 @@
 #include <charconv>
 #include <cstring>
 #include <map>
+#include <mutex>
 
-#include "framework/check.h"
-#include "framework/device.h"
 #include "framework/graph.h"
 #include "framework/kernels/backend.h"
 #include "framework/lanes.h"
-#include "framework/memory.h"
+#include "framework/tensor.h"
 
 namespace unroll {
 
@@ -129,9 +128,54 @@ void clear_on_device(void* to, std::size_t bytes) {
   if (!on_gpu()) return void(std::memset(to, 0, bytes));
   cuda_backend()->clear(to, bytes);
 }
+void* allocate_on_gpu(std::size_t bytes) { return cuda_backend()->allocate(bytes); }
+void release_on_gpu(void* memory) { cuda_backend()->release(memory); }
 void synchronize() {
   require_no_recording("wait for the device");
   if (on_gpu()) cuda_backend()->synchronize();
+}
+
+// --- copies of tokens (tensor.h) -----------------------------------------------------------------------------------
+
+namespace {
+
+struct Copy {
+  const int32_t *begin, *end;  // of the tokens
+  const int32_t* on_device;
+};
+std::mutex guard;
+std::vector<Copy>& copies() {
+  static auto* all = new std::vector<Copy>;
+  return *all;
+}
+
+}  // namespace
+
+DeviceIds::DeviceIds(const IdTensor& ids) {
+  if (!on_gpu() || ids.size() == 0) return;
+  ids_ = ids;
+  copy_ = Memory(static_cast<std::size_t>(ids.size()) * sizeof(int32_t));
+  const std::lock_guard lock(guard);
+  copies().push_back({ids.data(), ids.data() + ids.size(), static_cast<const int32_t*>(copy_.data())});
+}
+
+DeviceIds::~DeviceIds() {
+  if (!ids_.defined()) return;
+  const std::lock_guard lock(guard);
+  std::erase_if(copies(), [&](const Copy& copy) { return copy.on_device == copy_.data(); });
+}
+
+void DeviceIds::renew() const {
+  if (ids_.defined())
+    copy_to_device(copy_.data(), ids_.data(), static_cast<std::size_t>(ids_.size()) * sizeof(int32_t));
+}
+
+const int32_t* DeviceIds::copy_of(const IdTensor& ids) {
+  const std::lock_guard lock(guard);
+  for (const Copy& copy : copies())
+    if (copy.begin <= ids.data() && ids.data() + ids.size() <= copy.end)
+      return copy.on_device + (ids.data() - copy.begin);
+  return nullptr;
 }
 
 }  // namespace unroll

@@ -50,9 +50,7 @@ void require_targets(const Shape& logits, int classes, const IdTensor& target,
                      const CrossEntropyOptions& options) {
   require(classes > 0, "softmax_cross_entropy: logits {} have no classes", logits);
   require(target.defined(), "softmax_cross_entropy: the targets are empty: nothing was assigned to them");
-  Shape expected;
-  for (int i = 0; i + 1 < logits.rank(); ++i) expected.append(logits[i]);
-  require(target.shape() == expected,
+  require(target.shape() == logits.without(-1),
           "softmax_cross_entropy: targets {} must have the shape of {} without its last dimension",
           target.shape(), logits);
   require(!options.weights.defined() || options.weights.shape() == target.shape(),
@@ -354,9 +352,7 @@ Var kl_divergence(const Var& all_log_p, const Tensor& all_targets, const Element
   for (const real t : all_targets.on_host())
     require(!(t < 0), "kl_divergence: a target {} of {} is negative", t, all_targets.shape());
   const Tensor& weights = options.weights;
-  Shape rows;
-  for (int i = 0; i + 1 < all_targets.rank(); ++i) rows.append(all_targets.dim(i));
-  require(!weights.defined() || weights.shape() == rows,
+  require(!weights.defined() || weights.shape() == all_targets.shape().without(-1),
           "kl_divergence: weights {} must have the shape of the target {} without its last dimension",
           weights.shape(), all_targets.shape());
   const auto scored = [&](const Var& x) { return weights.defined() ? mask_rows(x, weights) : x; };

@@ -1,9 +1,19 @@
-// See one_line.h.
+// See one_line.h; and the errors of check.h, whose messages are one line.
 #include "framework/one_line.h"
 
 #include <fmt/format.h>
 
+#include "framework/check.h"
+
 namespace unroll {
+
+Error::Error(const std::string& message) : std::runtime_error(printable(message)) {}
+
+void throw_error(fmt::string_view format, fmt::format_args args) { throw Error(fmt::vformat(format, args)); }
+
+void throw_input_error(fmt::string_view format, fmt::format_args args) {
+  throw InputError(fmt::vformat(format, args));
+}
 
 std::size_t code_point_size(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };

@@ -11,10 +11,6 @@ namespace unroll {
 
 namespace {
 
-int axis_of(const char* name, const Shape& shape, int axis) {
-  require(axis >= -shape.rank() && axis < shape.rank(), "{}: no dimension {} in x {}", name, axis, shape);
-  return axis < 0 ? axis + shape.rank() : axis;
-}
 int64_t elements_from(const Shape& shape, int begin, int end) {  // product of the extents begin … end-1
   int64_t product = 1;
   for (int i = begin; i < end; ++i) product *= shape[i];
@@ -77,7 +73,7 @@ static void exchange_axes(const Tensor& x, int i, int j, const Into& y) {
   kernels().transpose(first.data(), outer * s[j], s[i], between, inner, y.tensor.data(), y.add);
 }
 Var transpose(const Var& x, int axis, int other) {
-  const int a = axis_of("transpose", x.shape(), axis), b = axis_of("transpose", x.shape(), other);
+  const int a = x.shape().axis("transpose", axis), b = x.shape().axis("transpose", other);
   const int i = std::min(a, b), j = std::max(a, b);
   if (i == j) return reshape(x, x.shape());
   Tensor y(x.shape().with(i, x.dim(j)).with(j, x.dim(i)));
@@ -185,7 +181,7 @@ Var broadcast_to(const Var& x, const Shape& shape) {
 // y = parts side by side along one dimension        dpart = its piece of dy
 Var concat(const Vars& parts, int axis) {
   require(!parts.empty(), "concat: no parts");
-  const int k = axis_of("concat", parts[0].shape(), axis);
+  const int k = parts[0].shape().axis("concat", axis);
   int64_t extent = 0;
   for (const Var& part : parts) {
     require(part.shape().rank() == parts[0].shape().rank() &&
@@ -229,7 +225,7 @@ Var stack(const Vars& parts) {
 
 // y = elements begin … end-1 of one dimension        dx = dy in its place
 Var slice(const Var& x, int axis, int first, int last) {
-  const int k = axis_of("slice", x.shape(), axis), n = x.dim(k);
+  const int k = x.shape().axis("slice", axis), n = x.dim(k);
   const int begin = first < 0 ? first + n : first, end = last < 0 ? last + n : last;
   require(0 <= begin && begin <= end && end <= n, "slice: no elements {} to {} in dimension {} of x {}",
           first, last, k, x.shape());
@@ -240,11 +236,11 @@ Var slice(const Var& x, int axis, int first, int last) {
 }
 
 Var slice(const Var& x, int axis, int begin) {
-  return slice(x, axis, begin, x.dim(axis_of("slice", x.shape(), axis)));
+  return slice(x, axis, begin, x.dim(x.shape().axis("slice", axis)));
 }
 
 Vars chunk(const Var& x, int count, int axis) {
-  const int k = axis_of("chunk", x.shape(), axis), n = x.dim(k);
+  const int k = x.shape().axis("chunk", axis), n = x.dim(k);
   require(count > 0, "chunk: {} parts of dimension {} of x {}", count, k, x.shape());
   const int extent = std::max(1, n / count + (n % count != 0));
   Vars parts;
@@ -255,7 +251,7 @@ Vars chunk(const Var& x, int count, int axis) {
 
 // y = `value` and x in its place        dx = its piece of dy
 Var pad(const Var& x, int axis, int before, int after, real value) {
-  const int k = axis_of("pad", x.shape(), axis), n = x.dim(k);
+  const int k = x.shape().axis("pad", axis), n = x.dim(k);
   require(before >= 0 && after >= 0 && int64_t{n} + before + after <= INT_MAX,
           "pad: {} elements before and {} after dimension {} of x {}", before, after, k, x.shape());
   Tensor y = Tensor::full(x.shape().with(k, n + before + after), value);

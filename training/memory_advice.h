@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "framework/out_of_memory.h"
+#include "framework/memory.h"
 #include "framework/tape.h"
 
 namespace unroll {

@@ -60,7 +60,7 @@ std::string RunAhead::record(Known& known, const std::function<WindowFacts()>& w
   const auto written = [&] {
     std::vector<Parameter*> result;
     for (const auto& p : params.all())
-      if (p->node.gradient.written()) result.push_back(p.get());
+      if (p->node.gradient.written()) result.push_back(p);
     return result;
   };
   const std::vector<Parameter*> before = written();
