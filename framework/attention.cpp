@@ -90,18 +90,10 @@ class Plan {
       for (int unit = 0; unit < units(); ++unit) work(unit);
       return;
     }
-    struct Job {
-      const Work& work;
-      int units, pieces;
-    } const job{work, units(), std::min(units(), most_threads)};
-    run_pieces(
-        job.pieces,
-        [](const void* context, int piece) {
-          const Job& j = *static_cast<const Job*>(context);
-          for (int unit = j.units * piece / j.pieces; unit < j.units * (piece + 1) / j.pieces; ++unit)
-            j.work(unit);
-        },
-        &job);
+    const int pieces = std::min(units(), most_threads);
+    run_pieces(pieces, [&](int piece) {
+      for (int unit = units() * piece / pieces; unit < units() * (piece + 1) / pieces; ++unit) work(unit);
+    });
   }
 
  private:

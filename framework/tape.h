@@ -120,8 +120,7 @@ class Tape {
  public:
   explicit Tape(TapeOptions options = {});
   ~Tape();
-  Tape(const Tape&) = delete;
-  Tape& operator=(const Tape&) = delete;
+  Tape& operator=(Tape&&) = delete;
 
   // A variable whose gradient can be read after backward.
   Var watch(Tensor value);
@@ -207,8 +206,7 @@ class NoTape {
  public:
   NoTape();
   ~NoTape();
-  NoTape(const NoTape&) = delete;
-  NoTape& operator=(const NoTape&) = delete;
+  NoTape& operator=(NoTape&&) = delete;
 };
 
 // --- writing operations -------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <algorithm>
-#include <compare>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -48,8 +47,7 @@ class OnHost {
     if constexpr (!std::is_const_v<T>)
       if (original_) copy_to_device(original_, data_, bytes());
   }
-  OnHost(const OnHost&) = delete;
-  OnHost& operator=(const OnHost&) = delete;
+  OnHost& operator=(OnHost&&) = delete;
 
   int64_t size() const { return size_; }
   T& operator[](int64_t i) const { return data_[i]; }
@@ -61,37 +59,11 @@ class OnHost {
   operator std::span<T>() const&& = delete;
   operator std::span<const T>() const&& requires(!std::is_const_v<T>) = delete;
 
-  // Not pointers, which would make any OnHost a span.
-  class Iterator {
-   public:
-    using iterator_category = std::random_access_iterator_tag;
-    using value_type = std::remove_const_t<T>;
-    using difference_type = std::ptrdiff_t;
-    using pointer = T*;
-    using reference = T&;
-    Iterator() = default;
-    explicit Iterator(T* at) : at_(at) {}
-    T& operator*() const { return *at_; }
-    T* operator->() const { return at_; }
-    T& operator[](difference_type n) const { return at_[n]; }
-    Iterator& operator++() { return ++at_, *this; }
-    Iterator& operator--() { return --at_, *this; }
-    Iterator operator++(int) { return Iterator(at_++); }
-    Iterator operator--(int) { return Iterator(at_--); }
-    Iterator& operator+=(difference_type n) { return at_ += n, *this; }
-    Iterator& operator-=(difference_type n) { return at_ -= n, *this; }
-    friend Iterator operator+(Iterator i, difference_type n) { return i += n; }
-    friend Iterator operator+(difference_type n, Iterator i) { return i += n; }
-    friend Iterator operator-(Iterator i, difference_type n) { return i -= n; }
-    friend difference_type operator-(Iterator a, Iterator b) { return a.at_ - b.at_; }
-    auto operator<=>(const Iterator&) const = default;
-
-   private:
-    T* at_ = nullptr;
-  };
-  Iterator begin() const& { return Iterator(data_); }
+  // Not pointers, which would make any OnHost a span: reversed twice they are as good to go through.
+  using Iterator = std::reverse_iterator<std::reverse_iterator<T*>>;
+  Iterator begin() const& { return Iterator(std::reverse_iterator(data_)); }
   Iterator begin() const&& = delete;
-  Iterator end() const { return Iterator(data_ + size_); }
+  Iterator end() const { return Iterator(std::reverse_iterator(data_ + size_)); }
 
  private:
   std::size_t bytes() const { return static_cast<std::size_t>(size_) * sizeof(T); }

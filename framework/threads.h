@@ -20,5 +20,10 @@ int threads();  // one within a piece of a task, since the others have pieces of
 // cache. Called from several threads at once, or from a task, one call gets the pool and the others do their
 // pieces themselves.
 void run_pieces(int pieces, void (*task)(const void* context, int piece), const void* context);
+template <class Task>
+void run_pieces(int pieces, const Task& task) {
+  run_pieces(
+      pieces, [](const void* context, int piece) { (*static_cast<const Task*>(context))(piece); }, &task);
+}
 
 }  // namespace unroll
