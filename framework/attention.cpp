@@ -21,8 +21,7 @@ struct Part {
       : offset(int64_t{b} * shape[2] + int64_t{h} * (shape[2] / heads)),
         row(int64_t{shape[1]} * shape[2]),
         width(shape[2] / heads) {}
-  const real* at(const real* of_tensor, int64_t step) const { return of_tensor + offset + step * row; }
-  real* at(real* of_tensor, int64_t step) const { return of_tensor + offset + step * row; }
+  auto at(auto* of_tensor, int64_t step) const { return of_tensor + offset + step * row; }
   Operand rows(const real* of_tensor, int64_t step) const { return {at(of_tensor, step), row, 1}; }
   Operand turned(const real* of_tensor, int64_t step) const { return {at(of_tensor, step), 1, row}; }
 };

@@ -21,9 +21,8 @@ struct Device {
 };
 std::string name_of(Device device);  // "cpu", "cuda:0"
 
-// "auto" (the first GPU that can compute, else the CPU), "cpu", "cuda", "cuda:1". Throws InputError for another name.
-// Throws it also for a GPU that cannot serve, saying why: this build has no code for it, or another process has taken
-// it.
+// "auto" (the first GPU that can compute, else the CPU), "cpu", "cuda", "cuda:1". Throws InputError for another name. Throws
+// it also for a GPU that cannot serve, saying why: this build has no code for it, or another process has taken it.
 // `process` counts the processes on a machine from 0. "auto" and "cuda" pass over that many GPUs, round and round, so
 // that each process has one of its own if there are enough.
 Device device_named(std::string_view name, int process = 0);

@@ -137,44 +137,46 @@ void synchronize() {
 
 // --- copies of tokens (tensor.h) -----------------------------------------------------------------------------------
 
-namespace {
-
-struct Copy {
-  const int32_t *begin, *end;  // of the tokens
-  const int32_t* on_device;
-};
-std::mutex guard;
-std::vector<Copy>& copies() {
-  static auto* all = new std::vector<Copy>;
+static std::mutex copies_guard;
+static std::vector<const void*>& copies() {
+  static auto* all = new std::vector<const void*>;
   return *all;
 }
 
-}  // namespace
+// Is listed as long as it lives.
+struct DeviceIds::Copy {
+  IdTensor ids;
+  Memory memory;
+  explicit Copy(const IdTensor& tokens)
+      : ids(tokens.telling(nullptr)), memory(static_cast<std::size_t>(tokens.size()) * sizeof(int32_t)) {
+    const std::lock_guard lock(copies_guard);
+    copies().push_back(this);
+  }
+  ~Copy() {
+    const std::lock_guard lock(copies_guard);
+    std::erase(copies(), this);
+  }
+  Copy& operator=(Copy&&) = delete;
+};
 
 DeviceIds::DeviceIds(const IdTensor& ids) {
-  if (!on_gpu() || ids.size() == 0) return;
-  ids_ = ids;
-  copy_ = Memory(static_cast<std::size_t>(ids.size()) * sizeof(int32_t));
-  const std::lock_guard lock(guard);
-  copies().push_back({ids.data(), ids.data() + ids.size(), static_cast<const int32_t*>(copy_.data())});
-}
-
-DeviceIds::~DeviceIds() {
-  if (!ids_.defined()) return;
-  const std::lock_guard lock(guard);
-  std::erase_if(copies(), [&](const Copy& copy) { return copy.on_device == copy_.data(); });
+  if (on_gpu() && ids.size() > 0) copy_ = std::make_shared<const Copy>(ids);
 }
 
 void DeviceIds::renew() const {
-  if (ids_.defined())
-    copy_to_device(copy_.data(), ids_.data(), static_cast<std::size_t>(ids_.size()) * sizeof(int32_t));
+  if (!copy_) return;
+  const std::span tokens = copy_->ids.span();
+  copy_to_device(copy_->memory.data(), tokens.data(), tokens.size_bytes());
 }
 
 const int32_t* DeviceIds::copy_of(const IdTensor& ids) {
-  const std::lock_guard lock(guard);
-  for (const Copy& copy : copies())
-    if (copy.begin <= ids.data() && ids.data() + ids.size() <= copy.end)
-      return copy.on_device + (ids.data() - copy.begin);
+  const std::lock_guard lock(copies_guard);
+  for (const void* listed : copies()) {
+    const Copy& copy = *static_cast<const Copy*>(listed);
+    const std::ptrdiff_t begin = ids.data() - copy.ids.data();
+    if (begin >= 0 && begin + ids.size() <= copy.ids.size())
+      return static_cast<const int32_t*>(copy.memory.data()) + begin;
+  }
   return nullptr;
 }
 

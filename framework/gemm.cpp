@@ -14,18 +14,8 @@ const char* name_of(Precision precision) {
 }
 
 static const Products& products(Precision precision) {
-  const Kernels& k = kernels();
-  switch (precision) {
-    case Precision::fp32:
-      return k.fp32;
-    case Precision::tf32:
-      return k.tf32;
-    case Precision::bf16:
-      return k.bf16;
-    case Precision::fp16:
-      return k.fp16;
-  }
-  throw Error("a precision that is none");
+  constexpr Products Kernels::*of[] = {&Kernels::fp32, &Kernels::tf32, &Kernels::bf16, &Kernels::fp16};
+  return kernels().*of[static_cast<size_t>(precision)];
 }
 
 Precision precision_named(const std::string& name) {
@@ -137,12 +127,11 @@ RoundedTensor::RoundedTensor(const Shape& shape) {
 RoundedTensor::RoundedTensor(const Tensor& x) : RoundedTensor(x.shape()) {
   if (memory_.data()) available(current_precision).round(x.data(), memory_.data(), x.size());
 }
-RoundedCopy RoundedTensor::copy() const { return {memory_.data(), half_}; }
 RoundedCopy RoundedTensor::copy(int i) const {
   auto* first = static_cast<char*>(memory_.data());
   return {first ? first + i * row_ : nullptr, half_};
 }
-Matrix RoundedTensor::operand(const Tensor& floats) const { return {floats, false, copy().data}; }
+Matrix RoundedTensor::operand(const Tensor& floats) const { return {floats, false, copy(0).data}; }
 Matrix RoundedTensor::operand(const Tensor& floats, int i) const { return {floats[i], false, copy(i).data}; }
 
 PackedMatrix::PackedMatrix(const Matrix& b)

@@ -19,9 +19,8 @@ Tensor total(const Tensor& losses, double factor) {
   return result;
 }
 
-// x's gradient but for a factor, which is not known before the backward pass. Its memory is that of x's gradient if
-// that is free. For a decoder's weights this is the largest tensor of a step, which is neither there twice nor
-// copied.
+// x's gradient but for a factor, which is not known before the backward pass. Its memory is that of x's gradient if that is
+// free. For a decoder's weights this is the largest tensor of a step, which is neither there twice nor copied.
 class EarlyGradient {
  public:
   EarlyGradient() = default;  // where x wants none
@@ -87,8 +86,7 @@ CrossEntropyOptions with_weights_of_targets(const IdTensor& target, CrossEntropy
   return options;
 }
 
-// The factor of the sum of losses: 1 for Reduction::sum, else one over the weight of all scored targets (0 if that is
-// 0).
+// The factor of the sum of losses: 1 for Reduction::sum, else one over the weight of all scored targets (0 if that is 0).
 double normalizer(const IdTensor& target, const CrossEntropyOptions& options) {
   if (options.reduction == Reduction::sum) return 1;
   double total = 0;

@@ -29,8 +29,7 @@ struct MemoryStatistics {
 MemoryStatistics memory_statistics();  // of the device's memory
 void reset_peak_memory();
 
-// The most memory that this process has had at once, in bytes, weights, text and code included. 0 if the system does
-// not say.
+// The most memory that this process has had at once, in bytes, weights, text and code included. 0 if the system does not say.
 int64_t peak_memory_of_process();
 
 // A refusal of the pool, with figures for those who can say what to do.

@@ -69,14 +69,10 @@ inline Var operator-(real constant, const Var& x) { return shift(scale(x, -1), c
 inline Var operator/(const Var& x, real divisor) { return scale(x, 1 / divisor); }
 inline Var operator/(real constant, const Var& x) { return div(Tensor::full({}, constant), x); }
 // x += y makes x the sum: what read x before keeps what it read.
-inline Var& operator+=(Var& x, const Var& y) { return x = x + y; }
-inline Var& operator-=(Var& x, const Var& y) { return x = x - y; }
-inline Var& operator*=(Var& x, const Var& y) { return x = x * y; }
-inline Var& operator/=(Var& x, const Var& y) { return x = x / y; }
-inline Var& operator+=(Var& x, real constant) { return x = x + constant; }
-inline Var& operator-=(Var& x, real constant) { return x = x - constant; }
-inline Var& operator*=(Var& x, real factor) { return x = x * factor; }
-inline Var& operator/=(Var& x, real divisor) { return x = x / divisor; }
+Var& operator+=(Var& x, const auto& y) { return x = x + y; }
+Var& operator-=(Var& x, const auto& y) { return x = x - y; }
+Var& operator*=(Var& x, const auto& y) { return x = x * y; }
+Var& operator/=(Var& x, const auto& y) { return x = x / y; }
 
 // --- comparisons and choices --------------------------------------------------------------------------------------------
 // 1 where the comparison holds, else 0: masks, which have no gradient. Operands are repeated as above. NaN differs
@@ -121,9 +117,8 @@ struct TopK {
   IdTensor indices;  // of the same shape
 };
 TopK topk(const Var& x, int count, int axis = -1);
-// Draws a number for each row from softmax(logits / temperature), on the host: [..., n] -> [...]. The temperature is
-// above 0. A logit may be -∞, which is never drawn, but not all of a row. Each row takes one random.uniform(), in
-// their order.
+// Draws a number for each row from softmax(logits / temperature), on the host: [..., n] -> [...]. The temperature is above 0.
+// A logit may be -∞, which is never drawn, but not all of a row. Each row takes one random.uniform(), in their order.
 IdTensor draw_from_softmax(const Var& logits, double temperature, RandomStream& random);
 inline IdTensor draw_from_softmax(const Var& logits, RandomStream& random) {
   return draw_from_softmax(logits, 1, random);

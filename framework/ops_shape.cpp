@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <climits>
 #include <numeric>
-#include <string>
+
+#include <fmt/ranges.h>
 
 #include "framework/kernels/kernels.h"
 #include "framework/ops.h"
@@ -17,12 +18,6 @@ int64_t elements_from(const Shape& shape, int begin, int end) {  // product of t
   return product;
 }
 int64_t elements_from(const Shape& shape, int axis) { return elements_from(shape, axis, shape.rank()); }
-
-std::string list_of(const std::vector<int>& numbers) {
-  std::string list;
-  for (const int number : numbers) list += (list.empty() ? "" : ", ") + std::to_string(number);
-  return "{" + list + "}";
-}
 
 // The part of `whole` that begins at `begin` of one dimension, as blocks of contiguous elements.
 struct Piece {
@@ -120,7 +115,8 @@ Var permute(const Var& x, const std::vector<int>& axes) {
     each_once = axis >= 0 && axis < rank && back[static_cast<size_t>(axis)] < 0;
     if (each_once) from.push_back(axis), back[static_cast<size_t>(axis)] = static_cast<int>(i);
   }
-  require(each_once, "permute: the axes {} must name each dimension of x {} once", list_of(axes), x.shape());
+  require(each_once, "permute: the axes {} must name each dimension of x {} once",
+          fmt::format("{{{}}}", fmt::join(axes, ", ")), x.shape());
   if (std::ranges::is_sorted(from)) return reshape(x, x.shape());
   return record("permute", permuted(x.value(), from), inputs(x),
                 [=](const Var& y) { contribute(permuted(y.grad(), back), x); });

@@ -85,68 +85,51 @@ std::string label_of(std::string_view name, const std::vector<TapeGraph::Value>&
   return text;
 }
 
-// For both languages: node(name, kind, label) and edge(from, to) write a line.
-template <class Node, class Edge>
-void write(const TapeGraph& graph, Node node, Edge edge) {
+// For both languages: node(name, kind, label) is a line's text, `arrow` stands between two nodes and `end` behind a line.
+template <class Node>
+std::string text_of(const TapeGraph& graph, std::string text, const char* arrow, const char* end, Node node) {
+  const auto add = [&](const std::string& line) { text += "  " + line + end; };
   for (size_t p = 0; p < graph.parameters.size(); ++p)
-    node(fmt::format("p{}", p), Kind::parameter,
-         label_of(graph.parameters[p].name, {graph.parameters[p].value}));
+    add(node(fmt::format("p{}", p), Kind::parameter,
+             label_of(graph.parameters[p].name, {graph.parameters[p].value})));
   int constants = 0;
   for (size_t k = 0; k < graph.operations.size(); ++k) {
     const TapeGraph::Operation& operation = graph.operations[k];
     const std::string name = fmt::format("o{}", k);
-    node(name, Kind::result, label_of(operation.name, operation.results));
+    add(node(name, Kind::result, label_of(operation.name, operation.results)));
     for (const TapeGraph::Input& input : operation.inputs) {
       std::string from = fmt::format("{}{}", input.kind == Kind::parameter ? 'p' : 'o', input.number);
       if (input.kind == Kind::constant) {
         from = fmt::format("c{}", constants++);
-        node(from, Kind::constant, fmt::format("constant {}", input.shape));
+        add(node(from, Kind::constant, fmt::format("constant {}", input.shape)));
       }
-      edge(from, name);
+      add(from + arrow + name);
     }
   }
+  return text;
 }
 
 }  // namespace
 
 std::string TapeGraph::dot() const {
-  std::string text = "digraph tape {\n  node [shape=box];\n";
-  write(
-      *this,
-      [&](const std::string& name, Kind kind, const std::string& label) {
-        const char* const shape = kind == Kind::parameter  ? ", shape=ellipse"
-                                  : kind == Kind::constant ? ", shape=plaintext"
-                                                           : "";
-        text += fmt::format("  {} [label=\"{}\"{}];\n", name,
-                            replaced(label, "\"\\\n",
-                                     [](char c) {
-                                       return c == '\n' ? std::string("\\n") : std::string{'\\', c};
-                                     }),
-                            shape);
-      },
-      [&](const std::string& from, const std::string& to) {
-        text += fmt::format("  {} -> {};\n", from, to);
-      });
-  return text + "}\n";
+  const auto node = [](const std::string& name, Kind kind, const std::string& label) {
+    const char* const shape = kind == Kind::parameter  ? ", shape=ellipse"
+                              : kind == Kind::constant ? ", shape=plaintext"
+                                                       : "";
+    const auto escape = [](char c) { return c == '\n' ? std::string("\\n") : std::string{'\\', c}; };
+    return fmt::format("{} [label=\"{}\"{}]", name, replaced(label, "\"\\\n", escape), shape);
+  };
+  return text_of(*this, "digraph tape {\n  node [shape=box];\n", " -> ", ";\n", node) + "}\n";
 }
 
 std::string TapeGraph::mermaid() const {
-  std::string text = "flowchart TD\n";
-  write(
-      *this,
-      [&](const std::string& name, Kind kind, const std::string& label) {
-        const std::string_view open = kind == Kind::parameter ? "([" : "[",
-                               close = kind == Kind::parameter ? "])" : "]";
-        text += fmt::format(
-            "  {}{}\"{}\"{}\n", name, open,
-            replaced(label, "\"#<>\n",
-                     [](char c) { return c == '\n' ? std::string("<br/>") : fmt::format("#{};", int{c}); }),
-            close);
-      },
-      [&](const std::string& from, const std::string& to) {
-        text += fmt::format("  {} --> {}\n", from, to);
-      });
-  return text;
+  const auto node = [](const std::string& name, Kind kind, const std::string& label) {
+    const bool round = kind == Kind::parameter;
+    const auto escape = [](char c) { return c == '\n' ? std::string("<br/>") : fmt::format("#{};", int{c}); };
+    return fmt::format("{}{}\"{}\"{}", name, round ? "([" : "[", replaced(label, "\"#<>\n", escape),
+                       round ? "])" : "]");
+  };
+  return text_of(*this, "flowchart TD\n", " --> ", "\n", node);
 }
 
 }  // namespace unroll

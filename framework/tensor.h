@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -133,8 +134,7 @@ class BasicTensor {
     note_write();
     return data_;
   }
-  // The elements themselves. Throws Error where they are out of the host's reach. The span of a temporary holds the
-  // memory.
+  // The elements themselves. Throws Error where they are out of the host's reach. The span of a temporary holds the memory.
   std::span<const T> span() const& { return {elements_on_host(data()), static_cast<std::size_t>(size())}; }
   std::span<T> span() & { return {elements_on_host(data()), static_cast<std::size_t>(size())}; }
   OnHost<const T> span() const&& { return {memory_, elements_on_host(data()), size(), false, true}; }
@@ -271,21 +271,14 @@ class DeviceIds {
  public:
   DeviceIds() = default;
   explicit DeviceIds(const IdTensor& ids);
-  DeviceIds(DeviceIds&& other) noexcept
-      : ids_(std::exchange(other.ids_, {})), copy_(std::exchange(other.copy_, {})) {}
-  DeviceIds& operator=(DeviceIds other) noexcept {
-    std::swap(ids_, other.ids_), std::swap(copy_, other.copy_);
-    return *this;
-  }
-  ~DeviceIds();
 
   void renew() const;  // the copy is as the tokens are now
   // The copy of these tokens, which may be a part of those that have one; nullptr if they have none.
   static const int32_t* copy_of(const IdTensor& ids);
 
  private:
-  IdTensor ids_;
-  Memory copy_;
+  struct Copy;
+  std::shared_ptr<const Copy> copy_;  // null: they need none
 };
 
 // Tokens as kernels see them: the copy that they have, as it was renewed last, or one that is made now.

@@ -12,10 +12,8 @@
 #include "framework/unary.h"
 
 namespace unroll {
-struct RandomKey;
-}
 
-namespace unroll {
+struct RandomKey;
 
 enum class Binary : uint8_t { add, sub, mul, div, max, min, pow, less, less_equal, equal, not_equal };
 

@@ -52,8 +52,7 @@ static void each_run(const real* a, int64_t na, const real* b, int64_t nb, int64
 void binary(Binary f, const real* a, int64_t na, const real* b, int64_t nb, real* y, int64_t n) {
   with_functor(f, [=]<class F>(F) {
     each_run(a, na, b, nb, n, [=](const real* p, const real* q, int64_t at, int64_t count) {
-#pragma omp simd
-      for (int64_t i = 0; i < count; ++i) y[at + i] = F::value(p[i], q[i]);
+      simd(count, [&](int64_t i) { y[at + i] = F::value(p[i], q[i]); });
     });
   });
 }
@@ -64,10 +63,9 @@ void binary_gradient(Binary f, bool of_b, const real* a, int64_t na, const real*
     with_flag(of_b, [=](auto for_b) {
       with_functor(f, [=]<class F>(F) {
         each_run(a, na, b, nb, n, [=](const real* p, const real* q, int64_t at, int64_t count) {
-#pragma omp simd
-          for (int64_t i = 0; i < count; ++i) {
+          simd(count, [&](int64_t i) {
             put(adds, d[at + i], dy[at + i] * (for_b ? F::slope_b(p[i], q[i]) : F::slope_a(p[i], q[i])));
-          }
+          });
         });
       });
     });
@@ -108,8 +106,7 @@ void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_str
     each_row(blocks, length, 1, [=](int64_t b) {
       const real* from = src + b * src_stride;
       real* to = dst + b * dst_stride;
-#pragma omp simd
-      for (int64_t i = 0; i < length; ++i) put(adds, to[i], from[i]);
+      simd(length, [&](int64_t i) { put(adds, to[i], from[i]); });
     });
   });
 }
@@ -145,8 +142,7 @@ void transpose(const real* x, int64_t outer, int64_t rows, int64_t cols, int64_t
       const int64_t o = k / (cols * rows), c = k / rows % cols, r = k % rows;
       const real* from = x + ((o * rows + r) * cols + c) * inner;
       real* to = y + k * inner;
-#pragma omp simd
-      for (int64_t i = 0; i < inner; ++i) put(adds, to[i], from[i]);
+      simd(inner, [&](int64_t i) { put(adds, to[i], from[i]); });
     });
   });
 }

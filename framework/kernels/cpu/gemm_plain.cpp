@@ -1,5 +1,4 @@
-// Matrix products as plain loops: the reference, in double, that gradient checks and parity tests compute
-// with.
+// Matrix products as plain loops: the reference, in double, that gradient checks and parity tests compute with.
 #include "framework/kernels/kernels.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {

@@ -30,7 +30,14 @@ void spread(int64_t n, int64_t work, Task task) {
   });
 }
 
-// f(i) for each element, in vector instructions: f neither branches nor depends on other elements.
+// f(i) for i in 0 … n-1, in vector instructions: f neither branches nor depends on other elements.
+template <class F>
+UNROLL_FORMULA void simd(int64_t n, F f) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) f(i);
+}
+
+// As simd, on several threads if that pays.
 template <class F>
 void each(int64_t n, int64_t cost, F f) {
   constexpr int64_t block = 4096;

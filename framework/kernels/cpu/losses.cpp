@@ -28,11 +28,9 @@ static void cross_entropy_row(real* x, int32_t target, real weight, int64_t cols
   loss = weight * (log(sum) - chosen);
   if constexpr (gradient) {
     const real factor = weight * scale / sum;
-#pragma omp simd
-    for (int64_t k = 0; k < cols; ++k) x[k] *= factor;
+    simd(cols, [&](int64_t k) { x[k] *= factor; });
     if (smoothing > 0) {
-#pragma omp simd
-      for (int64_t k = 0; k < cols; ++k) x[k] -= weight * scale * each;
+      simd(cols, [&](int64_t k) { x[k] -= weight * scale * each; });
     }
     x[target] -= weight * scale * (1 - smoothing);
   }

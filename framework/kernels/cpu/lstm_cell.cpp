@@ -6,12 +6,10 @@ namespace unroll::cpu::inline UNROLL_ISA {
 
 template <class F>
 static void apply(real* x, int64_t n) {
-#pragma omp simd
-  for (int64_t j = 0; j < n; ++j) x[j] = F::value(x[j]);
+  simd(n, [&](int64_t j) { x[j] = F::value(x[j]); });
 }
 static void add_products(const real* a, const real* b, real* y, int64_t n) {
-#pragma omp simd
-  for (int64_t j = 0; j < n; ++j) y[j] += a[j] * b[j];
+  simd(n, [&](int64_t j) { y[j] += a[j] * b[j]; });
 }
 
 // Rows of steps long past come from far away: the next one sets out while this one is worked on.
@@ -52,14 +50,10 @@ static void forward(const LstmStep& s) {
     apply<F>(i, cols - 2 * n);  // and f
     apply<G>(g, n);
     if (s.coupled)
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) state[j] = lstm_state(1 - f[j], f[j], g[j], before[j]);
+      simd(n, [&](int64_t j) { state[j] = lstm_state(1 - f[j], f[j], g[j], before[j]); });
     else
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) state[j] = lstm_state(i[j], f[j], g[j], before[j]);
-    if (s.clip > 0)
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) state[j] = s.clip * HardTanh::value(state[j] / s.clip);
+      simd(n, [&](int64_t j) { state[j] = lstm_state(i[j], f[j], g[j], before[j]); });
+    if (s.clip > 0) simd(n, [&](int64_t j) { state[j] = s.clip * HardTanh::value(state[j] / s.clip); });
     if (s.peepholes) add_products(of_o, state, o, n);
     apply<F>(o, n);
     const real* seen = state;
@@ -68,8 +62,7 @@ static void forward(const LstmStep& s) {
                      s.norm_c.mean[row], s.norm_c.rstd[row]);
       seen = s.norm_c.y + at;
     }
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) out[j] = o[j] * G::value(seen[j]);
+    simd(n, [&](int64_t j) { out[j] = o[j] * G::value(seen[j]); });
     hand_on_row(s.h_on, row, n, out, out);
     hand_on_row(s.c_on, row, n, state, s.c_after ? s.c_after + at : state);
   });
@@ -94,24 +87,18 @@ static void backward(const LstmStep& s, const real* dh, const real* dc, real* dc
     if (s.norm_c.gain) {
       real* seen = s.norm_c.y + at;  // and then its gradient
       for (int64_t j = 0; j < n; ++j) d[j] = of_c[j];
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) seen[j] = lstm_output_gradient<F, G>(o[j], seen[j], dout[j]);
+      simd(n, [&](int64_t j) { seen[j] = lstm_output_gradient<F, G>(o[j], seen[j], dout[j]); });
       layer_norm_row_gradient(state, s.norm_c.gain, s.norm_c.mean[row], s.norm_c.rstd[row], seen, n, d, true,
                               s.norm_c.dgain + at, s.norm_c.dbias + at);
     } else {
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) d[j] = of_c[j] + lstm_output_gradient<F, G>(o[j], state[j], dout[j]);
+      simd(n, [&](int64_t j) { d[j] = of_c[j] + lstm_output_gradient<F, G>(o[j], state[j], dout[j]); });
     }
     if (s.peepholes) add_products(of_o, o, d, n);
-    if (s.clip > 0)
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) d[j] *= HardTanh::slope(0, state[j] / s.clip);
+    if (s.clip > 0) simd(n, [&](int64_t j) { d[j] *= HardTanh::slope(0, state[j] / s.clip); });
     if (s.coupled)
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) lstm_coupled_gradient<F, G>(f[j], g[j], before[j], d[j]);
+      simd(n, [&](int64_t j) { lstm_coupled_gradient<F, G>(f[j], g[j], before[j], d[j]); });
     else
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) lstm_state_gradient<F, G>(i[j], f[j], g[j], before[j], d[j]);
+      simd(n, [&](int64_t j) { lstm_state_gradient<F, G>(i[j], f[j], g[j], before[j], d[j]); });
     if (s.peepholes) {
       real *sums = s.dpeepholes + s.peephole_count() * at, *sums_o = sums + (s.peephole_count() - 1) * n;
       if (!s.coupled) add_products(s.peepholes, i, d, n), add_products(before, i, sums, n);
@@ -121,8 +108,7 @@ static void backward(const LstmStep& s, const real* dh, const real* dc, real* dc
     }
     if (s.c_on.share) {
       const real* rest = s.c_on.rest_of_before + at;
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) d[j] += rest[j];
+      simd(n, [&](int64_t j) { d[j] += rest[j]; });
     }
     normed_gradient(s.norm_h, row, cols, i);
   });

@@ -14,8 +14,7 @@ static void draw_mask(const RandomKey& key, int64_t first, int64_t blocks, real 
                  seed_high = static_cast<uint32_t>(key.seed >> 32);
   const uint32_t first_block = static_cast<uint32_t>(first / 4);
   uint32_t bits[4][mask_size / 4];
-#pragma omp simd
-  for (int64_t i = 0; i < blocks; ++i) {
+  simd(blocks, [&](int64_t i) {
     uint32_t c0 = first_block + static_cast<uint32_t>(i), c1 = step, c2 = place_low, c3 = place_high;
 #pragma GCC unroll 10
     for (uint32_t round = 0; round < 10; ++round) {
@@ -26,7 +25,7 @@ static void draw_mask(const RandomKey& key, int64_t first, int64_t blocks, real 
       c3 = static_cast<uint32_t>(p0);
     }
     bits[0][i] = c0, bits[1][i] = c1, bits[2][i] = c2, bits[3][i] = c3;
-  }
+  });
   const real kept = 1 / (1 - rate);
   for (int64_t i = 0; i < blocks; ++i) {
     for (int k = 0; k < 4; ++k) {
@@ -45,8 +44,7 @@ void dropout(const real* x, real rate, const RandomKey& key, int64_t period, rea
       draw_mask(*from, begin, (end - begin + 3) / 4, rate, factor);
       for (int64_t at = begin; at < n; at += period) {
         const int64_t count = smaller(end - begin, n - at);
-#pragma omp simd
-        for (int64_t i = 0; i < count; ++i) put(adds, y[at + i], x[at + i] * factor[i]);
+        simd(count, [&](int64_t i) { put(adds, y[at + i], x[at + i] * factor[i]); });
       }
     });
   });
@@ -58,8 +56,7 @@ void keep_rows(const real* x, const real* kept, int64_t rows, int64_t cols, real
       const real* from = x + r * cols;
       real* to = y + r * cols;
       if (kept[r] != 0) {
-#pragma omp simd
-        for (int64_t i = 0; i < cols; ++i) put(adds, to[i], from[i]);
+        simd(cols, [&](int64_t i) { put(adds, to[i], from[i]); });
       } else if (!adds) {
         for (int64_t i = 0; i < cols; ++i) to[i] = 0;
       }

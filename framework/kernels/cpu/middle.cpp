@@ -41,14 +41,12 @@ void log_sum_exp_gradient(const real* x, const real* y, const real* dy, int64_t 
         const real sum = y[r], d = dy[r];
         const real* row = x + r * n;
         real* to = dx + r * n;
-#pragma omp simd
-        for (int64_t i = 0; i < n; ++i) put(adds, to[i], d * log_sum_exp_slope(row[i], sum));
+        simd(n, [&](int64_t i) { put(adds, to[i], d * log_sum_exp_slope(row[i], sum)); });
       });
     each_row(outer * n, inner, 5, [=](int64_t r) {
       const real *sum = y + r / n * inner, *d = dy + r / n * inner, *row = x + r * inner;
       real* to = dx + r * inner;
-#pragma omp simd
-      for (int64_t c = 0; c < inner; ++c) put(adds, to[c], d[c] * log_sum_exp_slope(row[c], sum[c]));
+      simd(inner, [&](int64_t c) { put(adds, to[c], d[c] * log_sum_exp_slope(row[c], sum[c])); });
     });
   });
 }
@@ -70,6 +68,10 @@ void take_middle(const real* x, const int32_t* ids, bool shared, int64_t outer, 
       for (int64_t c = 0; c < inner; ++c) to[c] = block[ids[r * inner + c] * inner + c];
     }
   });
+}
+
+void take_rows(const real* table, const int32_t* ids, int64_t n, int64_t cols, real* y) {
+  take_middle(table, ids, true, 1, 0, cols, n, y);  // of the one table it matters not how many rows there are
 }
 
 void add_to_middle(const real* dy, const int32_t* ids, bool shared, int64_t outer, int64_t n, int64_t inner,
