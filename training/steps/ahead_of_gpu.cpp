@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "framework/kernels/kernels.h"
+#include "framework/kernels/updates.h"
 #include "framework/profile.h"
 
 namespace unroll {

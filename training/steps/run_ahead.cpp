@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "framework/hash.h"
-#include "framework/kernels/kernels.h"
+#include "framework/kernels/updates.h"
 #include "framework/memory.h"
 
 namespace unroll {
