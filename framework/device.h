@@ -48,7 +48,7 @@ struct DeviceFacts {
 DeviceFacts device_facts();
 
 namespace detail {
-extern bool on_gpu;
+extern bool on_gpu, recording;
 }
 inline bool on_gpu() { return detail::on_gpu; }
 
@@ -68,9 +68,6 @@ void release_on_gpu(void* memory);
 // Returns when all that was asked of the device is done. Throws Error if it failed.
 void synchronize();
 
-namespace detail {
-extern bool recording;
-}
 // Whether work that is asked of the device is recorded at the moment instead of done (graph.h). Nothing can come to
 // the host or from it meanwhile: copy_to_host, copy_to_device and synchronize throw NeedsHost.
 inline bool recording_graph() { return detail::recording; }

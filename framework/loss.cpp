@@ -23,8 +23,9 @@ Tensor total(const Tensor& losses, double factor) {
 // free. For a decoder's weights this is the largest tensor of a step, which is neither there twice nor copied.
 class EarlyGradient {
  public:
-  EarlyGradient() = default;  // where x wants none
-  explicit EarlyGradient(const Var& x) : tensor_(x.node()->gradient.reserve(x.shape())) {}
+  EarlyGradient(const Var& x, bool recorded) {  // empty where x wants none
+    if (recorded && x.wants_grad()) tensor_ = x.node()->gradient.reserve(x.shape());
+  }
 
   explicit operator bool() const { return tensor_ != nullptr; }
   Tensor& operator*() const { return *tensor_; }
@@ -138,7 +139,7 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
     return each_cross_entropy(logits, target, share_of_each(target, options), options.label_smoothing);
   const double norm = normalizer(target, options);
   const bool gradient = recorded("softmax_cross_entropy", inputs(logits));
-  const EarlyGradient dx = gradient ? EarlyGradient(logits) : EarlyGradient();
+  const EarlyGradient dx(logits, gradient);
   Tensor d = gradient ? *dx : Tensor(logits.shape());  // the logits, then their gradient
   d.copy_from(logits.value());
   Tensor losses(target.shape());
@@ -192,10 +193,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   const int chunk = rows_of_chunk(rows, classes, options.chunk_rows);
   const Tensor x_rows = x.value().reshape({rows, in});
   Tensor logits({chunk, classes}), losses({rows});
-  const auto early = [&](const Var& v) {
-    return gradient && v.wants_grad() ? EarlyGradient(v) : EarlyGradient();
-  };
-  const EarlyGradient dx = early(x), dw = early(w), db = early(b);
+  const EarlyGradient dx(x, gradient), dw(w, gradient), db(b, gradient);
   // A row of x that is not scored may hold anything, and would reach dw: 0 · NaN is NaN.
   const bool all_scored =
       !options.weights.defined() && std::ranges::count(target.span(), options.ignore_index) == 0;

@@ -31,9 +31,8 @@ static void each_run(const real* a, int64_t na, const real* b, int64_t nb, int64
     if (period == n || period > width / 2) return;
     const int64_t longer = smaller(n, width / period * period);
     for (int64_t i = 0; i < period; ++i) tile[i] = x[i];
-    for (int64_t full = period; full < longer; full *= 2) {
+    for (int64_t full = period; full < longer; full *= 2)
       for (int64_t i = full; i < smaller(2 * full, longer); ++i) tile[i] = tile[i - full];
-    }
     x = tile, period = longer;
   };
   widen(a, na);
@@ -100,9 +99,8 @@ void gate_gradient(real* s, const real* x, real* d, int64_t n) {
 void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_stride, int64_t blocks,
                  int64_t length, bool add) {
   with_flag(add, [=](auto adds) {
-    if (blocks == 1 || (src_stride == length && dst_stride == length)) {
+    if (blocks == 1 || (src_stride == length && dst_stride == length))
       return each(blocks * length, 1, [=](int64_t i) { put(adds, dst[i], src[i]); });
-    }
     each_row(blocks, length, 1, [=](int64_t b) {
       const real* from = src + b * src_stride;
       real* to = dst + b * dst_stride;
@@ -124,12 +122,10 @@ static void transpose_elements(const real* whole, int64_t outer, int64_t rows, i
       real square[side][side];
       for (int64_t r0 = 0; r0 < rows; r0 += side) {
         const int64_t r1 = smaller(r0 + side, rows);
-        for (int64_t r = r0; r < r1; ++r) {
+        for (int64_t r = r0; r < r1; ++r)
           for (int64_t c = c0; c < c1; ++c) square[c - c0][r - r0] = x[r * cols + c];
-        }
-        for (int64_t c = c0; c < c1; ++c) {
+        for (int64_t c = c0; c < c1; ++c)
           for (int64_t r = r0; r < r1; ++r) put(adds, y[c * rows + r], square[c - c0][r - r0]);
-        }
       }
     });
   });

@@ -9,6 +9,9 @@ namespace unroll::cpu::inline UNROLL_ISA {
 
 using namespace pointwise;
 
+#define UNROLL_TEXT(name) #name
+#define UNROLL_NAME(name) UNROLL_TEXT(name)  // of UNROLL_ISA, as text
+
 // Waking threads costs microseconds, more on a shared machine. Work is counted in elements times cost, where
 // an addition costs 1 and an exponential about 4.
 constexpr int64_t worth_threads = 65536;
@@ -95,5 +98,13 @@ template <bool add>
 UNROLL_FORMULA void put(Flag<add>, real& y, real value) {
   y = add ? y + value : value;
 }
+
+// The work on one row, for kernels that have it in a cache already (rows.cpp).
+// As kernels.h says of layer_norm. bias may be null.
+void layer_norm_row(const real* x, const real* gain, const real* bias, real eps, int64_t n, real* y, bool add,
+                    real& mean, real& rstd);
+// dx may be x. dgain and dbias are added to what they hold, or null.
+void layer_norm_row_gradient(const real* x, const real* gain, real mean, real rstd, const real* dy, int64_t n,
+                             real* dx, bool add_dx, real* dgain, real* dbias);
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

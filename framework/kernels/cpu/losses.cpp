@@ -29,9 +29,7 @@ static void cross_entropy_row(real* x, int32_t target, real weight, int64_t cols
   if constexpr (gradient) {
     const real factor = weight * scale / sum;
     simd(cols, [&](int64_t k) { x[k] *= factor; });
-    if (smoothing > 0) {
-      simd(cols, [&](int64_t k) { x[k] -= weight * scale * each; });
-    }
+    if (smoothing > 0) simd(cols, [&](int64_t k) { x[k] -= weight * scale * each; });
     x[target] -= weight * scale * (1 - smoothing);
   }
 }

@@ -1,6 +1,5 @@
 // One step of an LSTM: everything but the products, row by row, so that a row stays in the first cache.
 #include "framework/kernels/cpu/hand_on.h"
-#include "framework/kernels/cpu/rows.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
 
@@ -35,8 +34,7 @@ template <class F, class G>
 static void forward(const LstmStep& s) {
   each_row(s.batch, s.hidden, 20, [=](int64_t row) {
     const int64_t n = s.hidden, at = row * n, cols = s.gate_count() * n;
-    real *i = s.gates + row * cols, *o = i + cols - n, *g = o - n,
-         *f = g - n;  // i is f where they are coupled
+    real *i = s.gates + row * cols, *o = i + cols - n, *g = o - n, *f = g - n;  // coupled: i is f
     const real* before = s.c_prev + at;
     const real* of_f = s.peepholes ? s.peepholes + (s.peephole_count() - 2) * n : nullptr;
     const real* of_o = of_f ? of_f + n : nullptr;
@@ -73,8 +71,7 @@ template <class F, class G>
 static void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) {
   each_row(s.batch, s.hidden, 12, [=](int64_t row) {
     const int64_t n = s.hidden, at = row * n, cols = s.gate_count() * n;
-    real *i = s.gates + row * cols, *o = i + cols - n, *g = o - n,
-         *f = g - n;  // i is f where they are coupled
+    real *i = s.gates + row * cols, *o = i + cols - n, *g = o - n, *f = g - n;  // coupled: i is f
     const real* of_f = s.peepholes ? s.peepholes + (s.peephole_count() - 2) * n : nullptr;
     const real* of_o = of_f ? of_f + n : nullptr;
     const real *before = s.c_prev + at, *state = s.c + at;

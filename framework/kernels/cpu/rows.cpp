@@ -1,6 +1,4 @@
 // Kernels on the rows of a matrix, and on one dimension of a block.
-#include "framework/kernels/cpu/rows.h"
-
 #include "framework/kernels/cpu/launch.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
@@ -25,9 +23,7 @@ static void each_column_sum(int64_t count, int64_t rows, int64_t cols, int64_t c
                      (value(k, r + 2, begin + c) + value(k, r + 3, begin + c));
         });
       }
-      for (; r < end; ++r) {
-        simd(n, [&](int64_t c) { part[c] += value(k, r, begin + c); });
-      }
+      for (; r < end; ++r) simd(n, [&](int64_t c) { part[c] += value(k, r, begin + c); });
       simd(n, [&](int64_t c) { sum[c] += part[c]; });
     }
     simd(n, [&](int64_t c) { finish(k, begin + c, sum[c]); });

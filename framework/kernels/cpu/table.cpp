@@ -1,12 +1,9 @@
 // The table of one instruction set.
 #include <type_traits>
 
-#include "framework/kernels/kernels.h"
+#include "framework/kernels/cpu/launch.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-
-#define UNROLL_TEXT(name) #name
-#define UNROLL_NAME(name) UNROLL_TEXT(name)
 
 #define UNROLL_DECLARED(name) std::remove_pointer_t<decltype(Kernels::name)> name;
 UNROLL_EACH_KERNEL(UNROLL_DECLARED)
