@@ -21,8 +21,7 @@ struct Part {
       : offset(int64_t{b} * shape[2] + int64_t{h} * (shape[2] / heads)),
         row(int64_t{shape[1]} * shape[2]),
         width(shape[2] / heads) {}
-  const real* at(const real* of_tensor, int64_t step) const { return of_tensor + offset + step * row; }
-  real* at(real* of_tensor, int64_t step) const { return of_tensor + offset + step * row; }
+  auto at(auto* of_tensor, int64_t step) const { return of_tensor + offset + step * row; }
   Operand rows(const real* of_tensor, int64_t step) const { return {at(of_tensor, step), row, 1}; }
   Operand turned(const real* of_tensor, int64_t step) const { return {at(of_tensor, step), 1, row}; }
 };
@@ -90,18 +89,10 @@ class Plan {
       for (int unit = 0; unit < units(); ++unit) work(unit);
       return;
     }
-    struct Job {
-      const Work& work;
-      int units, pieces;
-    } const job{work, units(), std::min(units(), most_threads)};
-    run_pieces(
-        job.pieces,
-        [](const void* context, int piece) {
-          const Job& j = *static_cast<const Job*>(context);
-          for (int unit = j.units * piece / j.pieces; unit < j.units * (piece + 1) / j.pieces; ++unit)
-            j.work(unit);
-        },
-        &job);
+    const int pieces = std::min(units(), most_threads);
+    run_pieces(pieces, [&](int piece) {
+      for (int unit = units() * piece / pieces; unit < units() * (piece + 1) / pieces; ++unit) work(unit);
+    });
   }
 
  private:

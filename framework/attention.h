@@ -23,8 +23,7 @@ struct AttentionOptions {
   real scale = 0;    // of the scores; 0: 1 / √(width of a head)
   real dropout = 0;  // of the weights, in [0, 1), where a tape records with dropout on; draws from `key`
   RandomKey key = {};
-  int block_rows =
-      0;  // queries whose scores are in memory at once, of each head; 0: as many as stay in a cache
+  int block_rows = 0;  // queries whose scores are in memory at once, by head; 0: as many as stay in a cache
 };
 
 // y_i = Σ_j softmax_j(scale · query_i · key_j) value_j, by head (Vaswani et al. 2017). A query that sees no key gets zeros.

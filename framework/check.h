@@ -14,7 +14,7 @@ namespace unroll {
 
 // Something went wrong while running. Programs exit with 1.
 struct Error : std::runtime_error {
-  explicit Error(const std::string& message);  // one line, whatever names are in it (one_line.h)
+  explicit Error(const std::string& message);  // one line, whatever names are in it (one_line.cpp)
 };
 
 // The user gave something that cannot be used: a file, a key, an option. Programs exit with 2.

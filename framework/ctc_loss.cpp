@@ -159,14 +159,10 @@ Var ctc_loss(const Var& logits, const IdTensor& labels, const IdTensor& step_len
                                               : static_cast<real>(std::exp(log_p[k]) - posterior[k]);
         }
     };
-    constexpr int most_pieces = most_threads;
-    const int pieces = std::min(batch, most_pieces);
-    const auto rows = [&](int piece) {
+    const int pieces = std::min(batch, +most_threads);
+    run_pieces(pieces, [&](int piece) {
       for (int b = piece; b < batch; b += pieces) of_row(b);
-    };
-    run_pieces(
-        pieces, [](const void* context, int piece) { (*static_cast<const decltype(rows)*>(context))(piece); },
-        &rows);
+    });
   }
 
   const Var each = record("ctc_loss", losses, inputs(logits), [=](const Var& y) {

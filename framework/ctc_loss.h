@@ -9,8 +9,7 @@ namespace unroll {
 
 struct CtcOptions {
   int32_t blank = 0;  // the class that stands for no label
-  Reduction reduction =
-      Reduction::mean;  // over rows, of each row's loss by its number of labels, as in PyTorch
+  Reduction reduction = Reduction::mean;  // over rows, each loss by its number of labels, as in PyTorch
   // A row whose labels do not fit into its steps has an infinite loss, whose gradient is NaN. True: both are 0.
   bool zero_infinity = false;
 };
@@ -19,9 +18,8 @@ struct CtcOptions {
 // for one or several steps. Blanks may stand between labels, and must stand between equal ones (Graves, Fernández,
 // Gomez and Schmidhuber 2006). With Reduction::none one loss per row: [batch].
 //
-// logits [steps, batch, classes]; labels [batch, most], of which each row uses its first `label_lengths`, none of
-// them the blank. Both lengths are [batch]; undefined: all steps, all labels. Steps and labels beyond them may hold
-// anything.
+// logits [steps, batch, classes]; labels [batch, most], of which each row uses its first `label_lengths`, none of them the
+// blank. Both lengths are [batch]; undefined: all steps, all labels. Steps and labels beyond them may hold anything.
 // Computed in double, on the host: logits on a GPU are copied there.
 Var ctc_loss(const Var& logits, const IdTensor& labels, const IdTensor& step_lengths,
              const IdTensor& label_lengths, const CtcOptions& options = {});

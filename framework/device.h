@@ -21,9 +21,8 @@ struct Device {
 };
 std::string name_of(Device device);  // "cpu", "cuda:0"
 
-// "auto" (the first GPU that can compute, else the CPU), "cpu", "cuda", "cuda:1". Throws InputError for another name.
-// Throws it also for a GPU that cannot serve, saying why: this build has no code for it, or another process has taken
-// it.
+// "auto" (the first GPU that can compute, else the CPU), "cpu", "cuda", "cuda:1". Throws InputError for another name. Throws
+// it also for a GPU that cannot serve, saying why: this build has no code for it, or another process has taken it.
 // `process` counts the processes on a machine from 0. "auto" and "cuda" pass over that many GPUs, round and round, so
 // that each process has one of its own if there are enough.
 Device device_named(std::string_view name, int process = 0);
@@ -49,7 +48,7 @@ struct DeviceFacts {
 DeviceFacts device_facts();
 
 namespace detail {
-extern bool on_gpu;
+extern bool on_gpu, recording;
 }
 inline bool on_gpu() { return detail::on_gpu; }
 
@@ -63,12 +62,12 @@ void copy_to_device(void* to, const void* from, std::size_t bytes);
 // The two do not overlap.
 void copy_on_device(void* to, const void* from, std::size_t bytes);
 void clear_on_device(void* to, std::size_t bytes);  // zeros
+// A GPU's, for the pools (memory.h). Null: it has not so much; throws Error for anything else.
+void* allocate_on_gpu(std::size_t bytes);
+void release_on_gpu(void* memory);
 // Returns when all that was asked of the device is done. Throws Error if it failed.
 void synchronize();
 
-namespace detail {
-extern bool recording;
-}
 // Whether work that is asked of the device is recorded at the moment instead of done (graph.h). Nothing can come to
 // the host or from it meanwhile: copy_to_host, copy_to_device and synchronize throw NeedsHost.
 inline bool recording_graph() { return detail::recording; }

@@ -2,13 +2,12 @@
 #include <charconv>
 #include <cstring>
 #include <map>
+#include <mutex>
 
-#include "framework/check.h"
-#include "framework/device.h"
 #include "framework/graph.h"
 #include "framework/kernels/backend.h"
 #include "framework/lanes.h"
-#include "framework/memory.h"
+#include "framework/tensor.h"
 
 namespace unroll {
 
@@ -129,9 +128,56 @@ void clear_on_device(void* to, std::size_t bytes) {
   if (!on_gpu()) return void(std::memset(to, 0, bytes));
   cuda_backend()->clear(to, bytes);
 }
+void* allocate_on_gpu(std::size_t bytes) { return cuda_backend()->allocate(bytes); }
+void release_on_gpu(void* memory) { cuda_backend()->release(memory); }
 void synchronize() {
   require_no_recording("wait for the device");
   if (on_gpu()) cuda_backend()->synchronize();
+}
+
+// --- copies of tokens (tensor.h) -----------------------------------------------------------------------------------
+
+static std::mutex copies_guard;
+static std::vector<const void*>& copies() {
+  static auto* all = new std::vector<const void*>;
+  return *all;
+}
+
+// Is listed as long as it lives.
+struct DeviceIds::Copy {
+  IdTensor ids;
+  Memory memory;
+  explicit Copy(const IdTensor& tokens)
+      : ids(tokens.telling(nullptr)), memory(static_cast<std::size_t>(tokens.size()) * sizeof(int32_t)) {
+    const std::lock_guard lock(copies_guard);
+    copies().push_back(this);
+  }
+  ~Copy() {
+    const std::lock_guard lock(copies_guard);
+    std::erase(copies(), this);
+  }
+  Copy& operator=(Copy&&) = delete;
+};
+
+DeviceIds::DeviceIds(const IdTensor& ids) {
+  if (on_gpu() && ids.size() > 0) copy_ = std::make_shared<const Copy>(ids);
+}
+
+void DeviceIds::renew() const {
+  if (!copy_) return;
+  const std::span tokens = copy_->ids.span();
+  copy_to_device(copy_->memory.data(), tokens.data(), tokens.size_bytes());
+}
+
+const int32_t* DeviceIds::copy_of(const IdTensor& ids) {
+  const std::lock_guard lock(copies_guard);
+  for (const void* listed : copies()) {
+    const Copy& copy = *static_cast<const Copy*>(listed);
+    const std::ptrdiff_t begin = ids.data() - copy.ids.data();
+    if (begin >= 0 && begin + ids.size() <= copy.ids.size())
+      return static_cast<const int32_t*>(copy.memory.data()) + begin;
+  }
+  return nullptr;
 }
 
 }  // namespace unroll

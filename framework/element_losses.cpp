@@ -124,9 +124,7 @@ Var kl_divergence(const Var& all_log_p, const Tensor& all_targets, const Element
   for (const real t : all_targets.on_host())
     require(!(t < 0), "kl_divergence: a target {} of {} is negative", t, all_targets.shape());
   const Tensor& weights = options.weights;
-  Shape rows;
-  for (int i = 0; i + 1 < all_targets.rank(); ++i) rows.append(all_targets.dim(i));
-  require(!weights.defined() || weights.shape() == rows,
+  require(!weights.defined() || weights.shape() == all_targets.shape().without(-1),
           "kl_divergence: weights {} must have the shape of the target {} without its last dimension",
           weights.shape(), all_targets.shape());
   const auto scored = [&](const Var& x) { return weights.defined() ? mask_rows(x, weights) : x; };

@@ -14,18 +14,8 @@ const char* name_of(Precision precision) {
 }
 
 static const Products& products(Precision precision) {
-  const Kernels& k = kernels();
-  switch (precision) {
-    case Precision::fp32:
-      return k.fp32;
-    case Precision::tf32:
-      return k.tf32;
-    case Precision::bf16:
-      return k.bf16;
-    case Precision::fp16:
-      return k.fp16;
-  }
-  throw Error("a precision that is none");
+  constexpr Products Kernels::*of[] = {&Kernels::fp32, &Kernels::tf32, &Kernels::bf16, &Kernels::fp16};
+  return kernels().*of[static_cast<size_t>(precision)];
 }
 
 Precision precision_named(const std::string& name) {
@@ -75,83 +65,54 @@ static void* scratch_for(int threads, int64_t bytes) {
   return memory.data();
 }
 
+// c = a b, and a bias for every row, where there is one, or what c holds.
 template <class B>
-static void check_sizes(const Matrix& a, const B& b, const Tensor& c) {
-  require(b.rows() == a.cols() && c.rows() == a.rows() && c.cols() == b.cols(),
-          "gemm: [{}, {}] times [{}, {}] does not give [{}, {}]", a.rows(), a.cols(), b.rows(), b.cols(),
-          c.rows(), c.cols());
-}
-
-// Checks the sizes, and calls product(scratch, threads) unless c is all there is to look after.
-template <class B, class Product>
-static void checked(const Matrix& a, const B& b, const Into& c, const Products& products, Product product) {
-  bool is_rounded = a.rounded;
-  if constexpr (std::is_same_v<B, Matrix>) is_rounded = is_rounded || b.rounded;
-  check_sizes(a, b, c.tensor);
+static void product(const Matrix& a, const B& b, const Tensor* bias, const Into& into) {
+  Tensor& c = into.tensor;
   const int64_t m = a.rows(), k = a.cols(), n = b.cols();
-  require(products.round || !is_rounded,
+  require(!bias || bias->size() == n, "gemm: a bias {} for {} columns", bias ? bias->shape() : Shape(), n);
+  require(b.rows() == k && c.rows() == m && c.cols() == n,
+          "gemm: [{}, {}] times [{}, {}] does not give [{}, {}]", m, k, b.rows(), n, c.rows(), c.cols());
+  constexpr bool is_packed = std::is_same_v<B, PackedMatrix>;
+  Precision precision = current_precision;
+  bool is_rounded = a.rounded;
+  if constexpr (is_packed)
+    precision = b.precision();
+  else
+    is_rounded = is_rounded || b.rounded;
+  const Products& p = available(precision);
+  require(p.round || !is_rounded,
           "gemm: an operand was rounded for a precision that is no more the process's");
   if (m == 0 || n == 0) return;
-  if (k == 0) {
-    if (!c.add) c.tensor.fill(0);
+  if (k == 0) {  // nothing to sum
+    if (!into.add) c.fill(0);
+    const Tensor rows = c.reshape({static_cast<int>(m), static_cast<int>(n)});
+    for (int i = 0; bias && i < m; ++i) rows[i].copy_from(*bias);
     return;
   }
-  const Profile::Product measured;
-  products_done.flops += 2 * m * n * k;
-  product(scratch_for(threads(), products.scratch_bytes), threads());
+  const Profile::Product measured(2 * m * n * k);
+  const Addend addend = bias ? Addend{bias->data(), 0} : into.add ? Addend{c.data(), n} : Addend{};
+  void* const scratch = scratch_for(threads(), p.scratch_bytes);
+  if constexpr (is_packed)
+    p.gemm_packed(operand(a), b.data(), m, n, k, c.data(), n, addend, scratch, threads());
+  else
+    p.gemm(operand(a), operand(b), m, n, k, c.data(), n, addend, scratch, threads());
 }
 
-static Addend addend(const Tensor& bias, const Into& c) {
-  if (bias.defined()) return {bias.data(), 0};
-  return c.add ? Addend{c.tensor.data(), c.tensor.cols()} : Addend{};
-}
-
-template <class B>
-static void check_bias(const Tensor& bias, const B& b) {
-  require(bias.size() == b.cols(), "gemm: a bias {} for {} columns", bias.shape(), b.cols());
-}
-// The result of a product with nothing to sum, k = 0: the bias in every row.
-static void bias_alone(const Tensor& bias, const Tensor& c) {
-  const int rows = static_cast<int>(c.rows());
-  const Tensor each = c.reshape({rows, static_cast<int>(c.cols())});
-  for (int i = 0; i < rows; ++i) each[i].copy_from(bias);
-}
-
-static void product(const Matrix& a, const Matrix& b, const Tensor& bias, const Into& c) {
-  const Products& p = available(current_precision);
-  checked(a, b, c, p, [&](void* scratch, int threads) {
-    p.gemm(operand(a), operand(b), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(),
-           addend(bias, c), scratch, threads);
-  });
-  if (bias.defined() && a.cols() == 0) bias_alone(bias, c.tensor);
-}
-static void product(const Matrix& a, const PackedMatrix& b, const Tensor& bias, const Into& c) {
-  const Products& p = available(b.precision());
-  checked(a, b, c, p, [&](void* scratch, int threads) {
-    p.gemm_packed(operand(a), b.data(), a.rows(), b.cols(), a.cols(), c.tensor.data(), c.tensor.cols(),
-                  addend(bias, c), scratch, threads);
-  });
-  if (bias.defined() && a.cols() == 0) bias_alone(bias, c.tensor);
-}
-
-static const Tensor no_bias;
-void gemm(const Matrix& a, const Matrix& b, const Into& c) { product(a, b, no_bias, c); }
-void gemm(const Matrix& a, const PackedMatrix& b, const Into& c) { product(a, b, no_bias, c); }
+void gemm(const Matrix& a, const Matrix& b, const Into& c) { product(a, b, nullptr, c); }
+void gemm(const Matrix& a, const PackedMatrix& b, const Into& c) { product(a, b, nullptr, c); }
 void gemm(const Matrix& a, const Matrix& b, const Tensor& bias, Tensor c) {
-  check_bias(bias, b);
-  product(a, b, bias, overwrite(c));
+  product(a, b, &bias, overwrite(c));
 }
 void gemm(const Matrix& a, const PackedMatrix& b, const Tensor& bias, Tensor c) {
-  check_bias(bias, b);
-  product(a, b, bias, overwrite(c));
+  product(a, b, &bias, overwrite(c));
 }
 
 void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
           bool add) {
   if (m == 0 || n == 0 || k == 0) return;
   const Products& p = available(current_precision);
-  const Profile::Product measured;
-  products_done.flops += 2 * m * n * k;
+  const Profile::Product measured(2 * m * n * k);
   p.gemm(a, b, m, n, k, c, c_row, add ? Addend{c, c_row} : Addend{}, scratch_for(threads(), p.scratch_bytes),
          threads());
 }
@@ -166,12 +127,11 @@ RoundedTensor::RoundedTensor(const Shape& shape) {
 RoundedTensor::RoundedTensor(const Tensor& x) : RoundedTensor(x.shape()) {
   if (memory_.data()) available(current_precision).round(x.data(), memory_.data(), x.size());
 }
-RoundedCopy RoundedTensor::copy() const { return {memory_.data(), half_}; }
 RoundedCopy RoundedTensor::copy(int i) const {
   auto* first = static_cast<char*>(memory_.data());
   return {first ? first + i * row_ : nullptr, half_};
 }
-Matrix RoundedTensor::operand(const Tensor& floats) const { return {floats, false, copy().data}; }
+Matrix RoundedTensor::operand(const Tensor& floats) const { return {floats, false, copy(0).data}; }
 Matrix RoundedTensor::operand(const Tensor& floats, int i) const { return {floats[i], false, copy(i).data}; }
 
 PackedMatrix::PackedMatrix(const Matrix& b)
@@ -179,7 +139,7 @@ PackedMatrix::PackedMatrix(const Matrix& b)
       cols_(b.cols()),
       precision_(current_precision),
       memory_(static_cast<std::size_t>(packed_bytes(b.rows(), b.cols()))) {
-  const Profile::Product measured;
+  const Profile::Product measured(0);
   available(current_precision).pack(operand(b), b.rows(), b.cols(), memory_.data());
 }
 int64_t packed_bytes(int64_t rows, int64_t cols) {

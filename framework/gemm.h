@@ -35,8 +35,7 @@ struct Matrix {
   int64_t cols() const { return transposed ? tensor.rows() : tensor.cols(); }
   const Tensor tensor;
   bool transposed = false;
-  const void* rounded =
-      nullptr;  // the tensor's numbers, of which only the shape counts then: see RoundedTensor
+  const void* rounded = nullptr;  // the numbers, of a tensor that gives but the shape then: see RoundedTensor
 };
 inline Matrix transposed(const Matrix& m) { return {m.tensor, !m.transposed, m.rounded}; }
 
@@ -49,9 +48,8 @@ class RoundedTensor {
   RoundedTensor() = default;
   explicit RoundedTensor(const Shape& shape);  // contents undefined
   explicit RoundedTensor(const Tensor& x);     // its numbers
-  // For a kernel that writes all of it, or row i of its first dimension.
-  RoundedCopy copy() const;
-  RoundedCopy copy(int i) const;
+  // For a kernel that writes all of it, or from row i of its first dimension on.
+  RoundedCopy copy(int i = 0) const;
   // `floats`, or its row i, as an operand whose numbers are here, if there are any. Its shape is the one that this
   // was made with.
   Matrix operand(const Tensor& floats) const;
@@ -63,9 +61,8 @@ class RoundedTensor {
   bool half_ = false;
 };
 
-// A copy of a matrix in the order in which the kernels read a right operand. Packing pays from the second
-// product on where few rows meet large weights: in a recurrence, once for all steps. Later changes of the
-// tensor do not reach it.
+// A copy of a matrix in the order in which the kernels read a right operand. Packing pays from the second product on where
+// few rows meet large weights: in a recurrence, once for all steps. Later changes of the tensor do not reach it.
 class PackedMatrix {
  public:
   explicit PackedMatrix(const Matrix& b);

@@ -116,22 +116,19 @@ class Check {
   using Gradients = std::vector<std::vector<double>>;
   static constexpr int all_inputs = -1;
 
-  bool is_skipped(size_t k) const {
-    return std::find(options_.skip.begin(), options_.skip.end(), static_cast<int>(k)) != options_.skip.end();
-  }
-  Outputs values() const {
+  bool is_skipped(size_t k) const { return std::ranges::count(options_.skip, static_cast<int>(k)) > 0; }
+  std::vector<Var> constants() const {
     std::vector<Var> vars;
     for (int k = 0; k < inputs_; ++k) vars.emplace_back(points_[k].values);
-    return with_tape(vars);
+    return vars;
   }
   // On a tape of its own, because without one dropout is off. A watched constant makes the function record.
-  Outputs with_tape(const std::vector<Var>& vars) const {
+  Outputs values() const {
     Tape tape({.dropout = options_.dropout});
-    std::vector<Var> watched;
-    for (const Var& var : vars) watched.push_back(tape.watch(var.value()));
-    std::vector<Var> constants;
-    for (const Var& y : function_(watched)) constants.emplace_back(y.value());
-    return constants;
+    std::vector<Var> watched, results;
+    for (const Var& var : constants()) watched.push_back(tape.watch(var.value()));
+    for (const Var& y : function_(watched)) results.emplace_back(y.value());
+    return results;
   }
   double loss() const {
     long double total = 0;
@@ -170,7 +167,8 @@ class Check {
     for (size_t k = 0; k < points_.size(); ++k) {
       if (points_[k].skip) continue;
       const double scale = largest(gradients[k]);
-      const auto compare = [&](double g, double d, double d2, const std::string& where) {
+      const auto compare = [&](double g, const std::vector<double>& direction, const std::string& where) {
+        const double d = difference(k, direction, h), d2 = difference(k, direction, 2 * h);
         const double error = std::abs(g - d), tolerance = std::abs(d2 - d) + noise_ / h;
         result_.worst = std::max(result_.worst, error / std::max({scale, std::abs(d), natural * eps / h}));
         if (!(error <= tolerance))
@@ -180,17 +178,18 @@ class Check {
           fail(k, where,
                fmt::format("nothing is checked here: differences say {:.12g} ± {:.2g}", d, tolerance));
       };
-      const int64_t size = points_[k].values.size();
-      const std::vector<int64_t> some = elements_of(size);
-      for (const int64_t i : some)
-        compare(gradients[k][i], difference(k, i, h), difference(k, i, 2 * h), fmt::format("element {}", i));
-      if (std::ssize(some) == size) continue;
-      std::vector<double> signs(static_cast<size_t>(size));
+      std::vector<double> direction(gradients[k].size());
+      const std::vector<int64_t> some = elements_of(std::ssize(direction));
+      for (const int64_t i : some) {
+        direction[i] = 1;
+        compare(gradients[k][i], direction, fmt::format("element {}", i));
+        direction[i] = 0;
+      }
+      if (some.size() == direction.size()) continue;
       double along = 0;
-      for (size_t i = 0; i < signs.size(); ++i)
-        along += (signs[i] = drawn_.uniform() < 0.5 ? -1 : 1) * gradients[k][i];
-      compare(along, difference(k, signs, h), difference(k, signs, 2 * h),
-              "a direction through all elements");
+      for (size_t i = 0; i < direction.size(); ++i)
+        along += (direction[i] = drawn_.uniform() < 0.5 ? -1 : 1) * gradients[k][i];
+      compare(along, direction, "a direction through all elements");
     }
   }
   // All, or the first, the last and others that are drawn, in order.
@@ -206,22 +205,7 @@ class Check {
     std::ranges::sort(result);
     return result;
   }
-  double difference(size_t k, int64_t i, double h) const {
-    Tensor values = points_[k].values;
-    double* const x = values.data() + i;
-    const auto put = [x](double value) { copy_to_device(x, &value, sizeof value); };
-    double middle;
-    copy_to_host(&middle, x, sizeof middle);
-    const double right = middle + h, left = middle - h;
-    put(right);
-    const double above = loss();
-    put(left);
-    const double below = loss();
-    put(middle);
-    return (above - below) / (right - left);
-  }
-
-  // Along a direction.
+  // D(h) along a direction [elements].
   double difference(size_t k, const std::vector<double>& direction, double h) const {
     Tensor values = points_[k].values;
     const std::vector<double> middle = values.to_host();
@@ -238,10 +222,7 @@ class Check {
 
   void compare_unrecorded() {
     if (options_.dropout) return;
-    const Outputs recorded = values();
-    std::vector<Var> vars;
-    for (int k = 0; k < inputs_; ++k) vars.emplace_back(points_[k].values);
-    const Outputs bare = function_(vars);
+    const Outputs recorded = values(), bare = function_(constants());
     for (size_t k = 0; k < bare.size(); ++k)
       if (bare[k].value().shape() != recorded[k].value().shape() ||
           bare[k].value().to_host() != recorded[k].value().to_host())

@@ -4,9 +4,8 @@
 //       gradcheck("linear", {{3, 4}, {5, 4}, {5}}, [](auto& v) { return linear(v[0], v[1], v[2]); });
 //   if (!result) std::cerr << result << '\n';
 //
-// The outputs y are contracted with fixed random numbers into one, L = Σ r·y, so every output is tested. For
-// every element x of every input the tape's gradient g is compared with D(h) = (L(x+h) - L(x-h)) / 2h, h =
-// eps^(1/3).
+// The outputs y are contracted with fixed random numbers into one, L = Σ r·y, so every output is tested. For every element x
+// of every input the tape's gradient g is compared with D(h) = (L(x+h) - L(x-h)) / 2h, h = eps^(1/3).
 //
 // The tolerance is derived, element by element:
 //   truncation  D(h) = L' + h²/6·L''' + O(h⁴), hence D(2h) - D(h) = 3·h²/6·L''': three times the error of
@@ -19,10 +18,9 @@
 // On a GPU, where each value costs launches, twelve elements of a larger input are compared, the first and the last
 // among them. So is one derivative along a direction through all elements: Σ ±g with signs that are drawn.
 //
-// Four more properties are checked. The values are those of a run that records nothing. An input's gradient is the
-// same when the other inputs are constants. Calling the function twice on the same inputs adds up: the first
-// contribution to a gradient overwrites, the second adds. A backward contributes to nothing that its operation's
-// inputs(…) leave out.
+// Four more properties are checked. The values are those of a run that records nothing. An input's gradient is the same when
+// the other inputs are constants. Calling the function twice on the same inputs adds up: the first contribution to a gradient
+// overwrites, the second adds. A backward contributes to nothing that its operation's inputs(…) leave out.
 #pragma once
 
 #include <functional>
@@ -48,8 +46,7 @@ struct GradcheckOptions {
   std::vector<int> skip = {};  // inputs that are constants to the function
   int seeds = 3;
   int elements = 0;  // of each input, besides the direction through all; 0: all of them, on a GPU twelve
-  bool dropout =
-      false;  // record with dropout on: the function must use fixed keys, or count its calls on the tape
+  bool dropout = false;   // on; the function must use fixed keys, or count its calls on the tape
   bool twice = true;      // two calls on one tape give equal values (not with dropout that counts its calls)
   double roundings = 64;  // longest chain of roundings on the way to an output
   double magnitude = 0;   // of intermediate results, where larger than the outputs

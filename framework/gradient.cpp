@@ -42,19 +42,21 @@ void Gradient::contribute_all(const Shape& shape) {
   state_ = State::all, stale_rows_ = false;
 }
 
-Into Gradient::into(const Shape& shape) {
+void Gradient::make_ready(const Shape& shape) {
   ensure(shape);
   settle();
   end_reservation();
+}
+
+Into Gradient::into(const Shape& shape) {
+  make_ready(shape);
   const bool add = written();
   state_ = State::all;
   return {tensor_, add};
 }
 
 Into Gradient::into_rows(const Shape& shape, std::span<const int32_t> ids) {
-  ensure(shape);
-  settle();
-  end_reservation();
+  make_ready(shape);
   if (on_gpu()) {  // where one pass over all of them costs less than a call for each
     const bool add = written();
     state_ = State::all;
@@ -104,9 +106,7 @@ void Gradient::end_reservation() {
 }
 
 const Tensor& Gradient::value(const Shape& shape) {
-  ensure(shape);
-  settle();
-  end_reservation();
+  make_ready(shape);
   if (!written()) {
     if (stale_rows_)
       for (int32_t row : rows_) tensor_[row].fill(0);

@@ -49,6 +49,7 @@ class Gradient {
  private:
   enum class State : uint8_t { empty, rows, all };
   void ensure(const Shape& shape);
+  void make_ready(const Shape& shape);
   void end_reservation();  // before others write: who reserved the memory keeps a copy
   bool changed() const;    // by a program. Throws Error if that had no way to know what it changed
   void settle();           // that counts as contributed

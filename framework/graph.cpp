@@ -1,12 +1,11 @@
 #include "framework/graph.h"
 
-#include "framework/check.h"
 #include "framework/kernels/backend.h"
 #include "framework/memory.h"
 
 namespace unroll {
 
-Graph::Recording::Recording(const uint32_t* step, uint32_t now) {
+void Graph::begin(const uint32_t* step, uint32_t now) {
   require(on_gpu(), "graph: a GPU records, and the device is {}", name_of(device()));
   require(!recording_graph(), "graph: another one is being recorded");
   make_room_for_recording();
@@ -14,16 +13,9 @@ Graph::Recording::Recording(const uint32_t* step, uint32_t now) {
   detail::recording = true;
 }
 
-Graph::Recording::~Recording() {
-  if (ended_) return;
+void* Graph::end(bool keep) {
   detail::recording = false;
-  cuda_backend()->end_recording(false);
-}
-
-void* Graph::Recording::end() {
-  ended_ = true;
-  detail::recording = false;
-  return cuda_backend()->end_recording(true);
+  return cuda_backend()->end_recording(keep);
 }
 
 Graph::~Graph() {

@@ -30,9 +30,14 @@ class Graph {
   // (device.h), Error if the GPU cannot record it, and Error on a CPU.
   template <class F>
   Graph(const uint32_t* step, uint32_t now, F&& work) {
-    Recording recording(step, now);
-    std::forward<F>(work)();
-    graph_ = recording.end();
+    begin(step, now);
+    try {
+      std::forward<F>(work)();
+    } catch (...) {
+      end(false);
+      throw;
+    }
+    graph_ = end(true);
   }
   Graph(Graph&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
   Graph& operator=(Graph other) noexcept {
@@ -44,15 +49,8 @@ class Graph {
   void play() const;
 
  private:
-  class Recording {
-   public:
-    Recording(const uint32_t* step, uint32_t now);
-    ~Recording();
-    void* end();
-
-   private:
-    bool ended_ = false;
-  };
+  static void begin(const uint32_t* step, uint32_t now);
+  static void* end(bool keep);
   void* graph_ = nullptr;
 };
 

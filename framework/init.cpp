@@ -94,17 +94,10 @@ void Init::fill(const Tensor& values, RandomKey key) const {
     draw(shape, out, random);
   }
   constexpr int pieces = 32;
-  struct Job {
-    const Init& init;
-    RandomKey key;
-    real* out;
-    int64_t size, each;
-  } const job{drawn, key, out.data(), values.size(), (values.size() / pieces / 4 + 1) * 4};
-  const auto draw_piece = [](const void* context, int piece) {
-    const Job& j = *static_cast<const Job*>(context);
-    draw_part(j.init, j.key, j.out, std::min(j.size, piece * j.each), std::min(j.size, (piece + 1) * j.each));
-  };
-  run_pieces(pieces, draw_piece, &job);
+  const int64_t size = values.size(), each = (size / pieces / 4 + 1) * 4;
+  run_pieces(pieces, [&](int piece) {
+    draw_part(drawn, key, out.data(), std::min(size, piece * each), std::min(size, (piece + 1) * each));
+  });
   for (int i = offset.begin; i < offset.end; ++i) out[i] += offset.amount;
 }
 

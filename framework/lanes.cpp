@@ -3,6 +3,7 @@
 #include "framework/check.h"
 #include "framework/device.h"
 #include "framework/kernels/backend.h"
+#include "framework/memory.h"
 
 namespace unroll {
 

@@ -28,8 +28,7 @@ class Lanes {
   Lanes();  // throws Error where there are others, and on a CPU
   // Work that is asked for from then on waits for all lanes.
   ~Lanes();
-  Lanes(const Lanes&) = delete;
-  Lanes& operator=(const Lanes&) = delete;
+  Lanes& operator=(Lanes&&) = delete;
   static bool any();     // are alive
   static bool in_one();  // that work is asked of
 
@@ -37,8 +36,7 @@ class Lanes {
    public:
     In(Lanes& lanes, int lane);
     ~In();
-    In(const In&) = delete;
-    In& operator=(const In&) = delete;
+    In& operator=(In&&) = delete;
   };
 
   // All that the lane in use was asked for so far.
@@ -49,8 +47,5 @@ class Lanes {
   std::array<bool, count + 1> used_ = {};
   int marks_ = 0;
 };
-
-// While it holds, what is given back of a GPU's memory is not handed out again (framework/memory.cpp).
-void hold_device_memory(bool holds);
 
 }  // namespace unroll

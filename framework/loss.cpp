@@ -20,13 +20,14 @@ Tensor total(const Tensor& losses, double factor) {
   return result;
 }
 
-// x's gradient but for a factor, which is not known before the backward pass. Its memory is that of x's gradient if
-// that is free. For a decoder's weights this is the largest tensor of a step, which is neither there twice nor
-// copied.
+// x's gradient but for a factor, which is not known before the backward pass. Its memory is that of x's gradient if that is
+// free. For a decoder's weights this is the largest tensor of a step, which is neither there twice nor copied.
 class EarlyGradient {
  public:
-  EarlyGradient() = default;  // where x wants none
-  explicit EarlyGradient(const Var& x) : tensor_(x.node()->gradient.reserve(x.shape())) {}
+  EarlyGradient() = default;
+  EarlyGradient(const Var& x, bool recorded) {  // empty where x wants none
+    if (recorded && x.wants_grad()) tensor_ = x.node()->gradient.reserve(x.shape());
+  }
 
   explicit operator bool() const { return tensor_ != nullptr; }
   Tensor& operator*() const { return *tensor_; }
@@ -47,10 +48,6 @@ class EarlyGradient {
   std::shared_ptr<Tensor> tensor_;
 };
 
-EarlyGradient early(bool gradient, const Var& x) {
-  return gradient && x.wants_grad() ? EarlyGradient(x) : EarlyGradient();
-}
-
 // Margins over logits that exist a chunk of rows at a time. z_r is the logit of row r's target:
 //   z_r -= margin_r        dmargin_r = -dz_r
 class TargetMargins {
@@ -59,7 +56,7 @@ class TargetMargins {
   TargetMargins(const CrossEntropyOptions& options, const IdTensor& target, bool gradient) {
     if (!options.margins) return;
     margins_ = *options.margins;
-    d_ = early(gradient, margins_);
+    d_ = EarlyGradient(margins_, gradient);
     IdTensor classes = target;
     if (std::ranges::count(target.span(), options.ignore_index) > 0) {
       classes = target.clone();
@@ -101,9 +98,7 @@ void require_targets(const Shape& logits, int classes, const IdTensor& target,
                      const CrossEntropyOptions& options) {
   require(classes > 0, "softmax_cross_entropy: logits {} have no classes", logits);
   require(target.defined(), "softmax_cross_entropy: the targets are empty: nothing was assigned to them");
-  Shape expected;
-  for (int i = 0; i + 1 < logits.rank(); ++i) expected.append(logits[i]);
-  require(target.shape() == expected,
+  require(target.shape() == logits.without(-1),
           "softmax_cross_entropy: targets {} must have the shape of {} without its last dimension",
           target.shape(), logits);
   require(!options.weights.defined() || options.weights.shape() == target.shape(),
@@ -143,8 +138,7 @@ CrossEntropyOptions with_weights_of_targets(const IdTensor& target, CrossEntropy
   return options;
 }
 
-// The factor of the sum of losses: 1 for Reduction::sum, else one over the weight of all scored targets (0 if that is
-// 0).
+// The factor of the sum of losses: 1 for Reduction::sum, else one over the weight of all scored targets (0 if that is 0).
 double normalizer(const IdTensor& target, const CrossEntropyOptions& options) {
   if (options.reduction == Reduction::sum) return 1;
   double total = 0;
@@ -198,7 +192,7 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
   const double norm = normalizer(target, options);
   const Vars read = with_margins({logits}, options);
   const bool gradient = recorded("softmax_cross_entropy", inputs(read));
-  const EarlyGradient dx = early(gradient, logits);
+  const EarlyGradient dx(logits, gradient);
   Tensor d = dx ? *dx : Tensor(logits.shape());  // the logits, then their gradient
   d.copy_from(logits.value());
   Tensor rows = d.reshape({static_cast<int>(target.size()), logits.dim(-1)});
@@ -259,7 +253,7 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   const int chunk = rows_of_chunk(rows, classes, options.chunk_rows);
   const Tensor x_rows = x.value().reshape({rows, in});
   Tensor logits({chunk, classes}), losses({rows});
-  const EarlyGradient dx = early(gradient, x), dw = early(gradient, w), db = early(gradient, b);
+  const EarlyGradient dx(x, gradient), dw(w, gradient), db(b, gradient);
   const TargetMargins margins(options, target, gradient);
   // A row of x that is not scored may hold anything, and would reach dw: 0 · NaN is NaN.
   const bool all_scored =

@@ -22,8 +22,8 @@ struct CrossEntropyOptions {
   int32_t ignore_index = -1;  // targets that are not scored
   Tensor weights = {};        // one per target, shape of the targets; empty: all 1
   Tensor class_weights = {};  // [classes], that of each target's class beside its own; empty: all 1
-  real label_smoothing =
-      0;  // in [0, 1): so much of each target is spread evenly over all classes (Szegedy et al. 2016)
+  // In [0, 1): so much of each target is spread evenly over all classes (Szegedy et al. 2016).
+  real label_smoothing = 0;
   // One per target, shape of the targets: taken from the target's logit, so that it must lead by so much (Wang, Cheng,
   // Liu and Liu 2018, "Additive margin softmax"). They get gradients. None: all 0. Not with Reduction::none.
   std::optional<Var> margins = {};
@@ -34,8 +34,7 @@ struct CrossEntropyOptions {
 // and their gradients. But the weights and their gradient, which are as large, would pass by once more.
 constexpr int64_t logits_at_once = int64_t{32} << 20;
 
-// -log softmax(logits)[target] in nats. With label smoothing s: the cross-entropy with (1 - s)·onehot(target) + s /
-// classes.
+// -log softmax(logits)[target] in nats. With label smoothing s: the cross-entropy with (1 - s)·onehot(target) + s / classes.
 // logits [..., classes], target [...]
 Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& options = {});
 

@@ -1,22 +1,15 @@
 #include "framework/memory.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
 #include <new>
-#include <string>
-#include <vector>
 
 #include <sys/mman.h>
 
-#include "framework/check.h"
 #include "framework/device.h"
-#include "framework/kernels/backend.h"
-#include "framework/lanes.h"
-#include "framework/out_of_memory.h"
 
 namespace unroll {
 
@@ -34,29 +27,16 @@ void WriteTime::set_parts(uint64_t now) {
 class Pool {
  public:
   using Block = Memory::Block;
+  using Home = Block::Home;
 
-  // Never destroyed: tensors of static duration may outlive them.
-  static Pool& of_host() {
-    static Pool* pool = new Pool(Block::Home::host);
-    return *pool;
+  static Pool& of(Home home) {  // never destroyed: tensors of static duration may outlive them
+    static Pool* const pools = new Pool[]{Pool(Home::host), Pool(Home::gpu), Pool(Home::graphs)};
+    return pools[static_cast<int>(home)];
   }
-  static Pool& of_gpu() {
-    static Pool* pool = new Pool(Block::Home::gpu);
-    return *pool;
-  }
-  // Blocks of recorded work: a graph goes on using them, though to the pool they are free once it is recorded.
-  static Pool& of_graphs() {
-    static Pool* pool = new Pool(Block::Home::graphs);
-    return *pool;
-  }
+  // Recorded work has blocks of its own: a graph goes on using them, though to the pool they are free once it is recorded.
   static Pool& of(Place place) {
-    if (place == Place::host || !unroll::on_gpu()) return of_host();
-    return recording_graph() ? of_graphs() : of_gpu();
-  }
-  static Pool& of(const Block& block) {
-    return block.home == Block::Home::host  ? of_host()
-           : block.home == Block::Home::gpu ? of_gpu()
-                                            : of_graphs();
+    if (place == Place::host || !on_gpu()) return of(Home::host);
+    return of(recording_graph() ? Home::graphs : Home::gpu);
   }
 
   Block* take(std::size_t bytes, bool for_tensor = false) {
@@ -67,13 +47,13 @@ class Pool {
     Free& free = free_[size_class];
     Block* block = free_block(size_class);
     // Two large users, packed operands of a layer's product and the loss, take turns in one block.
-    if (home_ == Block::Home::host && size >= huge)
+    if (home_ == Home::host && size >= huge)
       for (int larger = size_class + 1; !block && larger <= size_class + 2; ++larger)
         block = free_block(larger);
     if (!block) {
       if (static_cast<std::size_t>(free.count) == free.blocks.capacity())
         free.blocks.reserve(2 * free.blocks.capacity() + 4);
-      block = home_ == Block::Home::host ? from_host(size, bytes) : from_gpu(size);
+      block = home_ == Home::host ? from_host(size, bytes) : from_gpu(size);
       if (!block) refuse(size);
       block->size_class = size_class;
       block->number = free.count++;
@@ -116,7 +96,7 @@ class Pool {
   }
   void make_room() {
     std::lock_guard lock(mutex_);
-    if (statistics_.reserved - statistics_.in_use > cuda_backend()->facts().free) give_up_free_blocks();
+    if (statistics_.reserved - statistics_.in_use > device_facts().free) give_up_free_blocks();
   }
   void remember_blocks() {
     std::lock_guard lock(mutex_);
@@ -134,7 +114,7 @@ class Pool {
   }
 
  private:
-  explicit Pool(Block::Home home) : home_(home) {}
+  explicit Pool(Home home) : home_(home) {}
 
   Block* free_block(int size_class) {
     std::vector<Block*>& blocks = free_[size_class].blocks;
@@ -151,15 +131,15 @@ class Pool {
     void* raw = from_system(sizeof(Block) + size, sizeof(Block) + asked);
     if (!raw) return nullptr;
     Block* block = new (raw) Block;
-    block->home = Block::Home::host;
+    block->home = Home::host;
     block->data = block + 1;
     return block;
   }
   // Before it gives up, what is free in other sizes goes back: its addresses will not repeat any more, which beats
   // stopping. But what is free to recordings is a graph's.
   Block* from_gpu(std::size_t size) {
-    void* data = cuda_backend()->allocate(size);
-    if (!data && home_ == Block::Home::gpu && give_up_free_blocks()) data = cuda_backend()->allocate(size);
+    void* data = allocate_on_gpu(size);
+    if (!data && home_ == Home::gpu && give_up_free_blocks()) data = allocate_on_gpu(size);
     if (!data) return nullptr;
     Block* block = new Block;
     block->home = home_;
@@ -183,7 +163,7 @@ class Pool {
   }
 
   void give_up(Block* block) {
-    cuda_backend()->release(block->data);
+    release_on_gpu(block->data);
     statistics_.reserved -= static_cast<int64_t>(size_of(block->size_class));
     --blocks_;
     delete block;
@@ -214,14 +194,14 @@ class Pool {
   [[noreturn]] void refuse(std::size_t size) const {
     const auto asked = static_cast<int64_t>(size);
     int64_t in_use = statistics_.in_use;
-    if (home_ == Block::Home::host)
+    if (home_ == Home::host)
       throw MemoryRefused(
           fmt::format("out of memory: {} MiB asked for, {} MiB in use", asked >> 20, in_use >> 20), asked,
           in_use, 0);
-    const DeviceFacts facts = cuda_backend()->facts();
+    const DeviceFacts facts = device_facts();
     // Recorded work stands beside the weights and all else that is not recorded.
-    const bool recorded = home_ == Block::Home::graphs;
-    const MemoryStatistics beside = recorded ? of_gpu().statistics() : MemoryStatistics{};
+    const bool recorded = home_ == Home::graphs;
+    const MemoryStatistics beside = recorded ? of(Home::gpu).statistics() : MemoryStatistics{};
     in_use += beside.in_use;
     throw MemoryRefused(
         fmt::format("out of memory on {}: {} MiB asked for, {} of {} MiB free, {} MiB in use by tensors",
@@ -229,7 +209,7 @@ class Pool {
         asked, in_use, statistics_.reserved + beside.reserved + facts.free);
   }
 
-  const Block::Home home_;
+  const Home home_;
   bool touched_ = false;
   std::mutex mutex_;
   // The oldest block goes first: what a step gets depends on which blocks are free when it begins, not on the order
@@ -247,6 +227,8 @@ class Pool {
   MemoryStatistics statistics_;
 };
 
+using Home = Pool::Home;
+
 Memory::Memory(std::size_t bytes, Place place)
     : block_(Pool::of(place).take(bytes, place == Place::device)) {}
 void Memory::divide(std::vector<std::string> names) const {
@@ -256,27 +238,27 @@ void Memory::divide(std::vector<std::string> names) const {
   delete std::exchange(block_->written.parts_, parts);
 }
 WriteTime* Memory::write_time_of(size_t part) const { return &block_->written.parts_->times[part]; }
-void Memory::release() { Pool::of(*block_).give_back(block_); }
+void Memory::release() { Pool::of(block_->home).give_back(block_); }
 
 // A block's header stands before its data.
-void* pool_allocate(std::size_t bytes) { return Pool::of_host().take(bytes)->data; }
-void pool_release(void* memory) { Pool::of_host().give_back(static_cast<Pool::Block*>(memory) - 1); }
+void* pool_allocate(std::size_t bytes) { return Pool::of(Place::host).take(bytes)->data; }
+void pool_release(void* memory) { Pool::of(Place::host).give_back(static_cast<Pool::Block*>(memory) - 1); }
 
 MemoryStatistics memory_statistics() {
-  if (!on_gpu()) return Pool::of_host().statistics();
-  MemoryStatistics result = Pool::of_gpu().statistics();
-  const MemoryStatistics graphs = Pool::of_graphs().statistics();  // which keep what they have
+  if (!on_gpu()) return Pool::of(Home::host).statistics();
+  MemoryStatistics result = Pool::of(Home::gpu).statistics();
+  const MemoryStatistics graphs = Pool::of(Home::graphs).statistics();  // which keep what they have
   result.system_calls += graphs.system_calls;
   for (int64_t* bytes : {&result.reserved, &result.in_use, &result.peak}) *bytes += graphs.reserved;
   return result;
 }
 void make_room_for_recording() {
-  Pool::of_gpu().make_room();
-  Pool::of_graphs().remember_blocks();
+  Pool::of(Home::gpu).make_room();
+  Pool::of(Home::graphs).remember_blocks();
 }
-void give_back_failed_recording() { Pool::of_graphs().give_up_new_blocks(); }
-void hold_device_memory(bool holds) { Pool::of_gpu().hold(holds), Pool::of_graphs().hold(holds); }
-void reset_peak_memory() { (on_gpu() ? Pool::of_gpu() : Pool::of_host()).reset_peak(); }
+void give_back_failed_recording() { Pool::of(Home::graphs).give_up_new_blocks(); }
+void hold_device_memory(bool holds) { Pool::of(Home::gpu).hold(holds), Pool::of(Home::graphs).hold(holds); }
+void reset_peak_memory() { Pool::of(on_gpu() ? Home::gpu : Home::host).reset_peak(); }
 bool device_memory_is_untouched() { return Pool::of(Place::device).untouched(); }
 
 int64_t peak_memory_of_process() {

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "framework/check.h"
+
 namespace unroll {
 
 // Whose memory: that of the device that computes (device.h), or always the host's. On a CPU they are the same.
@@ -27,9 +29,19 @@ struct MemoryStatistics {
 MemoryStatistics memory_statistics();  // of the device's memory
 void reset_peak_memory();
 
-// The most memory that this process has had at once, in bytes, weights, text and code included. 0 if the system does
-// not say.
+// The most memory that this process has had at once, in bytes, weights, text and code included. 0 if the system does not say.
 int64_t peak_memory_of_process();
+
+// A refusal of the pool, with figures for those who can say what to do.
+struct MemoryRefused : OutOfMemory {
+  MemoryRefused(const std::string& what, int64_t bytes_asked, int64_t bytes_in_use, int64_t all_room)
+      : OutOfMemory(what), asked(bytes_asked), in_use(bytes_in_use), room(all_room) {}
+  int64_t asked;   // bytes
+  int64_t in_use;  // of tensors, then
+  int64_t room;    // all that tensors could have at once; 0: the system does not say
+};
+// Advice if weights and gradients do not fit: no smaller batch helps then.
+constexpr const char* less_for_weights = "; a smaller model needs less";
 
 // Whether no block was ever asked for on the device. (What is taken for standard containers does not count.)
 bool device_memory_is_untouched();
@@ -39,6 +51,8 @@ bool device_memory_is_untouched();
 void make_room_for_recording();
 // After a recording that failed: gives back to the GPU what that pool took for it.
 void give_back_failed_recording();
+// While it holds, what is given back of a GPU's memory is not handed out again (lanes.h).
+void hold_device_memory(bool holds);
 
 // Bare memory of the host from its pool.
 void* pool_allocate(std::size_t bytes);

@@ -30,9 +30,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string initials(std::string_view name) {
   std::string result;
-  for (std::size_t i = 0; i < name.size(); ++i) {
+  for (std::size_t i = 0; i < name.size(); ++i)
     if (i == 0 || name[i - 1] == '_') result += name[i];
-  }
   return result;
 }
 

@@ -9,8 +9,7 @@
 
 namespace unroll {
 
-// How far a word is from a candidate, if that is near enough: also 'hidden_size' from 'hidden', 'lr' from
-// 'learning_rate'.
+// How far a word is from a candidate, if that is near enough: also 'hidden_size' from 'hidden', 'lr' from 'learning_rate'.
 std::optional<std::size_t> nearness(std::string_view word, std::string_view candidate);
 
 // The candidate nearest to `word` by edit distance, or "" if none is near enough to be meant.

@@ -1,9 +1,19 @@
-// See one_line.h.
+// See one_line.h; and the errors of check.h, whose messages are one line.
 #include "framework/one_line.h"
 
 #include <fmt/format.h>
 
+#include "framework/check.h"
+
 namespace unroll {
+
+Error::Error(const std::string& message) : std::runtime_error(printable(message)) {}
+
+void throw_error(fmt::string_view format, fmt::format_args args) { throw Error(fmt::vformat(format, args)); }
+
+void throw_input_error(fmt::string_view format, fmt::format_args args) {
+  throw InputError(fmt::vformat(format, args));
+}
 
 std::size_t code_point_size(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -11,9 +21,8 @@ std::size_t code_point_size(std::string_view text) {
   if (first < 0x80) return first == 0 ? 0 : 1;
   const std::size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
   if (first < 0xC2 || first > 0xF4 || text.size() < size) return 0;
-  for (std::size_t i = 1; i < size; ++i) {
+  for (std::size_t i = 1; i < size; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
   // Longer than needed, a surrogate, or beyond the last code point.
   const unsigned second = byte(1);
   if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||

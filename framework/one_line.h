@@ -14,9 +14,8 @@ bool is_utf8(std::string_view text);
 // The longest beginning of `text` that has at most `at_most` bytes and does not end inside a code point.
 std::string_view beginning(std::string_view text, std::size_t at_most);
 
-// Whether a code point acts on a terminal, or on the order of reading, instead of standing in the text. Such are
-// control characters (U+0080 to U+009F too), marks and overrides of the direction of writing, separators of lines and
-// paragraphs.
+// Whether a code point acts on a terminal, or on the order of reading, instead of standing in the text. Such are control
+// characters (U+0080 to U+009F too), marks and overrides of the direction of writing, separators of lines and paragraphs.
 bool acts_on_terminal(std::string_view code_point);
 
 // Whether a code point leaves nothing to be seen, or a blank like any other: U+00A0, U+200B, U+FEFF and the like. The

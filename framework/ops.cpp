@@ -27,11 +27,7 @@ void contribute(const Tensor& d, const Var& x) {
 static Tensor as_matrices(const Tensor& x, int count) { return x.reshape({count, x.dim(-2), x.dim(-1)}); }
 
 namespace {
-Shape without_matrix(const Shape& x) {
-  Shape result;
-  for (int i = 0; i + 2 < x.rank(); ++i) result.append(x[i]);
-  return result;
-}
+Shape without_matrix(const Shape& x) { return x.without(-1).without(-1); }
 
 // Which matrix of an operand of `shape` meets number i of all [whole].
 class Repeated {
@@ -167,20 +163,6 @@ Var unary(Unary f, const Var& x) {
                              y_read.size(), dx.add);
   });
 }
-Var exp(const Var& x) { return unary(Unary::exp, x); }
-Var log(const Var& x) { return unary(Unary::log, x); }
-Var sqrt(const Var& x) { return unary(Unary::sqrt, x); }
-Var sigmoid(const Var& x) { return unary(Unary::sigmoid, x); }
-Var tanh(const Var& x) { return unary(Unary::tanh, x); }
-Var softplus(const Var& x) { return unary(Unary::softplus, x); }
-Var relu(const Var& x) { return unary(Unary::relu, x); }
-Var abs(const Var& x) { return unary(Unary::abs, x); }
-Var erf(const Var& x) { return unary(Unary::erf, x); }
-Var gelu(const Var& x) { return unary(Unary::gelu, x); }
-Var gelu_tanh(const Var& x) { return unary(Unary::gelu_tanh, x); }
-Var silu(const Var& x) { return unary(Unary::silu, x); }
-Var sin(const Var& x) { return unary(Unary::sin, x); }
-Var cos(const Var& x) { return unary(Unary::cos, x); }
 
 // The shape of two operands together: each is repeated where its extent is 1 or missing.
 static Shape common_shape(const char* name, const Shape& a, const Shape& b) {
@@ -280,15 +262,10 @@ Var shift(const Var& x, real constant) { return affine("shift", x, 1, constant);
 
 // --- rows and reductions --------------------------------------------------------------------------------------------
 
-static void check_axis(const char* name, const Var& x, int axis) {
-  require(axis >= -x.shape().rank() && axis < x.shape().rank(), "{}: no dimension {} in x {}", name, axis,
-          x.shape());
-}
-
 // f of rows, along any dimension.
-static Var along(int axis, const Var& x, Var (*f)(const Var&)) {
-  const int last = x.shape().rank() - 1;
-  return axis == -1 || axis == last ? f(x) : transpose(f(transpose(x, axis, -1)), axis, -1);
+static Var along(const char* name, int axis, const Var& x, Var (*f)(const Var&)) {
+  const bool by_rows = x.shape().axis(name, axis) == x.shape().rank() - 1;
+  return by_rows ? f(x) : transpose(f(transpose(x, axis, -1)), axis, -1);
 }
 
 // y = exp(x) / Σ exp(x)        dx = y (dy - Σ y dy), row by row
@@ -305,96 +282,14 @@ static Var softmax_of_rows(const char* name, const Var& x, decltype(Kernels::sof
 }
 
 Var softmax(const Var& x, int axis) {
-  check_axis("softmax", x, axis);
-  return along(axis, x, [](const Var& rows) {
+  return along("softmax", axis, x, [](const Var& rows) {
     return softmax_of_rows("softmax", rows, kernels().softmax, kernels().softmax_gradient);
   });
 }
 Var log_softmax(const Var& x, int axis) {
-  check_axis("log_softmax", x, axis);
-  return along(axis, x, [](const Var& rows) {
+  return along("log_softmax", axis, x, [](const Var& rows) {
     return softmax_of_rows("log_softmax", rows, kernels().log_softmax, kernels().log_softmax_gradient);
   });
-}
-
-// y = x̂ gain + bias, x̂ = (x - mean) / sqrt(var + eps)
-//   dx = (dx̂ - mean(dx̂) - x̂ mean(dx̂ x̂)) / sqrt(var + eps), dx̂ = dy gain;  dgain = Σ dy x̂;  dbias = Σ dy
-Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps) {
-  require(x.shape().rank() >= 1 && gain.shape() == Shape{x.dim(-1)} && bias.shape() == gain.shape(),
-          "layer_norm: gain {} and bias {} must have the last dimension of x {}", gain.shape(), bias.shape(),
-          x.shape());
-  Tensor y(x.shape());
-  require(y.rows() <= INT_MAX, "layer_norm: x {} has more than {} rows", x.shape(), INT_MAX);
-  const int rows = static_cast<int>(y.rows());
-  Tensor average({rows}), rstd({rows});
-  kernels().layer_norm(x.value().data(), gain.value().data(), bias.value().data(), eps, y.rows(), y.cols(),
-                       y.data(), false, average.data(), rstd.data());
-  return record("layer_norm", y, inputs(x, gain, bias), [=](const Var& y) {
-    const auto zeroed = [](const Var& v) -> real* {
-      if (!v.wants_grad()) return nullptr;
-      const Into into = v.gradient();
-      if (!into.add) into.tensor.fill(0);
-      return into.tensor.data();
-    };
-    real *dgain = zeroed(gain), *dbias = zeroed(bias);
-    const Into dx = x.wants_grad() ? x.gradient() : Into{};
-    kernels().layer_norm_gradient(x.value().data(), gain.value().data(), average.data(), rstd.data(),
-                                  y.grad().data(), rows, y.dim(-1), dx.tensor.data(), dx.add, dgain, dbias);
-  });
-}
-
-// --- layers' operations -----------------------------------------------------------------------------------------------
-
-static void require_ids(const char* name, const IdTensor& ids, int bound, const Shape& of) {
-  require(ids.defined(), "{}: the ids are empty: nothing was assigned to them", name);
-  for (int32_t id : ids.span())
-    require(id >= 0 && id < bound, "{}: id {} is not in 0 … {} of {}", name, id, bound - 1, of);
-}
-
-// y[k] = table[ids[k]]        dtable[ids[k]] += dy[k]
-Var embedding(const Var& table, const IdTensor& ids) {
-  require(table.shape().rank() == 2 && ids.rank() < Shape::max_rank,
-          "embedding: table {} must be [vocab, dim] and ids {} have less than {} dimensions", table.shape(),
-          ids.shape(), Shape::max_rank);
-  require_ids("embedding", ids, table.dim(0), table.shape());
-  Shape shape = ids.shape();
-  shape.append(table.dim(1));
-  Tensor y(shape);
-  // A loop may fill the caller's tokens anew before the backward. A GPU's are looked up by where they lie (DeviceIds).
-  const IdTensor kept = recorded("embedding", inputs(table)) ? ids.clone() : ids;
-  const KernelIds for_kernels(on_gpu() ? ids : kept);
-  kernels().take_rows(table.value().data(), for_kernels.data(), kept.size(), table.dim(1), y.data());
-  return record("embedding", y, inputs(table), [=](const Var& y) {
-    const Into d = table.gradient_rows(kept.span());
-    kernels().add_to_rows(y.grad().data(), for_kernels.data(), kept.size(), table.dim(1), d.tensor.data());
-  });
-}
-
-// i f o = σ(gates), g = tanh(gates);  c = f c_prev + i g;  h = o tanh(c)
-//   dc += dh o (1 - tanh²(c));  di = dc g i(1-i);  df = dc c_prev f(1-f);  dg = dc i (1-g²);
-//   do = dh tanh(c) o(1-o);  dc_prev = dc f
-LstmCellOutput lstm_cell(const Var& gates, const Var& c_prev) {
-  require(gates.shape().rank() == 2 && c_prev.shape() == Shape({gates.dim(0), gates.dim(1) / 4}) &&
-              gates.dim(1) % 4 == 0,
-          "lstm_cell: gates {} must be [batch, 4*hidden] for c_prev {}", gates.shape(), c_prev.shape());
-  const int batch = c_prev.dim(0), hidden = c_prev.dim(1);
-  Tensor activated = gates.value().clone(), h(c_prev.shape()), c(c_prev.shape());
-  const LstmStep step{.batch = batch,
-                      .hidden = hidden,
-                      .gates = activated.data(),
-                      .c_prev = c_prev.value().data(),
-                      .c = c.data(),
-                      .h = h.data()};
-  kernels().lstm_cell(step);
-  auto [h_out, c_out] =
-      record<2>("lstm_cell", std::array{h, c}, inputs(gates, c_prev), [=](const Var& h, const Var& c) {
-        Tensor dc_prev(c_prev.shape());
-        for (const Var* read : {&c_prev, &c}) read->value().data();  // throws if it was written since
-        kernels().lstm_cell_gradient(step, h.grad().data(), c.grad().data(), dc_prev.data());
-        contribute(activated, gates);
-        contribute(dc_prev, c_prev);
-      });
-  return {h_out, c_out};
 }
 
 }  // namespace unroll

@@ -31,24 +31,28 @@ Var maximum(const Var& a, const Var& b);  // of equals, each has half of the gra
 Var minimum(const Var& a, const Var& b);
 Var scale(const Var& x, real factor);
 Var shift(const Var& x, real constant);
-Var exp(const Var& x);
-Var log(const Var& x);
-Var sqrt(const Var& x);
-Var sigmoid(const Var& x);
-Var tanh(const Var& x);
-Var softplus(const Var& x);  // log(1 + e^x)
-Var relu(const Var& x);
-Var abs(const Var& x);
-Var erf(const Var& x);
-Var gelu(const Var& x);       // x Φ(x), Φ the normal distribution (Hendrycks and Gimpel 2016)
-Var gelu_tanh(const Var& x);  // the same by way of tanh: PyTorch's approximate="tanh"
-Var silu(const Var& x);       // x σ(x)
-Var sin(const Var& x);
-Var cos(const Var& x);
+Var unary(Unary f, const Var& x);  // any of unary.h
+inline Var exp(const Var& x) { return unary(Unary::exp, x); }
+inline Var log(const Var& x) { return unary(Unary::log, x); }
+inline Var sqrt(const Var& x) { return unary(Unary::sqrt, x); }
+inline Var sigmoid(const Var& x) { return unary(Unary::sigmoid, x); }
+inline Var tanh(const Var& x) { return unary(Unary::tanh, x); }
+inline Var softplus(const Var& x) { return unary(Unary::softplus, x); }  // log(1 + e^x)
+inline Var relu(const Var& x) { return unary(Unary::relu, x); }
+inline Var abs(const Var& x) { return unary(Unary::abs, x); }
+inline Var erf(const Var& x) { return unary(Unary::erf, x); }
+inline Var gelu(const Var& x) {
+  return unary(Unary::gelu, x);
+}  // x Φ(x), Φ the normal distribution (Hendrycks and Gimpel 2016)
+inline Var gelu_tanh(const Var& x) {
+  return unary(Unary::gelu_tanh, x);
+}  // the same by way of tanh: PyTorch's approximate="tanh"
+inline Var silu(const Var& x) { return unary(Unary::silu, x); }  // x σ(x)
+inline Var sin(const Var& x) { return unary(Unary::sin, x); }
+inline Var cos(const Var& x) { return unary(Unary::cos, x); }
 Var pow(const Var& base, const Var& exponent);
 Var pow(const Var& x, real exponent);
 Var clamp(const Var& x, real low, real high);  // between both; the gradient of what lies outside is 0
-Var unary(Unary f, const Var& x);              // any of the functions above, and the others of unary.h
 inline const char* name_of(Unary f) { return unary_names[static_cast<int>(f)]; }
 
 inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
@@ -65,14 +69,10 @@ inline Var operator-(real constant, const Var& x) { return shift(scale(x, -1), c
 inline Var operator/(const Var& x, real divisor) { return scale(x, 1 / divisor); }
 inline Var operator/(real constant, const Var& x) { return div(Tensor::full({}, constant), x); }
 // x += y makes x the sum: what read x before keeps what it read.
-inline Var& operator+=(Var& x, const Var& y) { return x = x + y; }
-inline Var& operator-=(Var& x, const Var& y) { return x = x - y; }
-inline Var& operator*=(Var& x, const Var& y) { return x = x * y; }
-inline Var& operator/=(Var& x, const Var& y) { return x = x / y; }
-inline Var& operator+=(Var& x, real constant) { return x = x + constant; }
-inline Var& operator-=(Var& x, real constant) { return x = x - constant; }
-inline Var& operator*=(Var& x, real factor) { return x = x * factor; }
-inline Var& operator/=(Var& x, real divisor) { return x = x / divisor; }
+Var& operator+=(Var& x, const auto& y) { return x = x + y; }
+Var& operator-=(Var& x, const auto& y) { return x = x - y; }
+Var& operator*=(Var& x, const auto& y) { return x = x * y; }
+Var& operator/=(Var& x, const auto& y) { return x = x / y; }
 
 // --- comparisons and choices --------------------------------------------------------------------------------------------
 // 1 where the comparison holds, else 0: masks, which have no gradient. Operands are repeated as above. NaN differs
@@ -110,17 +110,15 @@ Var mean(const Var& x, int axis, bool keep = false);
 Var max(const Var& x, int axis, bool keep = false);
 Var logsumexp(const Var& x, int axis = -1, bool keep = false);  // log Σ exp x
 Var cumsum(const Var& x, int axis);          // sums of all up to each; x's shape
-IdTensor argmax(
-    const Var& x,
-    int axis = -1);  // where max(x, axis) lies: the first of equals; NaN is larger than any number
+// Where max(x, axis) lies: the first of equals; NaN is larger than any number.
+IdTensor argmax(const Var& x, int axis = -1);
 struct TopK {
   Var values;        // largest first: x's shape, `count` in place of the axis
   IdTensor indices;  // of the same shape
 };
 TopK topk(const Var& x, int count, int axis = -1);
-// Draws a number for each row from softmax(logits / temperature), on the host: [..., n] -> [...]. The temperature is
-// above 0. A logit may be -∞, which is never drawn, but not all of a row. Each row takes one random.uniform(), in
-// their order.
+// Draws a number for each row from softmax(logits / temperature), on the host: [..., n] -> [...]. The temperature is above 0.
+// A logit may be -∞, which is never drawn, but not all of a row. Each row takes one random.uniform(), in their order.
 IdTensor draw_from_softmax(const Var& logits, double temperature, RandomStream& random);
 inline IdTensor draw_from_softmax(const Var& logits, RandomStream& random) {
   return draw_from_softmax(logits, 1, random);
@@ -150,8 +148,8 @@ Var stack(const V& parts) {
 Var slice(const Var& x, int axis, int begin, int end);
 Var slice(const Var& x, int axis, int begin);
 Var row(const Var& x, int index);  // x[index]: first dimension removed, a step of a sequence; -1 is the last
-Vars chunk(const Var& x, int count,
-           int axis);  // `count` parts at most, of equal extents, the last one smaller if need be
+// `count` parts at most, of equal extents, the last one smaller if need be.
+Vars chunk(const Var& x, int count, int axis);
 Var pad(const Var& x, int axis, int before, int after,
         real value = 0);                        // so many elements more, of this value
 Var flip(const Var& x);                         // the first dimension backwards
@@ -175,11 +173,11 @@ Var mask_rows(const Var& x, const Tensor& kept);
 
 // One step of an LSTM (Hochreiter and Schmidhuber 1997; forget gates: Gers et al. 2000), gate order i f g o:
 //   i f o = σ(gates), g = tanh(gates);  c = f·c_prev + i·g;  h = o·tanh(c)
+// gates [batch, 4*hidden], c_prev [batch, hidden].
 struct LstmCellOutput {
   Var h, c;  // [batch, hidden]
 };
-LstmCellOutput lstm_cell(const Var& gates,
-                         const Var& c_prev);  // gates [batch, 4*hidden], c_prev [batch, hidden]
+LstmCellOutput lstm_cell(const Var& gates, const Var& c_prev);
 
 // For the closures of operations: adds d to x's gradient, which has as many elements, in their order. Does nothing if
 // x wants none.

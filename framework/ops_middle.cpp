@@ -9,33 +9,22 @@
 namespace unroll {
 
 namespace {
-// x as [outer, n, inner] around one dimension
+// x as [outer, n, inner] around one dimension. Throws Error if there is none of that number, or, if there must be `some`
+// elements along it, if it is empty.
 struct Around {
-  int64_t outer = 1, n = 1, inner = 1;
-  Around(const Shape& shape, int axis) : n(shape[axis]) {
-    const int k = axis < 0 ? axis + shape.rank() : axis;
-    for (int i = 0; i < k; ++i) outer *= shape[i];
-    for (int i = k + 1; i < shape.rank(); ++i) inner *= shape[i];
+  int axis;
+  int64_t outer = 1, n, inner = 1;
+  Around(const char* name, const Var& x, int number, bool some = false)
+      : axis(x.shape().axis(name, number)), n(x.dim(axis)) {
+    require(n > 0 || !some, "{}: dimension {} of x {} is empty", name, number, x.shape());
+    for (int i = 0; i < axis; ++i) outer *= x.dim(i);
+    for (int i = axis + 1; i < x.shape().rank(); ++i) inner *= x.dim(i);
+  }
+  // The shape of what has one element in place of x's along the dimension, which is removed, or kept.
+  Shape reduced(const Var& x, bool keep = false) const {
+    return keep ? x.shape().with(axis, 1) : x.shape().without(axis);
   }
 };
-
-Shape without(const Shape& shape, int axis, bool keep = false) {
-  if (keep) return shape.with(axis, 1);
-  const int k = axis < 0 ? axis + shape.rank() : axis;
-  Shape result;
-  for (int i = 0; i < shape.rank(); ++i)
-    if (i != k) result.append(shape[i]);
-  return result;
-}
-
-void require_axis(const char* name, const Var& x, int axis) {
-  require(axis >= -x.shape().rank() && axis < x.shape().rank(), "{}: no dimension {} in x {}", name, axis,
-          x.shape());
-}
-void require_some(const char* name, const Var& x, int axis) {
-  require_axis(name, x, axis);
-  require(x.dim(axis) > 0, "{}: dimension {} of x {} is empty", name, axis, x.shape());
-}
 
 Var flat(const char* name, const Var& x) {
   recorded(name, inputs(x));  // else what is wrong with x would be told of the reshape
@@ -45,31 +34,26 @@ Var flat(const char* name, const Var& x) {
 }  // namespace
 
 // y = factor Σ x over one dimension        dx = factor dy, repeated
-static Var scaled_sum(const char* name, const Var& x, int axis, bool keep, real factor) {
-  const Around a(x.shape(), axis);
-  Tensor y(without(x.shape(), axis, keep));
+static Var scaled_sum(const char* name, const Var& x, const Around& a, bool keep, real factor) {
+  Tensor y(a.reduced(x, keep));
   kernels().sum_middle(x.value().data(), a.outer, a.n, a.inner, factor, y.data());
   return record(name, y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();
     kernels().sum_middle_gradient(y.grad().data(), a.outer, a.n, a.inner, factor, dx.tensor.data(), dx.add);
   });
 }
-Var sum(const Var& x, int axis, bool keep) {
-  require_axis("sum", x, axis);
-  return scaled_sum("sum", x, axis, keep, 1);
-}
+Var sum(const Var& x, int axis, bool keep) { return scaled_sum("sum", x, Around("sum", x, axis), keep, 1); }
 Var mean(const Var& x, int axis, bool keep) {
-  require_some("mean", x, axis);
-  return scaled_sum("mean", x, axis, keep, real(1) / static_cast<real>(x.dim(axis)));
+  const Around a("mean", x, axis, true);
+  return scaled_sum("mean", x, a, keep, real(1) / static_cast<real>(a.n));
 }
 Var sum(const Var& x) { return sum(flat("sum", x), 0); }
 Var mean(const Var& x) { return mean(flat("mean", x), 0); }
 
 // y = max x over one dimension        dx = dy at the first of the largest, else 0
 Var max(const Var& x, int axis, bool keep) {
-  require_some("max", x, axis);
-  const Around a(x.shape(), axis);
-  Tensor y(without(x.shape(), axis, keep));
+  const Around a("max", x, axis, true);
+  Tensor y(a.reduced(x, keep));
   const Memory indices(static_cast<size_t>(y.size()) * sizeof(int32_t));
   const auto where = [indices] { return static_cast<int32_t*>(indices.data()); };
   kernels().max_middle(x.value().data(), a.outer, a.n, a.inner, y.data(), where());
@@ -84,9 +68,8 @@ Var max(const Var& x) { return max(flat("max", x), 0); }
 
 // y = log Σ exp x over one dimension        dx = dy exp(x - y)
 Var logsumexp(const Var& x, int axis, bool keep) {
-  require_some("logsumexp", x, axis);
-  const Around a(x.shape(), axis);
-  Tensor y(without(x.shape(), axis, keep));
+  const Around a("logsumexp", x, axis, true);
+  Tensor y(a.reduced(x, keep));
   kernels().log_sum_exp(x.value().data(), a.outer, a.n, a.inner, y.data());
   return record("logsumexp", y, inputs(x), [=](const Var& y) {
     const Into dx = x.gradient();
@@ -97,8 +80,7 @@ Var logsumexp(const Var& x, int axis, bool keep) {
 
 // y[i] = x[0] + … + x[i]        dx[i] = dy[i] + … + dy[n-1]
 Var cumsum(const Var& x, int axis) {
-  require_axis("cumsum", x, axis);
-  const Around a(x.shape(), axis);
+  const Around a("cumsum", x, axis);
   Tensor y(x.shape());
   kernels().cumulate(x.value().data(), a.outer, a.n, a.inner, false, y.data(), false);
   return record("cumsum", y, inputs(x), [=](const Var& y) {
@@ -108,9 +90,8 @@ Var cumsum(const Var& x, int axis) {
 }
 
 IdTensor argmax(const Var& x, int axis) {
-  require_some("argmax", x, axis);
-  const Around a(x.shape(), axis);
-  Tensor largest(without(x.shape(), axis));
+  const Around a("argmax", x, axis, true);
+  Tensor largest(a.reduced(x));
   IdTensor result(largest.shape());
   const size_t bytes = static_cast<size_t>(result.size()) * sizeof(int32_t);
   const Memory indices(bytes);
@@ -123,13 +104,13 @@ IdTensor argmax(const Var& x, int axis) {
 // i with probability exp(x_i / temperature) / Σ exp(x_j / temperature): the first where the sum up to it passes u Σ, u in [0, 1)
 IdTensor draw_from_softmax(const Var& logits, double temperature, RandomStream& random) {
   const char* const name = "draw_from_softmax";
-  require_some(name, logits, -1);
+  const Around a(name, logits, -1, true);
   require(temperature > 0 && std::isfinite(temperature),
           "{}: temperature {} is not a number above 0; logits are {}: argmax takes the largest", name,
           temperature, logits.shape());
-  IdTensor result(without(logits.shape(), -1));
+  IdTensor result(a.reduced(logits));
   const auto all = logits.value().on_host();
-  const int64_t n = logits.dim(-1);
+  const int64_t n = a.n;
   for (int64_t r = 0; r < result.size(); ++r) {
     double largest = -INFINITY, total = 0;
     for (int64_t i = 0; i < n; ++i) {
@@ -170,7 +151,7 @@ static void require_ids(const char* name, const IdTensor& ids, const Var& x, int
 static Var taken(const char* name, const Var& x, int axis, const IdTensor& ids, bool shared,
                  const Shape& shape) {
   require_ids(name, ids, x, axis);
-  const Around a(x.shape(), axis);
+  const Around a(name, x, axis);
   const int64_t count = shared ? ids.size() : a.outer * a.inner > 0 ? ids.size() / (a.outer * a.inner) : 0;
   // A loop may fill the caller's ids anew before the backward.
   const KernelIds for_kernels(on_gpu() || !recorded(name, inputs(x)) ? ids : ids.clone());
@@ -185,13 +166,13 @@ static Var taken(const char* name, const Var& x, int axis, const IdTensor& ids, 
 }
 
 Var gather(const Var& x, const IdTensor& ids) {
-  require(x.shape().rank() >= 1 && ids.shape() == without(x.shape(), -1),
+  require(x.shape().rank() >= 1 && ids.shape() == x.shape().without(-1),
           "gather: ids {} must have the shape of x {} without its last dimension", ids.shape(), x.shape());
   return taken("gather", x, -1, ids, false, ids.shape());
 }
 
 Var gather(const Var& x, int axis, const IdTensor& ids) {
-  require_axis("gather", x, axis);
+  (void)x.shape().axis("gather", axis);
   require(ids.rank() == x.shape().rank() && ids.shape().with(axis, 0) == x.shape().with(axis, 0),
           "gather: ids {} must have the extents of x {} in all dimensions but {}", ids.shape(), x.shape(),
           axis);
@@ -199,20 +180,38 @@ Var gather(const Var& x, int axis, const IdTensor& ids) {
 }
 
 Var index_select(const Var& x, int axis, const IdTensor& ids) {
-  require_axis("index_select", x, axis);
+  (void)x.shape().axis("index_select", axis);
   require(ids.rank() == 1, "index_select: ids {} must be [n], to choose in dimension {} of x {}", ids.shape(),
           axis, x.shape());
   return taken("index_select", x, axis, ids, true, x.shape().with(axis, ids.dim(0)));
 }
 
+// y[k] = table[ids[k]]        dtable[ids[k]] += dy[k]
+Var embedding(const Var& table, const IdTensor& ids) {
+  require(table.shape().rank() == 2 && ids.rank() < Shape::max_rank,
+          "embedding: table {} must be [vocab, dim] and ids {} have less than {} dimensions", table.shape(),
+          ids.shape(), Shape::max_rank);
+  require_ids("embedding", ids, table, 0);
+  Shape shape = ids.shape();
+  shape.append(table.dim(1));
+  Tensor y(shape);
+  // A loop may fill the caller's tokens anew before the backward. A GPU's are looked up by where they lie (DeviceIds).
+  const IdTensor kept = recorded("embedding", inputs(table)) ? ids.clone() : ids;
+  const KernelIds for_kernels(on_gpu() ? ids : kept);
+  kernels().take_rows(table.value().data(), for_kernels.data(), kept.size(), table.dim(1), y.data());
+  return record("embedding", y, inputs(table), [=](const Var& y) {
+    const Into d = table.gradient_rows(kept.span());
+    kernels().add_to_rows(y.grad().data(), for_kernels.data(), kept.size(), table.dim(1), d.tensor.data());
+  });
+}
+
 TopK topk(const Var& x, int count, int axis) {
-  require_axis("topk", x, axis);
-  require(count >= 0 && count <= x.dim(axis), "topk: {} of the {} in dimension {} of x {}", count,
-          x.dim(axis), axis, x.shape());
-  const int last = x.shape().rank() - 1, k = axis < 0 ? axis + last + 1 : axis;
+  const int last = x.shape().rank() - 1, k = x.shape().axis("topk", axis);
+  require(count >= 0 && count <= x.dim(k), "topk: {} of the {} in dimension {} of x {}", count, x.dim(k),
+          axis, x.shape());
   if (k != last) {
     const auto [values, indices] = topk(transpose(x, k, last), count, last);
-    const Around a(x.shape(), k);
+    const Around a("topk", x, k);
     const int inner = static_cast<int>(a.inner), between = x.dim(last);
     IdTensor turned(x.shape().with(k, count));
     // [outer, last, …, count], with the axis and the last dimension exchanged

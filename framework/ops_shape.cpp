@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <climits>
 #include <numeric>
-#include <string>
+
+#include <fmt/ranges.h>
 
 #include "framework/kernels/kernels.h"
 #include "framework/ops.h"
@@ -11,22 +12,12 @@ namespace unroll {
 
 namespace {
 
-int axis_of(const char* name, const Shape& shape, int axis) {
-  require(axis >= -shape.rank() && axis < shape.rank(), "{}: no dimension {} in x {}", name, axis, shape);
-  return axis < 0 ? axis + shape.rank() : axis;
-}
 int64_t elements_from(const Shape& shape, int begin, int end) {  // product of the extents begin … end-1
   int64_t product = 1;
   for (int i = begin; i < end; ++i) product *= shape[i];
   return product;
 }
 int64_t elements_from(const Shape& shape, int axis) { return elements_from(shape, axis, shape.rank()); }
-
-std::string list_of(const std::vector<int>& numbers) {
-  std::string list;
-  for (const int number : numbers) list += (list.empty() ? "" : ", ") + std::to_string(number);
-  return "{" + list + "}";
-}
 
 // The part of `whole` that begins at `begin` of one dimension, as blocks of contiguous elements.
 struct Piece {
@@ -77,7 +68,7 @@ static void exchange_axes(const Tensor& x, int i, int j, const Into& y) {
   kernels().transpose(first.data(), outer * s[j], s[i], between, inner, y.tensor.data(), y.add);
 }
 Var transpose(const Var& x, int axis, int other) {
-  const int a = axis_of("transpose", x.shape(), axis), b = axis_of("transpose", x.shape(), other);
+  const int a = x.shape().axis("transpose", axis), b = x.shape().axis("transpose", other);
   const int i = std::min(a, b), j = std::max(a, b);
   if (i == j) return reshape(x, x.shape());
   Tensor y(x.shape().with(i, x.dim(j)).with(j, x.dim(i)));
@@ -124,7 +115,8 @@ Var permute(const Var& x, const std::vector<int>& axes) {
     each_once = axis >= 0 && axis < rank && back[static_cast<size_t>(axis)] < 0;
     if (each_once) from.push_back(axis), back[static_cast<size_t>(axis)] = static_cast<int>(i);
   }
-  require(each_once, "permute: the axes {} must name each dimension of x {} once", list_of(axes), x.shape());
+  require(each_once, "permute: the axes {} must name each dimension of x {} once",
+          fmt::format("{{{}}}", fmt::join(axes, ", ")), x.shape());
   if (std::ranges::is_sorted(from)) return reshape(x, x.shape());
   return record("permute", permuted(x.value(), from), inputs(x),
                 [=](const Var& y) { contribute(permuted(y.grad(), back), x); });
@@ -185,7 +177,7 @@ Var broadcast_to(const Var& x, const Shape& shape) {
 // y = parts side by side along one dimension        dpart = its piece of dy
 Var concat(const Vars& parts, int axis) {
   require(!parts.empty(), "concat: no parts");
-  const int k = axis_of("concat", parts[0].shape(), axis);
+  const int k = parts[0].shape().axis("concat", axis);
   int64_t extent = 0;
   for (const Var& part : parts) {
     require(part.shape().rank() == parts[0].shape().rank() &&
@@ -229,7 +221,7 @@ Var stack(const Vars& parts) {
 
 // y = elements begin … end-1 of one dimension        dx = dy in its place
 Var slice(const Var& x, int axis, int first, int last) {
-  const int k = axis_of("slice", x.shape(), axis), n = x.dim(k);
+  const int k = x.shape().axis("slice", axis), n = x.dim(k);
   const int begin = first < 0 ? first + n : first, end = last < 0 ? last + n : last;
   require(0 <= begin && begin <= end && end <= n, "slice: no elements {} to {} in dimension {} of x {}",
           first, last, k, x.shape());
@@ -240,11 +232,11 @@ Var slice(const Var& x, int axis, int first, int last) {
 }
 
 Var slice(const Var& x, int axis, int begin) {
-  return slice(x, axis, begin, x.dim(axis_of("slice", x.shape(), axis)));
+  return slice(x, axis, begin, x.dim(x.shape().axis("slice", axis)));
 }
 
 Vars chunk(const Var& x, int count, int axis) {
-  const int k = axis_of("chunk", x.shape(), axis), n = x.dim(k);
+  const int k = x.shape().axis("chunk", axis), n = x.dim(k);
   require(count > 0, "chunk: {} parts of dimension {} of x {}", count, k, x.shape());
   const int extent = std::max(1, n / count + (n % count != 0));
   Vars parts;
@@ -255,7 +247,7 @@ Vars chunk(const Var& x, int count, int axis) {
 
 // y = `value` and x in its place        dx = its piece of dy
 Var pad(const Var& x, int axis, int before, int after, real value) {
-  const int k = axis_of("pad", x.shape(), axis), n = x.dim(k);
+  const int k = x.shape().axis("pad", axis), n = x.dim(k);
   require(before >= 0 && after >= 0 && int64_t{n} + before + after <= INT_MAX,
           "pad: {} elements before and {} after dimension {} of x {}", before, after, k, x.shape());
   Tensor y = Tensor::full(x.shape().with(k, n + before + after), value);

@@ -2,14 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
+#include <deque>
 #include <mutex>
-#include <numbers>
 #include <unordered_map>
-
-#include "framework/nearest.h"
-#include "framework/out_of_memory.h"
-#include "framework/threads.h"
 
 namespace unroll {
 
@@ -19,7 +14,8 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
   bool gone = false;  // the set has ended
   uint64_t seed = 1;
   uint32_t step = 0;
-  std::vector<std::unique_ptr<Parameter>> parameters;
+  std::deque<Parameter> owned;
+  std::vector<Parameter*> parameters;                        // in the order of their memory
   std::unordered_map<std::string_view, Parameter*> by_name;  // keys point into Parameter::name
   Tensor values, gradients;
   Tensor shown_gradients;      // the same, and knows when a program writes there
@@ -29,7 +25,7 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
   int64_t lay_out() const {
     constexpr int64_t alignment = 256 / sizeof(real);
     int64_t total = 0;
-    for (const auto& p : parameters) {
+    for (Parameter* p : parameters) {
       if (!p->joined) total = (total + alignment - 1) / alignment * alignment;
       p->offset = total;
       total += p->size();
@@ -61,7 +57,7 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
     }
     for (const Tensor* slab : {&values, &shown_gradients}) {
       std::vector<std::string> names;
-      for (auto& p : parameters) names.push_back(p->name);
+      for (Parameter* p : parameters) names.push_back(p->name);
       slab->memory().divide(std::move(names));
     }
     for (size_t i = 0; i < parameters.size(); ++i) {
@@ -72,16 +68,16 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
       p.node.gradient.bind(part(gradients), gradients.memory().write_time_of(i));
     }
     try {
-      for (auto& p : parameters) draw(*p);
+      for (Parameter* p : parameters) draw(*p);
     } catch (...) {  // all or nothing: the next use begins anew
-      for (auto& p : parameters) p->value = {}, p->node.gradient.release();
+      for (Parameter* p : parameters) p->value = {}, p->node.gradient.release();
       values = gradients = shown_gradients = {};
       throw;
     }
     ready.store(true, std::memory_order_release);
   }
   void end() {
-    for (auto& p : parameters) p->value = {}, p->node.gradient.release();
+    for (Parameter* p : parameters) p->value = {}, p->node.gradient.release();
     values = gradients = shown_gradients = {};
     ready.store(false, std::memory_order_release);
     gone = true;
@@ -116,7 +112,8 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
         "of a set before that, or give it a set of its own",
         name);
     require(!by_name.contains(name), "parameters: there is a '{}' already", name);
-    Parameter& p = *parameters.emplace_back(std::make_unique<Parameter>());
+    Parameter& p = owned.emplace_back();
+    parameters.push_back(&p);
     p.name = name;
     p.shape = shape;
     p.init = init;
@@ -130,7 +127,7 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
     require(!values.defined(), "parameters: they are joined after their first use");
     const auto place_of_var = [&](const Var& v) {
       const auto found = std::ranges::find_if(
-          parameters, [&](const auto& p) { return static_cast<Leaf*>(p.get()) == v.leaf(); });
+          parameters, [&](const Parameter* p) { return static_cast<const Leaf*>(p) == v.leaf(); });
       require(found != parameters.end(), "parameters: what is to be joined is none of this set");
       return found;
     };
@@ -202,35 +199,14 @@ Parameter& ParameterSet::add(const std::string& name, const Shape& shape, const 
   return slabs().add(name, shape, init);
 }
 
-const std::vector<std::unique_ptr<Parameter>>& ParameterSet::all() const& { return slabs().parameters; }
+const std::vector<Parameter*>& ParameterSet::all() const& { return slabs().parameters; }
 Parameter* ParameterSet::find(std::string_view name) const& {
   const auto found = slabs().by_name.find(name);
   return found == slabs().by_name.end() ? nullptr : found->second;
 }
-static std::vector<std::string> names_of(const ParameterSet& params) {
-  std::vector<std::string> names;
-  for (const auto& p : params.all()) names.push_back(p->name);
-  return names;
-}
-Parameter& ParameterSet::at(std::string_view name) const& {
-  Parameter* const found = find(name);
-  require(found, "parameters: there is no '{}'{}", name,
-          found ? "" : did_you_mean(nearest(name, names_of(*this))));
-  return *found;
-}
-std::vector<Parameter*> ParameterSet::under(std::string_view path) const& {
-  std::vector<Parameter*> found;
-  for (const auto& p : all())
-    if (path.empty() ||
-        (p->name.starts_with(path) && (p->name.size() == path.size() || p->name[path.size()] == '.')))
-      found.push_back(p.get());
-  require(!found.empty(), "parameters: there are none under '{}'; the first is '{}'", path,
-          all().empty() ? "" : all().front()->name);
-  return found;
-}
 int64_t ParameterSet::count() const {
   int64_t sum = 0;
-  for (const auto& p : all()) sum += p->size();
+  for (const Parameter* p : all()) sum += p->size();
   return sum;
 }
 
@@ -239,7 +215,7 @@ void ParameterSet::check_count() const {
 }
 
 void ParameterSet::initialize(const Init& init) {
-  for (auto& p : slabs().parameters) {
+  for (Parameter* p : slabs().parameters) {
     const auto offset = p->init.offset;
     p->init = init;
     p->init.offset = offset;
@@ -252,28 +228,28 @@ const Tensor& ParameterSet::values() const& {
 }
 Tensor ParameterSet::changed_values() {
   slabs().materialize();
-  for (auto& p : slabs().parameters)
+  for (Parameter* p : slabs().parameters)
     if (!p->frozen) p->value.data();
   return slabs().values.telling(nullptr);
 }
 const Tensor& ParameterSet::gradients() const& {
   slabs().whole_gradients();
-  for (auto& p : slabs().parameters) p->node.gradient.shown(p->shape);
+  for (Parameter* p : slabs().parameters) p->node.gradient.shown(p->shape);
   return slabs().shown_gradients;
 }
 std::span<real> ParameterSet::gradients_to_change() {
   Tensor slab = slabs().whole_gradients();
-  for (auto& p : slabs().parameters) p->contribute_all();
+  for (Parameter* p : slabs().parameters) p->contribute_all();
   slabs().gaps_are_zero = false;
   return {slab.data(), static_cast<size_t>(slab.size())};
 }
 const Tensor& ParameterSet::contributed_gradients() const { return slabs().whole_gradients(); }
 void ParameterSet::complete_gradients() {
   slabs().whole_gradients();
-  for (auto& p : slabs().parameters) p->node.gradient.value(p->shape);
+  for (Parameter* p : slabs().parameters) p->node.gradient.value(p->shape);
 }
 void ParameterSet::spend_gradients() {
-  for (auto& p : slabs().parameters) p->node.gradient.spend();
+  for (Parameter* p : slabs().parameters) p->node.gradient.spend();
 }
 
 uint64_t ParameterSet::seed() const { return slabs().seed; }

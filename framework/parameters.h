@@ -67,21 +67,10 @@ class ParameterSet {
   Parameter& add(const std::string& name, const Shape& shape, const Init& init);
 
   // In the order of their memory:  for (Parameter* p : params) p->frozen = true;
-  class Iterator {
-   public:
-    explicit Iterator(const std::unique_ptr<Parameter>* at) : at_(at) {}
-    Parameter* operator*() const { return at_->get(); }
-    Iterator& operator++() { return ++at_, *this; }
-    bool operator==(const Iterator&) const = default;
-
-   private:
-    const std::unique_ptr<Parameter>* at_;
-  };
-  Iterator begin() const { return Iterator(all().data()); }
-  Iterator end() const { return Iterator(all().data() + all().size()); }
-
-  const std::vector<std::unique_ptr<Parameter>>& all() const&;
-  const std::vector<std::unique_ptr<Parameter>>& all() const&& = delete;
+  auto begin() const { return all().begin(); }
+  auto end() const { return all().end(); }
+  const std::vector<Parameter*>& all() const&;
+  const std::vector<Parameter*>& all() const&& = delete;
   Parameter* find(std::string_view name) const&;  // nullptr if there is none
   Parameter* find(std::string_view name) const&& = delete;
   Parameter& at(std::string_view name) const&;  // throws Error, with the nearest name

@@ -112,7 +112,8 @@ Profile::Within::~Within() {
   measured.flops += flops, measured.products += products;
 }
 
-Profile::Product::Product() : measures_(active()) {
+Profile::Product::Product(int64_t flops) : measures_(active()) {
+  products_done.flops += flops;
   if (measures_) begin_ = now();
 }
 

@@ -36,8 +36,7 @@ class Profile {
   // Throws Error if this thread has one already.
   Profile();
   ~Profile();
-  Profile(const Profile&) = delete;
-  Profile& operator=(const Profile&) = delete;
+  Profile& operator=(Profile&&) = delete;
 
   struct Row {
     std::string name;
@@ -52,18 +51,19 @@ class Profile {
   std::vector<Row> rows() const;
   int64_t tapes() const { return tapes_; }  // that were measured
 
+  using Clock = std::chrono::steady_clock;
+
   // Measures its own lifetime as a row, if this thread has a Profile. The name must live as long as that.
   class Part {
    public:
     explicit Part(std::string_view name);
     ~Part();
-    Part(const Part&) = delete;
-    Part& operator=(const Part&) = delete;
+    Part& operator=(Part&&) = delete;
 
    private:
     std::string_view name_;
     Profile* profile_;
-    std::chrono::steady_clock::time_point begin_;
+    Clock::time_point begin_;
   };
 
   // Measures a share of an operation, forward or backward, and takes it out of the operation's own row. Inside a Part
@@ -73,27 +73,25 @@ class Profile {
    public:
     explicit Within(std::string_view name);
     ~Within();
-    Within(const Within&) = delete;
-    Within& operator=(const Within&) = delete;
+    Within& operator=(Within&&) = delete;
 
    private:
     std::string_view name_;
     Profile* profile_;
-    std::chrono::steady_clock::time_point begin_;
+    Clock::time_point begin_;
     ProductCount before_;
   };
 
-  // Measures its own lifetime as that of a matrix product.
+  // Measures its own lifetime as that of a matrix product of so many flops.
   class Product {
    public:
-    Product();
+    explicit Product(int64_t flops);
     ~Product();
-    Product(const Product&) = delete;
-    Product& operator=(const Product&) = delete;
+    Product& operator=(Product&&) = delete;
 
    private:
     bool measures_;
-    std::chrono::steady_clock::time_point begin_;
+    Clock::time_point begin_;
   };
 
   // --- for the tape ------------------------------------------------------------------------------------
@@ -107,7 +105,6 @@ class Profile {
   void finished(std::string_view op);
 
  private:
-  using Clock = std::chrono::steady_clock;
   Row& row(std::string_view name);
   static Clock::time_point now() noexcept;  // when all that was asked for is done
   double lap();                             // seconds since the last one

@@ -1,5 +1,4 @@
-// Counter-based random numbers: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as
-// 1, 2, 3", 2011).
+// Counter-based random numbers: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
 //
 // A number depends on (seed, place, step, element) and on nothing else: not on threads, device, engine or
 // what was drawn before. A place is a path such as "lstm.dropout" and the number of the call there.

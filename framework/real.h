@@ -14,7 +14,7 @@ using real = float;
 #define UNROLL_MIXED compiled_for_float_but_linked_with_the_library_in_double
 #endif
 
-extern const char UNROLL_MIXED;  // framework/real.cpp
+extern const char UNROLL_MIXED;  // framework/setup.cpp
 #ifndef __CUDACC__               // nvcc compiles kernels, which the library brings itself
 [[gnu::used]] static const char* const its_library = &UNROLL_MIXED;
 #endif

@@ -8,6 +8,8 @@
 
 namespace unroll {
 
+const char UNROLL_MIXED = 0;
+
 void set_up(const SetupOptions& options) {
   require(device_memory_is_untouched(), "set_up: there are tensors on {} already", name_of(device()));
   if (options.threads) set_threads(*options.threads);

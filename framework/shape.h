@@ -101,12 +101,20 @@ class Shape {
     }
     return place;
   }
-  // A copy without the first dimension.
-  Shape row() const {
+  // Dimension i, counted from the first; negative i counts from the last. Throws Error that begins with `user`.
+  int axis(const char* user, int i) const {
+    if (i < -rank_ || i >= rank_) [[unlikely]]
+      throw Error(fmt::format("{}: no dimension {} in x {}", user, i, text()));
+    return i < 0 ? i + rank_ : i;
+  }
+  // A copy without dimension i.
+  Shape without(int i) const {
     Shape result;
-    for (int i = 1; i < rank_; ++i) result.append(extents_[i]);
+    for (int k = 0; k < rank_; ++k)
+      if (k != (i < 0 ? i + rank_ : i)) result.append(extents_[k]);
     return result;
   }
+  Shape row() const { return without(0); }
   // A copy with one more dimension in front.
   Shape stacked(int count) const {
     Shape result{count};

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <iterator>
 
 #include <signal.h>
 #include <time.h>
@@ -16,7 +17,8 @@ std::atomic<int64_t> received_at{0};  // nanoseconds
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free,
               "the handler may be called at any moment");
 bool guarded = false;
-struct sigaction interrupt_before, terminate_before, hang_up_before, pipe_before;
+constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+struct sigaction before[std::size(signals)];
 
 int64_t now() {
   timespec time{};
@@ -39,23 +41,17 @@ SignalGuard::SignalGuard() {
   require(!guarded, "signals: another SignalGuard is alive");
   guarded = true;
   received = 0;
-  struct sigaction action {};
-  action.sa_handler = remember;
-  action.sa_flags = SA_RESTART;  // a file that is being written does not notice
-  sigaction(SIGINT, &action, &interrupt_before);
-  sigaction(SIGTERM, &action, &terminate_before);
-  sigaction(SIGHUP, nullptr, &hang_up_before);
-  if (hang_up_before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
-  struct sigaction ignore {};
-  ignore.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &ignore, &pipe_before);
+  for (size_t i = 0; i < std::size(signals); ++i) {
+    struct sigaction action {};
+    action.sa_handler = signals[i] == SIGPIPE ? SIG_IGN : remember;
+    action.sa_flags = SA_RESTART;  // a file that is being written does not notice
+    sigaction(signals[i], nullptr, &before[i]);
+    if (signals[i] != SIGHUP || before[i].sa_handler != SIG_IGN) sigaction(signals[i], &action, nullptr);
+  }
 }
 
 SignalGuard::~SignalGuard() {
-  sigaction(SIGINT, &interrupt_before, nullptr);
-  sigaction(SIGTERM, &terminate_before, nullptr);
-  sigaction(SIGHUP, &hang_up_before, nullptr);
-  sigaction(SIGPIPE, &pipe_before, nullptr);
+  for (size_t i = 0; i < std::size(signals); ++i) sigaction(signals[i], &before[i], nullptr);
   guarded = false;
   received = 0;
 }

@@ -17,8 +17,7 @@ class SignalGuard {
  public:
   SignalGuard();
   ~SignalGuard();  // what the signals did before
-  SignalGuard(const SignalGuard&) = delete;
-  SignalGuard& operator=(const SignalGuard&) = delete;
+  SignalGuard& operator=(SignalGuard&&) = delete;
 };
 
 // The first signal that came while a SignalGuard lived; 0: none.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -148,55 +147,6 @@ void Tape::finish(Record* record) {
     node.gradient.release();
     node.released = true;
   }
-}
-
-std::vector<Tape::Entry> Tape::entries() const {
-  std::vector<Entry> result;
-  for (const Record* record = last_; record; record = record->previous) {
-    Entry& entry = result.emplace_back(Entry{record->op, 0});
-    for (const Shape& shape : record->shapes) {
-      entry.text += fmt::format(" {}", shape);
-      entry.numbers += shape.size();
-    }
-  }
-  std::reverse(result.begin(), result.end());
-  return result;
-}
-
-std::string Tape::text() const {
-  std::string result;
-  for (const Entry& entry : entries()) result += entry.text + '\n';
-  return result;
-}
-
-std::string Tape::first_not_finite() {
-  const auto finite = [](const Tensor& values) {
-    const auto elements = values.on_host();
-    return std::all_of(elements.begin(), elements.end(), [](real x) { return std::isfinite(x); });
-  };
-  std::vector<Record*> records;
-  for (Record* record = last_; record; record = record->previous) records.push_back(record);
-  std::reverse(records.begin(), records.end());
-  // Backward meets them in the other order.
-  const Leaf* before = nullptr;
-  std::string of_gradient;
-  for (Record* record : records) {
-    const auto named = [&](const Shape& shape) {
-      const Leaf* leaf = record->leaf ? record->leaf : before;
-      const std::string name =
-          leaf ? fmt::format(" {} '{}'", record->leaf ? "of" : "after", leaf->leaf_name()) : "";
-      return fmt::format("{} {}{}", record->op, shape, name);
-    };
-    for (size_t i = 0; i < record->nodes.size(); ++i) {
-      const Shape& shape = record->shapes[i];
-      const Var& output = record->outputs[i];
-      if (output.node() && !finite(output.value())) return named(shape);
-      Gradient& gradient = record->nodes[i].gradient;
-      if (gradient.written() && !finite(gradient.value(shape))) of_gradient = named(shape);
-    }
-    if (record->leaf) before = record->leaf;
-  }
-  return of_gradient;
 }
 
 NoTape::NoTape() { ++state.suspended; }

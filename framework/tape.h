@@ -1,8 +1,7 @@
 // Reverse-mode differentiation, all of it.
 //
-// A tape records operations while it is alive and plays them backwards once. The order of recording is already
-// a topological order, so there is no search and no recursion. Records live in memory that the thread keeps from
-// tape to tape.
+// A tape records operations while it is alive and plays them backwards once. The order of recording is already a topological
+// order, so there is no search and no recursion. Records live in memory that the thread keeps from tape to tape.
 //
 // There are no second derivatives. An operation that records refuses a gradient as an operand; its clone() is a constant.
 #pragma once
@@ -120,8 +119,7 @@ class Tape {
  public:
   explicit Tape(TapeOptions options = {});
   ~Tape();
-  Tape(const Tape&) = delete;
-  Tape& operator=(const Tape&) = delete;
+  Tape& operator=(Tape&&) = delete;
 
   // A variable whose gradient can be read after backward.
   Var watch(Tensor value);
@@ -207,8 +205,7 @@ class NoTape {
  public:
   NoTape();
   ~NoTape();
-  NoTape(const NoTape&) = delete;
-  NoTape& operator=(const NoTape&) = delete;
+  NoTape& operator=(NoTape&&) = delete;
 };
 
 // --- writing operations -------------------------------------------------------------------------------------

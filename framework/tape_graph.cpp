@@ -1,5 +1,7 @@
+// A tape's recording, read: as a graph, as text, and for numbers that are not finite.
 #include "framework/tape_graph.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
 
@@ -85,68 +87,102 @@ std::string label_of(std::string_view name, const std::vector<TapeGraph::Value>&
   return text;
 }
 
-// For both languages: node(name, kind, label) and edge(from, to) write a line.
-template <class Node, class Edge>
-void write(const TapeGraph& graph, Node node, Edge edge) {
+// For both languages: node(name, kind, label) is a line's text, `arrow` stands between two nodes and `end` behind a line.
+template <class Node>
+std::string text_of(const TapeGraph& graph, std::string text, const char* arrow, const char* end, Node node) {
+  const auto add = [&](const std::string& line) { text += "  " + line + end; };
   for (size_t p = 0; p < graph.parameters.size(); ++p)
-    node(fmt::format("p{}", p), Kind::parameter,
-         label_of(graph.parameters[p].name, {graph.parameters[p].value}));
+    add(node(fmt::format("p{}", p), Kind::parameter,
+             label_of(graph.parameters[p].name, {graph.parameters[p].value})));
   int constants = 0;
   for (size_t k = 0; k < graph.operations.size(); ++k) {
     const TapeGraph::Operation& operation = graph.operations[k];
     const std::string name = fmt::format("o{}", k);
-    node(name, Kind::result, label_of(operation.name, operation.results));
+    add(node(name, Kind::result, label_of(operation.name, operation.results)));
     for (const TapeGraph::Input& input : operation.inputs) {
       std::string from = fmt::format("{}{}", input.kind == Kind::parameter ? 'p' : 'o', input.number);
       if (input.kind == Kind::constant) {
         from = fmt::format("c{}", constants++);
-        node(from, Kind::constant, fmt::format("constant {}", input.shape));
+        add(node(from, Kind::constant, fmt::format("constant {}", input.shape)));
       }
-      edge(from, name);
+      add(from + arrow + name);
     }
   }
+  return text;
 }
 
 }  // namespace
 
 std::string TapeGraph::dot() const {
-  std::string text = "digraph tape {\n  node [shape=box];\n";
-  write(
-      *this,
-      [&](const std::string& name, Kind kind, const std::string& label) {
-        const char* const shape = kind == Kind::parameter  ? ", shape=ellipse"
-                                  : kind == Kind::constant ? ", shape=plaintext"
-                                                           : "";
-        text += fmt::format("  {} [label=\"{}\"{}];\n", name,
-                            replaced(label, "\"\\\n",
-                                     [](char c) {
-                                       return c == '\n' ? std::string("\\n") : std::string{'\\', c};
-                                     }),
-                            shape);
-      },
-      [&](const std::string& from, const std::string& to) {
-        text += fmt::format("  {} -> {};\n", from, to);
-      });
-  return text + "}\n";
+  const auto node = [](const std::string& name, Kind kind, const std::string& label) {
+    const char* const shape = kind == Kind::parameter  ? ", shape=ellipse"
+                              : kind == Kind::constant ? ", shape=plaintext"
+                                                       : "";
+    const auto escape = [](char c) { return c == '\n' ? std::string("\\n") : std::string{'\\', c}; };
+    return fmt::format("{} [label=\"{}\"{}]", name, replaced(label, "\"\\\n", escape), shape);
+  };
+  return text_of(*this, "digraph tape {\n  node [shape=box];\n", " -> ", ";\n", node) + "}\n";
 }
 
 std::string TapeGraph::mermaid() const {
-  std::string text = "flowchart TD\n";
-  write(
-      *this,
-      [&](const std::string& name, Kind kind, const std::string& label) {
-        const std::string_view open = kind == Kind::parameter ? "([" : "[",
-                               close = kind == Kind::parameter ? "])" : "]";
-        text += fmt::format(
-            "  {}{}\"{}\"{}\n", name, open,
-            replaced(label, "\"#<>\n",
-                     [](char c) { return c == '\n' ? std::string("<br/>") : fmt::format("#{};", int{c}); }),
-            close);
-      },
-      [&](const std::string& from, const std::string& to) {
-        text += fmt::format("  {} --> {}\n", from, to);
-      });
-  return text;
+  const auto node = [](const std::string& name, Kind kind, const std::string& label) {
+    const bool round = kind == Kind::parameter;
+    const auto escape = [](char c) { return c == '\n' ? std::string("<br/>") : fmt::format("#{};", int{c}); };
+    return fmt::format("{}{}\"{}\"{}", name, round ? "([" : "[", replaced(label, "\"#<>\n", escape),
+                       round ? "])" : "]");
+  };
+  return text_of(*this, "flowchart TD\n", " --> ", "\n", node);
+}
+
+// --- without a graph ---------------------------------------------------------------------------------------------
+
+std::vector<Tape::Entry> Tape::entries() const {
+  std::vector<Entry> result;
+  for (const Record* record = last_; record; record = record->previous) {
+    Entry& entry = result.emplace_back(Entry{record->op, 0});
+    for (const Shape& shape : record->shapes) {
+      entry.text += fmt::format(" {}", shape);
+      entry.numbers += shape.size();
+    }
+  }
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+std::string Tape::text() const {
+  std::string result;
+  for (const Entry& entry : entries()) result += entry.text + '\n';
+  return result;
+}
+
+std::string Tape::first_not_finite() {
+  const auto finite = [](const Tensor& values) {
+    const auto elements = values.on_host();
+    return std::all_of(elements.begin(), elements.end(), [](real x) { return std::isfinite(x); });
+  };
+  std::vector<Record*> records;
+  for (Record* record = last_; record; record = record->previous) records.push_back(record);
+  std::reverse(records.begin(), records.end());
+  // Backward meets them in the other order.
+  const Leaf* before = nullptr;
+  std::string of_gradient;
+  for (Record* record : records) {
+    const auto named = [&](const Shape& shape) {
+      const Leaf* leaf = record->leaf ? record->leaf : before;
+      const std::string name =
+          leaf ? fmt::format(" {} '{}'", record->leaf ? "of" : "after", leaf->leaf_name()) : "";
+      return fmt::format("{} {}{}", record->op, shape, name);
+    };
+    for (size_t i = 0; i < record->nodes.size(); ++i) {
+      const Shape& shape = record->shapes[i];
+      const Var& output = record->outputs[i];
+      if (output.node() && !finite(output.value())) return named(shape);
+      Gradient& gradient = record->nodes[i].gradient;
+      if (gradient.written() && !finite(gradient.value(shape))) of_gradient = named(shape);
+    }
+    if (record->leaf) before = record->leaf;
+  }
+  return of_gradient;
 }
 
 }  // namespace unroll

@@ -9,11 +9,11 @@
 #pragma once
 
 #include <algorithm>
-#include <compare>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
+#include <memory>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -48,8 +48,7 @@ class OnHost {
     if constexpr (!std::is_const_v<T>)
       if (original_) copy_to_device(original_, data_, bytes());
   }
-  OnHost(const OnHost&) = delete;
-  OnHost& operator=(const OnHost&) = delete;
+  OnHost& operator=(OnHost&&) = delete;
 
   int64_t size() const { return size_; }
   T& operator[](int64_t i) const { return data_[i]; }
@@ -61,37 +60,11 @@ class OnHost {
   operator std::span<T>() const&& = delete;
   operator std::span<const T>() const&& requires(!std::is_const_v<T>) = delete;
 
-  // Not pointers, which would make any OnHost a span.
-  class Iterator {
-   public:
-    using iterator_category = std::random_access_iterator_tag;
-    using value_type = std::remove_const_t<T>;
-    using difference_type = std::ptrdiff_t;
-    using pointer = T*;
-    using reference = T&;
-    Iterator() = default;
-    explicit Iterator(T* at) : at_(at) {}
-    T& operator*() const { return *at_; }
-    T* operator->() const { return at_; }
-    T& operator[](difference_type n) const { return at_[n]; }
-    Iterator& operator++() { return ++at_, *this; }
-    Iterator& operator--() { return --at_, *this; }
-    Iterator operator++(int) { return Iterator(at_++); }
-    Iterator operator--(int) { return Iterator(at_--); }
-    Iterator& operator+=(difference_type n) { return at_ += n, *this; }
-    Iterator& operator-=(difference_type n) { return at_ -= n, *this; }
-    friend Iterator operator+(Iterator i, difference_type n) { return i += n; }
-    friend Iterator operator+(difference_type n, Iterator i) { return i += n; }
-    friend Iterator operator-(Iterator i, difference_type n) { return i -= n; }
-    friend difference_type operator-(Iterator a, Iterator b) { return a.at_ - b.at_; }
-    auto operator<=>(const Iterator&) const = default;
-
-   private:
-    T* at_ = nullptr;
-  };
-  Iterator begin() const& { return Iterator(data_); }
+  // Not pointers, which would make any OnHost a span: reversed twice they are as good to go through.
+  using Iterator = std::reverse_iterator<std::reverse_iterator<T*>>;
+  Iterator begin() const& { return Iterator(std::reverse_iterator(data_)); }
   Iterator begin() const&& = delete;
-  Iterator end() const { return Iterator(data_ + size_); }
+  Iterator end() const { return Iterator(std::reverse_iterator(data_ + size_)); }
 
  private:
   std::size_t bytes() const { return static_cast<std::size_t>(size_) * sizeof(T); }
@@ -161,8 +134,7 @@ class BasicTensor {
     note_write();
     return data_;
   }
-  // The elements themselves. Throws Error where they are out of the host's reach. The span of a temporary holds the
-  // memory.
+  // The elements themselves. Throws Error where they are out of the host's reach. The span of a temporary holds the memory.
   std::span<const T> span() const& { return {elements_on_host(data()), static_cast<std::size_t>(size())}; }
   std::span<T> span() & { return {elements_on_host(data()), static_cast<std::size_t>(size())}; }
   OnHost<const T> span() const&& { return {memory_, elements_on_host(data()), size(), false, true}; }
@@ -299,21 +271,14 @@ class DeviceIds {
  public:
   DeviceIds() = default;
   explicit DeviceIds(const IdTensor& ids);
-  DeviceIds(DeviceIds&& other) noexcept
-      : ids_(std::exchange(other.ids_, {})), copy_(std::exchange(other.copy_, {})) {}
-  DeviceIds& operator=(DeviceIds other) noexcept {
-    std::swap(ids_, other.ids_), std::swap(copy_, other.copy_);
-    return *this;
-  }
-  ~DeviceIds();
 
   void renew() const;  // the copy is as the tokens are now
   // The copy of these tokens, which may be a part of those that have one; nullptr if they have none.
   static const int32_t* copy_of(const IdTensor& ids);
 
  private:
-  IdTensor ids_;
-  Memory copy_;
+  struct Copy;
+  std::shared_ptr<const Copy> copy_;  // null: they need none
 };
 
 // Tokens as kernels see them: the copy that they have, as it was renewed last, or one that is made now.

@@ -59,8 +59,7 @@ bool has_memory_for_thread() {
   return true;
 }
 
-// Returns when value is no longer `old`, or after a time that is short beside what it costs to sleep and be
-// woken.
+// Returns when value is no longer `old`, or after a time that is short beside what it costs to sleep and be woken.
 template <class T>
 void spin_while(const std::atomic<T>& value, T old) {
   using Clock = std::chrono::steady_clock;

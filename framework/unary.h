@@ -34,8 +34,7 @@ inline constexpr Unary slopes_of_x[] = {Unary::log,  Unary::softplus,  Unary::er
                                         Unary::gelu, Unary::gelu_tanh, Unary::silu,
                                         Unary::sin,  Unary::cos,       Unary::abs};
 
-// Functions that an LSTM's gates may have, and its cell: g, and c on its way to h. The slope of each follows from its
-// value.
+// Functions that an LSTM's gates may have, and its cell: g, and c on its way to h. The slope of each follows from its value.
 inline constexpr Unary gate_functions[] = {Unary::sigmoid, Unary::hard_sigmoid};
 inline constexpr Unary cell_functions[] = {Unary::tanh, Unary::relu, Unary::hard_tanh, Unary::softsign};
 // And those of a plain network, as PyTorch and cuDNN have them.

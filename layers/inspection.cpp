@@ -34,7 +34,7 @@ class Frozen {
  public:
   explicit Frozen(const ParameterSet& params) {
     for (const auto& p : params.all())
-      if (!p->frozen) p->frozen = true, frozen_.push_back(p.get());
+      if (!p->frozen) p->frozen = true, frozen_.push_back(p);
   }
   ~Frozen() {
     for (Parameter* p : frozen_) p->frozen = false;

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "framework/hash.h"
-#include "framework/kernels/kernels.h"
+#include "framework/kernels/updates.h"
 #include "optim/check_fraction.h"
 #include "optim/optimizer.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "framework/kernels/kernels.h"
+#include "framework/kernels/updates.h"
 #include "framework/threads.h"
 
 namespace unroll {

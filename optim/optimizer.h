@@ -35,7 +35,7 @@
 
 namespace unroll {
 
-struct StepOrders;  // framework/kernels/kernels.h
+struct StepOrders;  // framework/kernels/updates.h
 struct StepValues;
 
 // A gradient is not finite: training has diverged. Nothing was changed.

@@ -1,6 +1,6 @@
 #include "optim/weight_average.h"
 
-#include "framework/kernels/kernels.h"
+#include "framework/kernels/updates.h"
 #include "framework/parameters.h"
 
 namespace unroll {

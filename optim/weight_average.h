@@ -16,7 +16,7 @@ namespace unroll {
 
 class ParameterSet;
 struct Parameter;
-struct StepValues;  // framework/kernels/kernels.h
+struct StepValues;  // framework/kernels/updates.h
 
 struct WeightAverage {
   std::string what;                // for messages: "mean of its weights"

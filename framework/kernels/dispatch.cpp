@@ -19,23 +19,17 @@
 namespace unroll {
 namespace cpu {
 
-inline namespace baseline {
-const Kernels& table();
-}
+#define UNROLL_TABLE_OF(isa) \
+  inline namespace isa {     \
+  const Kernels& table();    \
+  }
+UNROLL_TABLE_OF(baseline)
 #if defined(__x86_64__) && !defined(UNROLL_DOUBLE)
 #define UNROLL_X86_VARIANTS
-inline namespace avx2 {
-const Kernels& table();
-}
-inline namespace avx512 {
-const Kernels& table();
-}
-inline namespace avx512_bf16 {
-const Kernels& table();
-}
-inline namespace amx {
-const Kernels& table();
-}
+UNROLL_TABLE_OF(avx2)
+UNROLL_TABLE_OF(avx512)
+UNROLL_TABLE_OF(avx512_bf16)
+UNROLL_TABLE_OF(amx)
 
 // CPUID, leaf 7: bits 22 (AMX-BF16) and 24 (AMX-TILE) of EDX, which __builtin_cpu_supports does not know in every compiler.
 static bool has_tiles() {

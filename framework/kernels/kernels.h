@@ -12,66 +12,18 @@
 #include "framework/unary.h"
 
 namespace unroll {
-struct RandomKey;
-}
 
-namespace unroll {
+struct RandomKey;
 
 enum class Binary : uint8_t { add, sub, mul, div, max, min, pow, less, less_equal, equal, not_equal };
 
-// How one pass of an optimizer changes n parameters p with gradients g, beside what StepOrders say.
-struct SgdUpdate {
-  real weight_decay = 0;
-  bool nesterov = false;
-  double rate = 1;  // of these parameters: multiplies the learning rate
-};
-struct AdamUpdate {
-  real beta2 = 0, eps = 0;
-  real weight_decay = 0;
-  double rate = 1;                      // as above
-  bool decoupled = false;               // AdamW: decay the weights, not through the moments
-  const double* corrections = nullptr;  // [2], where the weights are: theirs, in place of the step's
-};
-
-struct RmspropUpdate {
-  real alpha = 0, eps = 0, weight_decay = 0;
-  double rate = 1;  // as above
-};
-struct LionUpdate {
-  real beta2 = 0, weight_decay = 0;
-  double rate = 1;  // as above
-};
-struct DynamicUpdate {
-  real decay = 0, epsilon = 0;
-  double rate = 1;  // as above
-};
-
-// Values that differ from step to step of training. They are in the memory of the device that computes: the host need
-// not wait for a norm, and a recorded step can be asked for again with other numbers.
-struct StepOrders {     // by the host, before the step
-  double factor = 1;    // multiplies the gradients before anything else
-  double max_norm = 0;  // of the gradient then; infinity: measured only; 0: neither
-  double learning_rate = 0;
-  double momentum = 0;                      // of the velocity; Adam and Lion: beta1
-  double correction1 = 1, correction2 = 1;  // Adam: 1 - beta^t
-  double average_weight = 0;                // of the new weights in their average; 1: it begins with them
-  int32_t first = 0;                        // momentum: the buffer starts as the first gradient
-  uint32_t step = 0;                        // its number: masks depend on it
-};
-struct StepOutcome {                     // by the device
-  double squares = 0, loss = 0;          // sums over the step so far
-  int32_t finite = 1;                    // whether all losses were
-  int32_t go = 1;                        // the present step changes the weights
-  double scale = 1;                      // of its gradients: the factor, and clipping
-  double norm = 0;                       // of the last step's gradient, before clipping
-  double total = 0, interval_total = 0;  // losses of steps that changed the weights
-  int32_t failed = 0;                    // a step was not finite; none has changed anything since …
-  uint32_t failed_step = 0;              // … the one of this number
-};
-struct StepValues {
-  StepOrders orders;
-  StepOutcome outcome;
-};
+// Orders of optimizers and of a step: framework/kernels/updates.h.
+struct SgdUpdate;
+struct AdamUpdate;
+struct RmspropUpdate;
+struct LionUpdate;
+struct DynamicUpdate;
+struct StepValues;
 
 // A second copy of what a kernel writes, in the 16 bits in which products take operands on a GPU (Products::round):
 // bfloat16, or half precision. Without data there is no such copy. The CPU's kernels make none.
@@ -356,6 +308,22 @@ struct Kernels {
   // y = x unless a step has failed
   void (*keep)(const StepValues* step, const real* x, real* y, int64_t n);
 };
+
+// use(name) for each kernel: a back end declares a function of that name and type, and puts it into its table.
+#define UNROLL_EACH_KERNEL(use)                                                                              \
+  use(fill) use(unary) use(unary_gradient) use(binary) use(binary_gradient) use(affine) use(select)          \
+      use(gate) use(gate_gradient) use(dropout) use(copy_blocks) use(transpose) use(keep_rows) use(sum_rows) \
+          use(softmax) use(softmax_gradient) use(log_softmax) use(log_softmax_gradient) use(layer_norm)      \
+              use(layer_norm_gradient) use(sum_middle) use(sum_middle_gradient) use(max_middle)              \
+                  use(max_middle_gradient) use(log_sum_exp) use(log_sum_exp_gradient) use(cumulate)          \
+                      use(take_middle) use(add_to_middle) use(largest) use(softmax_within) use(take_rows)    \
+                          use(add_to_rows) use(hand_on) use(hand_on_gradient) use(lstm_cell)                 \
+                              use(lstm_cell_gradient) use(gru_cell) use(gru_cell_gradient) use(rnn_cell)     \
+                                  use(rnn_cell_gradient) use(cross_entropy) use(binary_cross_entropy)        \
+                                      use(binary_cross_entropy_gradient) use(sum_of_squares) use(sgd)        \
+                                          use(adam) use(rmsprop) use(lion) use(dynamic) use(add_square)      \
+                                              use(average) use(add_loss) use(add_squares) use(decide_step)   \
+                                                  use(keep)
 
 // The kernels of the device that computes (device.h). The CPU's are in the best instruction set of this machine.
 // UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx in the environment asks for another: an error if the machine lacks

@@ -12,9 +12,8 @@ struct LstmWindow {
 
   PersistentPlan plan;
   int64_t steps;
-  // Steps 0 and 1: in each further step a pointer advances by the difference between the two. HandOn's pointers for
-  // the step after the last are never read. Its rounded copies are null: what enters a product, or comes of one,
-  // stays in the kernel.
+  // Steps 0 and 1: in each further step a pointer advances by the difference between the two. HandOn's pointers for the step
+  // after the last are never read. Its rounded copies are null: what enters a product, or comes of one, stays in the kernel.
   LstmStep first, second;
   const real* weight_hh;  // [gates·hidden, hidden]
   // Forward: h [batch, hidden] as it enters the product of step 0.

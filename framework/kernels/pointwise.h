@@ -93,45 +93,24 @@ struct Abs {
   UNROLL_FORMULA static real slope(real x, real) { return x > 0 ? real(1) : x < 0 ? real(-1) : real(0); }
 };
 
-// Calls use(F{}) with the functor of f.
+// Functors in the order of an enumeration.
+template <class... F>
+struct Functors {
+  static constexpr int count = sizeof...(F);
+  // Calls use(F{}) with the functor of that number.
+  template <class Use>
+  UNROLL_CHOICE static void choose(int number, Use use) {
+    int next = 0;
+    ((next++ == number ? use(F{}) : void()), ...);
+  }
+};
+
+using UnaryFunctors = Functors<Exp, Log, Sqrt, Sigmoid, Tanh, Softplus, Erf, Gelu, GeluTanh, Silu, Sin, Cos,
+                               Relu, HardSigmoid, HardTanh, Softsign, Abs>;
+static_assert(UnaryFunctors::count == static_cast<int>(Unary::abs) + 1);
 template <class Use>
 UNROLL_CHOICE void with_functor(Unary f, Use use) {
-  switch (f) {
-    case Unary::exp:
-      return use(Exp{});
-    case Unary::log:
-      return use(Log{});
-    case Unary::sqrt:
-      return use(Sqrt{});
-    case Unary::sigmoid:
-      return use(Sigmoid{});
-    case Unary::tanh:
-      return use(Tanh{});
-    case Unary::softplus:
-      return use(Softplus{});
-    case Unary::erf:
-      return use(Erf{});
-    case Unary::gelu:
-      return use(Gelu{});
-    case Unary::gelu_tanh:
-      return use(GeluTanh{});
-    case Unary::silu:
-      return use(Silu{});
-    case Unary::sin:
-      return use(Sin{});
-    case Unary::cos:
-      return use(Cos{});
-    case Unary::relu:
-      return use(Relu{});
-    case Unary::hard_sigmoid:
-      return use(HardSigmoid{});
-    case Unary::hard_tanh:
-      return use(HardTanh{});
-    case Unary::softsign:
-      return use(Softsign{});
-    case Unary::abs:
-      return use(Abs{});
-  }
+  UnaryFunctors::choose(static_cast<int>(f), use);
 }
 
 // --- functions of two elements, with the slope for each ------------------------------------------
@@ -195,32 +174,11 @@ struct NotEqual : Comparison<NotEqual> {
   UNROLL_FORMULA static bool of(real a, real b) { return a != b; }
 };
 
+using BinaryFunctors = Functors<Add, Sub, Mul, Div, Max, Min, Pow, Less, LessEqual, Equal, NotEqual>;
+static_assert(BinaryFunctors::count == static_cast<int>(Binary::not_equal) + 1);
 template <class Use>
 UNROLL_CHOICE void with_functor(Binary f, Use use) {
-  switch (f) {
-    case Binary::add:
-      return use(Add{});
-    case Binary::sub:
-      return use(Sub{});
-    case Binary::mul:
-      return use(Mul{});
-    case Binary::div:
-      return use(Div{});
-    case Binary::max:
-      return use(Max{});
-    case Binary::min:
-      return use(Min{});
-    case Binary::pow:
-      return use(Pow{});
-    case Binary::less:
-      return use(Less{});
-    case Binary::less_equal:
-      return use(LessEqual{});
-    case Binary::equal:
-      return use(Equal{});
-    case Binary::not_equal:
-      return use(NotEqual{});
-  }
+  BinaryFunctors::choose(static_cast<int>(f), use);
 }
 
 // --- a gate that scales: y = 2σ(a)·x ----------------------------------------------------------------

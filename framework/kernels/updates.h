@@ -1,8 +1,65 @@
-// The arithmetic of optimizers, one weight at a time, and of a step's outcome.
+// What optimizers and steps tell their kernels; and the arithmetic, one weight at a time, and of a step's outcome.
 #pragma once
 
 #include "framework/kernels/elementary.h"
 #include "framework/kernels/kernels.h"
+
+namespace unroll {
+
+// How one pass of an optimizer changes n parameters p with gradients g, beside what StepOrders say.
+struct SgdUpdate {
+  real weight_decay = 0;
+  bool nesterov = false;
+  double rate = 1;  // of these parameters: multiplies the learning rate
+};
+struct AdamUpdate {
+  real beta2 = 0, eps = 0;
+  real weight_decay = 0;
+  double rate = 1;                      // as above
+  bool decoupled = false;               // AdamW: decay the weights, not through the moments
+  const double* corrections = nullptr;  // [2], where the weights are: theirs, in place of the step's
+};
+struct RmspropUpdate {
+  real alpha = 0, eps = 0, weight_decay = 0;
+  double rate = 1;  // as above
+};
+struct LionUpdate {
+  real beta2 = 0, weight_decay = 0;
+  double rate = 1;  // as above
+};
+struct DynamicUpdate {
+  real decay = 0, epsilon = 0;
+  double rate = 1;  // as above
+};
+
+// Values that differ from step to step of training. They are in the memory of the device that computes: the host need
+// not wait for a norm, and a recorded step can be asked for again with other numbers.
+struct StepOrders {     // by the host, before the step
+  double factor = 1;    // multiplies the gradients before anything else
+  double max_norm = 0;  // of the gradient then; infinity: measured only; 0: neither
+  double learning_rate = 0;
+  double momentum = 0;                      // of the velocity; Adam and Lion: beta1
+  double correction1 = 1, correction2 = 1;  // Adam: 1 - beta^t
+  double average_weight = 0;                // of the new weights in their average; 1: it begins with them
+  int32_t first = 0;                        // momentum: the buffer starts as the first gradient
+  uint32_t step = 0;                        // its number: masks depend on it
+};
+struct StepOutcome {                     // by the device
+  double squares = 0, loss = 0;          // sums over the step so far
+  int32_t finite = 1;                    // whether all losses were
+  int32_t go = 1;                        // the present step changes the weights
+  double scale = 1;                      // of its gradients: the factor, and clipping
+  double norm = 0;                       // of the last step's gradient, before clipping
+  double total = 0, interval_total = 0;  // losses of steps that changed the weights
+  int32_t failed = 0;                    // a step was not finite; none has changed anything since …
+  uint32_t failed_step = 0;              // … the one of this number
+};
+struct StepValues {
+  StepOrders orders;
+  StepOutcome outcome;
+};
+
+}  // namespace unroll
 
 namespace unroll::pointwise::inline UNROLL_ISA {
 

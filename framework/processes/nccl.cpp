@@ -19,38 +19,25 @@ const gpu::Library& nccl_library() {
   return library;
 }
 
-// A member is a function of the same name; all are looked up at once.
+// All are looked up at once.
 struct Nccl {
-  explicit Nccl(const gpu::Library& from)
-      : get_version(from["ncclGetVersion"]),
-        get_unique_id(from["ncclGetUniqueId"]),
-        error_string(from["ncclGetErrorString"]),
-        last_error(from["ncclGetLastError"]),
-        join(from["ncclCommInitRankConfig"]),
-        async_error(from["ncclCommGetAsyncError"]),
-        finalize(from["ncclCommFinalize"]),
-        destroy(from["ncclCommDestroy"]),
-        abort(from["ncclCommAbort"]),
-        group_start(from["ncclGroupStart"]),
-        group_end(from["ncclGroupEnd"]),
-        send(from["ncclSend"]),
-        receive(from["ncclRecv"]) {}
-  decltype(&ncclGetVersion) get_version;
-  decltype(&ncclGetUniqueId) get_unique_id;
-  decltype(&ncclGetErrorString) error_string;
-  decltype(&ncclGetLastError) last_error;
-  decltype(&ncclCommInitRankConfig) join;
-  decltype(&ncclCommGetAsyncError) async_error;
-  decltype(&ncclCommFinalize) finalize;
-  decltype(&ncclCommDestroy) destroy;
-  decltype(&ncclCommAbort) abort;
-  decltype(&ncclGroupStart) group_start;
-  decltype(&ncclGroupEnd) group_end;
-  decltype(&ncclSend) send;
-  decltype(&ncclRecv) receive;
+  const gpu::Library& from = nccl_library();
+  decltype(&ncclGetVersion) get_version = from["ncclGetVersion"];
+  decltype(&ncclGetUniqueId) get_unique_id = from["ncclGetUniqueId"];
+  decltype(&ncclGetErrorString) error_string = from["ncclGetErrorString"];
+  decltype(&ncclGetLastError) last_error = from["ncclGetLastError"];
+  decltype(&ncclCommInitRankConfig) join = from["ncclCommInitRankConfig"];
+  decltype(&ncclCommGetAsyncError) async_error = from["ncclCommGetAsyncError"];
+  decltype(&ncclCommFinalize) finalize = from["ncclCommFinalize"];
+  decltype(&ncclCommDestroy) destroy = from["ncclCommDestroy"];
+  decltype(&ncclCommAbort) abort = from["ncclCommAbort"];
+  decltype(&ncclGroupStart) group_start = from["ncclGroupStart"];
+  decltype(&ncclGroupEnd) group_end = from["ncclGroupEnd"];
+  decltype(&ncclSend) send = from["ncclSend"];
+  decltype(&ncclRecv) receive = from["ncclRecv"];
 };
 const Nccl& nccl() {
-  static const Nccl functions(nccl_library());
+  static const Nccl functions;
   return functions;
 }
 

@@ -43,9 +43,8 @@ int number_in(const char* variable) {
   return text ? std::atoi(text) : 0;
 }
 
-// How many were started together, as far as the environment says: by Open MPI's mpirun, or by a scheduler that speaks
-// PMI or PMIx. SLURM_STEP_NUM_TASKS counts only beside PMIX_RANK: a step of Slurm's that is none of MPI's has it,
-// too.
+// How many were started together, as far as the environment says: by Open MPI's mpirun, or by a scheduler that speaks PMI or
+// PMIx. SLURM_STEP_NUM_TASKS counts only beside PMIX_RANK: a step of Slurm's that is none of MPI's has it, too.
 int launched() {
   if (const int count = number_in("OMPI_COMM_WORLD_SIZE")) return count;
   if (const int count = number_in("PMI_SIZE")) return count;
@@ -131,15 +130,15 @@ class Wait {
   std::vector<Pending> pending_;
 };
 
-// Everybody's block of the same size, by rank.
-void gather_blocks(const void* mine, std::size_t bytes, char* all) {
+// Sends everybody `mine`, and receives the block of each other rank in its place.
+void gather_blocks(std::span<const std::byte> mine, const std::vector<std::span<std::byte>>& all) {
   const int count = transport->count, rank = transport->rank;
-  std::memcpy(all + static_cast<std::size_t>(rank) * bytes, mine, bytes);
   Wait wait;
   for (int step = 1; step < count; ++step) {
     const int to = (rank + step) % count, from = (rank + count - step) % count;
-    wait.add(transport->receive(from, all + static_cast<std::size_t>(from) * bytes, bytes), from);
-    wait.add(transport->send(to, mine, bytes), to);
+    const std::span<std::byte> block = all[static_cast<std::size_t>(from)];
+    if (!block.empty()) wait.add(transport->receive(from, block.data(), block.size()), from);
+    if (!mine.empty()) wait.add(transport->send(to, mine.data(), mine.size()), to);
   }
   wait.finish();
 }
@@ -176,8 +175,7 @@ void leave() {
   local = {};
 }
 
-// Why the GPUs of all ranks cannot join; empty if they can. Each rank says of itself: "gpu" and which, or "not" and
-// why not.
+// Why the GPUs of all ranks cannot join; empty if they can. Each rank says of itself: "gpu" and which, or "not" and why not.
 std::string why_not_joined(const std::vector<std::string>& all) {
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank].starts_with("not")) return fmt::format("rank {}: {}", rank, all[rank].substr(3));
@@ -282,22 +280,18 @@ void stop_if_another_failed() {
 std::vector<std::string> gather_from_ranks(std::string_view mine) {
   if (process_count() == 1) return {std::string(mine)};
   const auto count = static_cast<std::size_t>(others().count);
-  std::vector<uint64_t> sizes(count);
   const uint64_t size = mine.size();
-  gather_blocks(&size, sizeof size, reinterpret_cast<char*>(sizes.data()));
+  std::vector<uint64_t> sizes(count);
   std::vector<std::string> texts(count);
-  Wait wait;
-  const auto rank = static_cast<std::size_t>(transport->rank);
-  for (std::size_t step = 1; step < count; ++step) {
-    const std::size_t to = (rank + step) % count, from = (rank + count - step) % count;
-    texts[from].resize(sizes[from]);
-    if (sizes[from] > 0)
-      wait.add(transport->receive(static_cast<int>(from), texts[from].data(), sizes[from]),
-               static_cast<int>(from));
-    if (size > 0) wait.add(transport->send(static_cast<int>(to), mine.data(), size), static_cast<int>(to));
+  std::vector<std::span<std::byte>> blocks;
+  for (uint64_t& s : sizes) blocks.push_back(std::as_writable_bytes(std::span(&s, 1)));
+  gather_blocks(std::as_bytes(std::span(&size, 1)), blocks);
+  for (std::size_t rank = 0; rank < count; ++rank) {
+    texts[rank].resize(sizes[rank]);
+    blocks[rank] = std::as_writable_bytes(std::span(texts[rank]));
   }
-  wait.finish();
-  texts[rank] = mine;
+  gather_blocks(std::as_bytes(std::span(mine)), blocks);
+  texts[static_cast<std::size_t>(transport->rank)] = mine;
   return texts;
 }
 

@@ -50,8 +50,7 @@ class ProcessGroup {
   ProcessGroup();
   // finish(), unless an error has ended it: of this rank (fail(), or an exception), or of another.
   ~ProcessGroup();
-  ProcessGroup(const ProcessGroup&) = delete;
-  ProcessGroup& operator=(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(ProcessGroup&&) = delete;
 
   // Waits until all are through. Then nothing can be exchanged.
   void finish();
@@ -67,8 +66,7 @@ class AloneForNow {
  public:
   AloneForNow();
   ~AloneForNow();
-  AloneForNow(const AloneForNow&) = delete;
-  AloneForNow& operator=(const AloneForNow&) = delete;
+  AloneForNow& operator=(AloneForNow&&) = delete;
 };
 
 // --- what ranks give each other: every rank calls the same, in the same order ---------------------------------

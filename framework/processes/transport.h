@@ -51,8 +51,8 @@ class GpuTransport {
   virtual void finish() = 0;   // begins to leave, where all do
 };
 
-std::string
-gpu_identity();  // of the GPU in use: the same for two processes on one, however they count theirs
+// Of the GPU in use: the same for two processes on one, however they count theirs.
+std::string gpu_identity();
 // The name by which the ranks find each other: made by one of them.
 std::string new_gpu_group();
 // Begins to join the others of the group.

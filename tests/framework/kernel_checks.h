@@ -14,7 +14,7 @@
 #include <doctest/doctest.h>
 
 #include "framework/kernels/cpu/variants.h"
-#include "framework/kernels/kernels.h"
+#include "framework/kernels/updates.h"
 #include "framework/random.h"
 #include "tests/framework/kernel_vector.h"
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "framework/hash.h"
-#include "framework/kernels/kernels.h"
+#include "framework/kernels/updates.h"
 #include "framework/memory.h"
 #include "framework/profile.h"
 
@@ -65,7 +65,7 @@ std::string RunAhead::record(Known& known, const std::function<WindowFacts()>& w
   const auto written = [&] {
     std::vector<Parameter*> result;
     for (const auto& p : params.all())
-      if (p->node.gradient.written()) result.push_back(p.get());
+      if (p->node.gradient.written()) result.push_back(p);
     return result;
   };
   const std::vector<Parameter*> before = written();

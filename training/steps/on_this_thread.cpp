@@ -9,7 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "framework/graph.h"
-#include "framework/out_of_memory.h"
+#include "framework/memory.h"
 #include "framework/profile.h"
 #include "framework/signals.h"
 

@@ -1,9 +1,7 @@
 // Kernels that treat every element alike.
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 void fill(real* y, real value, int64_t n) {
   each(n, 1, [=](int64_t i) { y[i] = value; });
@@ -26,16 +24,15 @@ void unary_gradient(Unary f, const real* x, const real* y, const real* dy, real*
 // use(a, b, at, count) for runs of elements at … at+count-1 along which both operands are contiguous; operand
 // x is repeated every nx elements.
 template <class Use>
-void each_run(const real* a, int64_t na, const real* b, int64_t nb, int64_t n, Use use) {
+static void each_run(const real* a, int64_t na, const real* b, int64_t nb, int64_t n, Use use) {
   constexpr int64_t block = 4096, width = 512;
   real tile[width];  // a short operand, many times
   const auto widen = [&](const real*& x, int64_t& period) {
     if (period == n || period > width / 2) return;
     const int64_t longer = smaller(n, width / period * period);
     for (int64_t i = 0; i < period; ++i) tile[i] = x[i];
-    for (int64_t full = period; full < longer; full *= 2) {
+    for (int64_t full = period; full < longer; full *= 2)
       for (int64_t i = full; i < smaller(2 * full, longer); ++i) tile[i] = tile[i - full];
-    }
     x = tile, period = longer;
   };
   widen(a, na);
@@ -54,8 +51,7 @@ void each_run(const real* a, int64_t na, const real* b, int64_t nb, int64_t n, U
 void binary(Binary f, const real* a, int64_t na, const real* b, int64_t nb, real* y, int64_t n) {
   with_functor(f, [=]<class F>(F) {
     each_run(a, na, b, nb, n, [=](const real* p, const real* q, int64_t at, int64_t count) {
-#pragma omp simd
-      for (int64_t i = 0; i < count; ++i) y[at + i] = F::value(p[i], q[i]);
+      simd(count, [&](int64_t i) { y[at + i] = F::value(p[i], q[i]); });
     });
   });
 }
@@ -66,10 +62,9 @@ void binary_gradient(Binary f, bool of_b, const real* a, int64_t na, const real*
     with_flag(of_b, [=](auto for_b) {
       with_functor(f, [=]<class F>(F) {
         each_run(a, na, b, nb, n, [=](const real* p, const real* q, int64_t at, int64_t count) {
-#pragma omp simd
-          for (int64_t i = 0; i < count; ++i) {
+          simd(count, [&](int64_t i) {
             put(adds, d[at + i], dy[at + i] * (for_b ? F::slope_b(p[i], q[i]) : F::slope_a(p[i], q[i])));
-          }
+          });
         });
       });
     });
@@ -104,21 +99,19 @@ void gate_gradient(real* s, const real* x, real* d, int64_t n) {
 void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_stride, int64_t blocks,
                  int64_t length, bool add) {
   with_flag(add, [=](auto adds) {
-    if (blocks == 1 || (src_stride == length && dst_stride == length)) {
+    if (blocks == 1 || (src_stride == length && dst_stride == length))
       return each(blocks * length, 1, [=](int64_t i) { put(adds, dst[i], src[i]); });
-    }
     each_row(blocks, length, 1, [=](int64_t b) {
       const real* from = src + b * src_stride;
       real* to = dst + b * dst_stride;
-#pragma omp simd
-      for (int64_t i = 0; i < length; ++i) put(adds, to[i], from[i]);
+      simd(length, [&](int64_t i) { put(adds, to[i], from[i]); });
     });
   });
 }
 
 // Transposes single elements, [outer, rows, cols].
-void transpose_elements(const real* whole, int64_t outer, int64_t rows, int64_t cols, real* result,
-                        bool add) {
+static void transpose_elements(const real* whole, int64_t outer, int64_t rows, int64_t cols, real* result,
+                               bool add) {
   constexpr int64_t side = 32;  // squares small enough to stay in the first cache, both ways
   const int64_t strips = (cols + side - 1) / side;
   with_flag(add, [=](auto adds) {
@@ -129,12 +122,10 @@ void transpose_elements(const real* whole, int64_t outer, int64_t rows, int64_t 
       real square[side][side];
       for (int64_t r0 = 0; r0 < rows; r0 += side) {
         const int64_t r1 = smaller(r0 + side, rows);
-        for (int64_t r = r0; r < r1; ++r) {
+        for (int64_t r = r0; r < r1; ++r)
           for (int64_t c = c0; c < c1; ++c) square[c - c0][r - r0] = x[r * cols + c];
-        }
-        for (int64_t c = c0; c < c1; ++c) {
+        for (int64_t c = c0; c < c1; ++c)
           for (int64_t r = r0; r < r1; ++r) put(adds, y[c * rows + r], square[c - c0][r - r0]);
-        }
       }
     });
   });
@@ -147,26 +138,9 @@ void transpose(const real* x, int64_t outer, int64_t rows, int64_t cols, int64_t
       const int64_t o = k / (cols * rows), c = k / rows % cols, r = k % rows;
       const real* from = x + ((o * rows + r) * cols + c) * inner;
       real* to = y + k * inner;
-#pragma omp simd
-      for (int64_t i = 0; i < inner; ++i) put(adds, to[i], from[i]);
+      simd(inner, [&](int64_t i) { put(adds, to[i], from[i]); });
     });
   });
-}
-
-}  // namespace
-
-void fill_elements(Kernels& k) noexcept {
-  k.fill = fill;
-  k.unary = unary;
-  k.unary_gradient = unary_gradient;
-  k.binary = binary;
-  k.binary_gradient = binary_gradient;
-  k.affine = affine;
-  k.select = select;
-  k.gate = gate;
-  k.gate_gradient = gate_gradient;
-  k.copy_blocks = copy_blocks;
-  k.transpose = transpose;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

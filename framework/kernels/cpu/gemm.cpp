@@ -1,12 +1,10 @@
 // Products in float, and with their instructions those of operands rounded to bfloat16.
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/gemm_vectors.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
-// Packs `count` lines, `height` to a panel [k, width]. Numbers beside them in a panel do not matter, but none is
-// denormal.
+// Packs `count` lines, `height` to a panel [k, width]. Numbers beside them in a panel do not matter, but none is denormal.
 template <int width>
 void pack(const Lines& x, int64_t count, int64_t height, int64_t k, real* out) {
   if (x.step == 1 && k >= W) {
@@ -23,8 +21,7 @@ void pack(const Lines& x, int64_t count, int64_t height, int64_t k, real* out) {
         }
     return;
   }
-  // Step by step, which reads long pieces of memory. Whole vectors where they end within the matrix, if not
-  // within the panel.
+  // Step by step, which reads long pieces of memory. Whole vectors where they end within the matrix, if not within the panel.
   for (int64_t l = 0; l < k; ++l) {
     const real* from = x.data + l * x.step;
     real* to = out + l * width;

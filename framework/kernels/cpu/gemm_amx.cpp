@@ -53,8 +53,7 @@ struct Split {
   }
 };
 
-// Eight registers of 16 rows of 64 bytes: four hold a tile of c, 32 by 32, two the rows of a, two the columns
-// of b.
+// Eight registers of 16 rows of 64 bytes: four hold a tile of c, 32 by 32, two the rows of a, two the columns of b.
 template <class N>
 struct Tiles {
   using Element = Pair;
@@ -94,8 +93,7 @@ struct Tiles {
     _tile_loadconfig(&configuration);
   }
   ~Tiles() { _tile_release(); }
-  Tiles(const Tiles&) = delete;
-  Tiles& operator=(const Tiles&) = delete;
+  Tiles& operator=(Tiles&&) = delete;
 
   void multiply(const Tile<Pair>& t) const {
     const bool whole = t.rows == upper + lower && t.columns == NR;

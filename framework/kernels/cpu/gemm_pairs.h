@@ -131,8 +131,6 @@ void pack_by_steps(const Lines& x, int64_t count, int64_t height, int64_t depth,
 }
 
 // The table of this instruction set, whose products in bfloat16 these are; AVX-512's in everything else.
-#define UNROLL_TEXT(name) #name
-#define UNROLL_NAME(name) UNROLL_TEXT(name)
 template <class P>
 Kernels with_bf16() {
   Kernels k = avx512::table();

@@ -1,6 +1,5 @@
-// Matrix products as plain loops: the reference, in double, that gradient checks and parity tests compute
-// with.
-#include "framework/kernels/cpu/fill.h"
+// Matrix products as plain loops: the reference, in double, that gradient checks and parity tests compute with.
+#include "framework/kernels/kernels.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
 namespace {

@@ -1,9 +1,7 @@
 // One step of a GRU: everything but the products, row by row.
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/hand_on.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 void gru_cell(const GruStep& s) {
   each_row(s.batch, s.hidden, 14, [=](int64_t row) {
@@ -12,15 +10,12 @@ void gru_cell(const GruStep& s) {
     real *from_h = s.sums + row * 3 * hidden, *reset = from_h + 2 * hidden;
     const real *before = s.h_prev + row * hidden, *bias_hn = s.bias_hn;
     real* out = s.h + row * hidden;
-#pragma omp simd
-    for (int64_t j = 0; j < 2 * hidden; ++j) r[j] = sigmoid(r[j] + from_h[j]);  // and z
-#pragma omp simd
-    for (int64_t j = 0; j < hidden; ++j) {
+    simd(2 * hidden, [&](int64_t j) { r[j] = sigmoid(r[j] + from_h[j]); });  // and z
+    simd(hidden, [&](int64_t j) {
       reset[j] += bias_hn[j];
       n[j] = tanh(n[j] + r[j] * reset[j]);
-    }
-#pragma omp simd
-    for (int64_t j = 0; j < hidden; ++j) out[j] = (1 - z[j]) * n[j] + z[j] * before[j];
+    });
+    simd(hidden, [&](int64_t j) { out[j] = (1 - z[j]) * n[j] + z[j] * before[j]; });
     hand_on_row(s.h_on, row, hidden, out, out);
   });
 }
@@ -31,20 +26,12 @@ void gru_cell_gradient(const GruStep& s, const real* dh, real* kept) {
     real *r = s.gates + 3 * at, *z = r + hidden, *n = z + hidden;
     real *dr = s.sums + 3 * at, *dz = dr + hidden, *reset = dz + hidden;
     const real *d = hand_back_row(s.h_on, row, hidden, dh + at), *before = s.h_prev + at;
-#pragma omp simd
-    for (int64_t j = 0; j < hidden; ++j) {
+    simd(hidden, [&](int64_t j) {
       gru_unit_gradient(r[j], z[j], n[j], reset[j], before[j], d[j], kept[at + j]);
       dr[j] = r[j];
       dz[j] = z[j];
-    }
+    });
   });
-}
-
-}  // namespace
-
-void fill_gru_cell(Kernels& k) noexcept {
-  k.gru_cell = gru_cell;
-  k.gru_cell_gradient = gru_cell_gradient;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

@@ -12,11 +12,9 @@ inline void hand_on_row(const HandOn& on, int64_t row, int64_t n, const real* co
   const int64_t at = row * n;
   if (on.share) {
     const real *u = on.share + at, *before = on.before + at;
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) state[j] = u[j] * computed[j] + (1 - u[j]) * before[j];
+    simd(n, [&](int64_t j) { state[j] = u[j] * computed[j] + (1 - u[j]) * before[j]; });
   } else if (state != computed) {
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) state[j] = computed[j];
+    simd(n, [&](int64_t j) { state[j] = computed[j]; });
   }
   const bool anew = on.kept && on.kept[row] == 0;
   const auto put = [=](real* y, const real* factors) {
@@ -24,11 +22,9 @@ inline void hand_on_row(const HandOn& on, int64_t row, int64_t n, const real* co
     if (anew) {
       for (int64_t j = 0; j < n; ++j) y[at + j] = 0;
     } else if (factors) {
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) y[at + j] = state[j] * factors[at + j];
+      simd(n, [&](int64_t j) { y[at + j] = state[j] * factors[at + j]; });
     } else {
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) y[at + j] = state[j];
+      simd(n, [&](int64_t j) { y[at + j] = state[j]; });
     }
   };
   put(on.met, nullptr);
@@ -41,9 +37,7 @@ inline const real* hand_back_row(const HandOn& on, int64_t row, int64_t n, const
   const int64_t at = row * n;
   const auto in_room = [&] {
     real* room = on.room + at;
-    if (d != room)
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) room[j] = d[j];
+    if (d != room) simd(n, [&](int64_t j) { room[j] = d[j]; });
     d = room;
     return room;
   };
@@ -51,14 +45,12 @@ inline const real* hand_back_row(const HandOn& on, int64_t row, int64_t n, const
     if (!x) return;
     real* sum = on.room + at;
     const real* to = d;
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) sum[j] = to[j] + x[at + j];
+    simd(n, [&](int64_t j) { sum[j] = to[j] + x[at + j]; });
     d = sum;
   };
   if (on.mask) {
     real* room = in_room();
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) room[j] *= on.mask[at + j];
+    simd(n, [&](int64_t j) { room[j] *= on.mask[at + j]; });
   }
   add(on.direct);
   add(on.rest);
@@ -69,12 +61,9 @@ inline const real* hand_back_row(const HandOn& on, int64_t row, int64_t n, const
   add(on.dy);
   if (on.share) {
     real *room = in_room(), *rest = on.rest_of_before + at;
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) rest[j] = room[j];
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) room[j] *= on.share[at + j];
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) rest[j] -= room[j];
+    simd(n, [&](int64_t j) { rest[j] = room[j]; });
+    simd(n, [&](int64_t j) { room[j] *= on.share[at + j]; });
+    simd(n, [&](int64_t j) { rest[j] -= room[j]; });
   }
   return d;
 }

@@ -9,6 +9,9 @@ namespace unroll::cpu::inline UNROLL_ISA {
 
 using namespace pointwise;
 
+#define UNROLL_TEXT(name) #name
+#define UNROLL_NAME(name) UNROLL_TEXT(name)  // of UNROLL_ISA, as text
+
 // Waking threads costs microseconds, more on a shared machine. Work is counted in elements times cost, where
 // an addition costs 1 and an exponential about 4.
 constexpr int64_t worth_threads = 65536;
@@ -24,19 +27,20 @@ void spread(int64_t n, int64_t work, Task task) {
     for (int64_t i = 0; i < n; ++i) task(i);
     return;
   }
-  struct Job {
-    Task task;
-    int64_t n, pieces;
-  };
-  const Job job{task, n, smaller(n, smaller(4 * count, 32))};
-  const auto run = [](const void* context, int piece) {
-    const Job& j = *static_cast<const Job*>(context);
-    for (int64_t i = j.n * piece / j.pieces; i < j.n * (piece + 1) / j.pieces; ++i) j.task(i);
-  };
-  run_pieces(static_cast<int>(job.pieces), run, &job);
+  const int64_t pieces = smaller(n, smaller(4 * count, most_threads));
+  run_pieces(static_cast<int>(pieces), [&](int piece) {
+    for (int64_t i = n * piece / pieces; i < n * (piece + 1) / pieces; ++i) task(i);
+  });
 }
 
-// f(i) for each element, in vector instructions: f neither branches nor depends on other elements.
+// f(i) for i in 0 … n-1, in vector instructions: f neither branches nor depends on other elements.
+template <class F>
+UNROLL_FORMULA void simd(int64_t n, F f) {
+#pragma omp simd
+  for (int64_t i = 0; i < n; ++i) f(i);
+}
+
+// As simd, on several threads if that pays.
 template <class F>
 void each(int64_t n, int64_t cost, F f) {
   constexpr int64_t block = 4096;
@@ -94,5 +98,13 @@ template <bool add>
 UNROLL_FORMULA void put(Flag<add>, real& y, real value) {
   y = add ? y + value : value;
 }
+
+// The work on one row, for kernels that have it in a cache already (rows.cpp).
+// As kernels.h says of layer_norm. bias may be null.
+void layer_norm_row(const real* x, const real* gain, const real* bias, real eps, int64_t n, real* y, bool add,
+                    real& mean, real& rstd);
+// dx may be x. dgain and dbias are added to what they hold, or null.
+void layer_norm_row_gradient(const real* x, const real* gain, real mean, real rstd, const real* dy, int64_t n,
+                             real* dx, bool add_dx, real* dgain, real* dbias);
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

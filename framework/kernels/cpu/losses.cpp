@@ -1,15 +1,13 @@
 // The losses' kernels.
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 //   loss = w (log Σ_k exp x_k - Σ_k t_k x_k)        dx = w·scale (softmax(x) - t), t = (1-s) onehot(target) + s / cols
 // Three passes over a row that stays in cache: the largest, the exponentials with their sum, the gradient.
 template <bool gradient>
-void cross_entropy_row(real* x, int32_t target, real weight, int64_t cols, real& loss, real scale,
-                       real smoothing) {
+static void cross_entropy_row(real* x, int32_t target, real weight, int64_t cols, real& loss, real scale,
+                              real smoothing) {
   real largest = x[0];
 #pragma omp simd reduction(max : largest)
   for (int64_t k = 0; k < cols; ++k) largest = x[k] > largest ? x[k] : largest;
@@ -30,12 +28,8 @@ void cross_entropy_row(real* x, int32_t target, real weight, int64_t cols, real&
   loss = weight * (log(sum) - chosen);
   if constexpr (gradient) {
     const real factor = weight * scale / sum;
-#pragma omp simd
-    for (int64_t k = 0; k < cols; ++k) x[k] *= factor;
-    if (smoothing > 0) {
-#pragma omp simd
-      for (int64_t k = 0; k < cols; ++k) x[k] -= weight * scale * each;
-    }
+    simd(cols, [&](int64_t k) { x[k] *= factor; });
+    if (smoothing > 0) simd(cols, [&](int64_t k) { x[k] -= weight * scale * each; });
     x[target] -= weight * scale * (1 - smoothing);
   }
 }
@@ -58,24 +52,16 @@ void cross_entropy(real* x, const int32_t* target, const real* weights, int32_t 
   });
 }
 
-void bce(const real* x, const real* t, real pos_weight, real* y, int64_t n) {
-  each(n, 8, [=](int64_t i) { y[i] = binary_cross_entropy(x[i], t[i], pos_weight); });
+void binary_cross_entropy(const real* x, const real* t, real pos_weight, real* y, int64_t n) {
+  each(n, 8, [=](int64_t i) { y[i] = pointwise::binary_cross_entropy(x[i], t[i], pos_weight); });
 }
 
-void bce_gradient(const real* x, const real* t, real pos_weight, const real* dy, real* dx, int64_t n,
-                  bool add) {
+void binary_cross_entropy_gradient(const real* x, const real* t, real pos_weight, const real* dy, real* dx,
+                                   int64_t n, bool add) {
   with_flag(add, [=](auto adds) {
     each(n, 4,
          [=](int64_t i) { put(adds, dx[i], dy[i] * binary_cross_entropy_slope(x[i], t[i], pos_weight)); });
   });
-}
-
-}  // namespace
-
-void fill_losses(Kernels& k) noexcept {
-  k.cross_entropy = cross_entropy;
-  k.binary_cross_entropy = bce;
-  k.binary_cross_entropy_gradient = bce_gradient;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

@@ -1,33 +1,28 @@
 // One step of an LSTM: everything but the products, row by row, so that a row stays in the first cache.
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/hand_on.h"
-#include "framework/kernels/cpu/rows.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 template <class F>
-void apply(real* x, int64_t n) {
-#pragma omp simd
-  for (int64_t j = 0; j < n; ++j) x[j] = F::value(x[j]);
+static void apply(real* x, int64_t n) {
+  simd(n, [&](int64_t j) { x[j] = F::value(x[j]); });
 }
-void add_products(const real* a, const real* b, real* y, int64_t n) {
-#pragma omp simd
-  for (int64_t j = 0; j < n; ++j) y[j] += a[j] * b[j];
+static void add_products(const real* a, const real* b, real* y, int64_t n) {
+  simd(n, [&](int64_t j) { y[j] += a[j] * b[j]; });
 }
 
 // Rows of steps long past come from far away: the next one sets out while this one is worked on.
-void fetch(const real* x, int64_t n) {
+static void fetch(const real* x, int64_t n) {
   for (int64_t j = 0; j < n; j += 64 / sizeof(real)) __builtin_prefetch(x + j);
 }
 
 // A row's gates gain the normalised product.
-void add_normed(const LstmStep::Norm& norm, real eps, int64_t row, int64_t n, real* gates) {
+static void add_normed(const LstmStep::Norm& norm, real eps, int64_t row, int64_t n, real* gates) {
   if (!norm.gain) return;
   layer_norm_row(norm.product + row * n, norm.gain, nullptr, eps, n, gates, true, norm.mean[row],
                  norm.rstd[row]);
 }
-void normed_gradient(const LstmStep::Norm& norm, int64_t row, int64_t n, const real* d) {
+static void normed_gradient(const LstmStep::Norm& norm, int64_t row, int64_t n, const real* d) {
   if (!norm.gain) return;
   real* product = norm.product + row * n;
   layer_norm_row_gradient(product, norm.gain, norm.mean[row], norm.rstd[row], d, n, product, false,
@@ -36,11 +31,10 @@ void normed_gradient(const LstmStep::Norm& norm, int64_t row, int64_t n, const r
 
 // i f o = F, g = G of the gates;  c = f·c_prev + i·g;  h = o·G(c), or o·G(the norm of c)
 template <class F, class G>
-void forward(const LstmStep& s) {
+static void forward(const LstmStep& s) {
   each_row(s.batch, s.hidden, 20, [=](int64_t row) {
     const int64_t n = s.hidden, at = row * n, cols = s.gate_count() * n;
-    real *i = s.gates + row * cols, *o = i + cols - n, *g = o - n,
-         *f = g - n;  // i is f where they are coupled
+    real *i = s.gates + row * cols, *o = i + cols - n, *g = o - n, *f = g - n;  // coupled: i is f
     const real* before = s.c_prev + at;
     const real* of_f = s.peepholes ? s.peepholes + (s.peephole_count() - 2) * n : nullptr;
     const real* of_o = of_f ? of_f + n : nullptr;
@@ -54,14 +48,10 @@ void forward(const LstmStep& s) {
     apply<F>(i, cols - 2 * n);  // and f
     apply<G>(g, n);
     if (s.coupled)
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) state[j] = lstm_state(1 - f[j], f[j], g[j], before[j]);
+      simd(n, [&](int64_t j) { state[j] = lstm_state(1 - f[j], f[j], g[j], before[j]); });
     else
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) state[j] = lstm_state(i[j], f[j], g[j], before[j]);
-    if (s.clip > 0)
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) state[j] = s.clip * HardTanh::value(state[j] / s.clip);
+      simd(n, [&](int64_t j) { state[j] = lstm_state(i[j], f[j], g[j], before[j]); });
+    if (s.clip > 0) simd(n, [&](int64_t j) { state[j] = s.clip * HardTanh::value(state[j] / s.clip); });
     if (s.peepholes) add_products(of_o, state, o, n);
     apply<F>(o, n);
     const real* seen = state;
@@ -70,8 +60,7 @@ void forward(const LstmStep& s) {
                      s.norm_c.mean[row], s.norm_c.rstd[row]);
       seen = s.norm_c.y + at;
     }
-#pragma omp simd
-    for (int64_t j = 0; j < n; ++j) out[j] = o[j] * G::value(seen[j]);
+    simd(n, [&](int64_t j) { out[j] = o[j] * G::value(seen[j]); });
     hand_on_row(s.h_on, row, n, out, out);
     hand_on_row(s.c_on, row, n, state, s.c_after ? s.c_after + at : state);
   });
@@ -79,11 +68,10 @@ void forward(const LstmStep& s) {
 
 // dc += dh·o·G'(c), through the norm where there is one, and then what stands at lstm_state_gradient
 template <class F, class G>
-void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) {
+static void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) {
   each_row(s.batch, s.hidden, 12, [=](int64_t row) {
     const int64_t n = s.hidden, at = row * n, cols = s.gate_count() * n;
-    real *i = s.gates + row * cols, *o = i + cols - n, *g = o - n,
-         *f = g - n;  // i is f where they are coupled
+    real *i = s.gates + row * cols, *o = i + cols - n, *g = o - n, *f = g - n;  // coupled: i is f
     const real* of_f = s.peepholes ? s.peepholes + (s.peephole_count() - 2) * n : nullptr;
     const real* of_o = of_f ? of_f + n : nullptr;
     const real *before = s.c_prev + at, *state = s.c + at;
@@ -96,24 +84,18 @@ void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) 
     if (s.norm_c.gain) {
       real* seen = s.norm_c.y + at;  // and then its gradient
       for (int64_t j = 0; j < n; ++j) d[j] = of_c[j];
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) seen[j] = lstm_output_gradient<F, G>(o[j], seen[j], dout[j]);
+      simd(n, [&](int64_t j) { seen[j] = lstm_output_gradient<F, G>(o[j], seen[j], dout[j]); });
       layer_norm_row_gradient(state, s.norm_c.gain, s.norm_c.mean[row], s.norm_c.rstd[row], seen, n, d, true,
                               s.norm_c.dgain + at, s.norm_c.dbias + at);
     } else {
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) d[j] = of_c[j] + lstm_output_gradient<F, G>(o[j], state[j], dout[j]);
+      simd(n, [&](int64_t j) { d[j] = of_c[j] + lstm_output_gradient<F, G>(o[j], state[j], dout[j]); });
     }
     if (s.peepholes) add_products(of_o, o, d, n);
-    if (s.clip > 0)
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) d[j] *= HardTanh::slope(0, state[j] / s.clip);
+    if (s.clip > 0) simd(n, [&](int64_t j) { d[j] *= HardTanh::slope(0, state[j] / s.clip); });
     if (s.coupled)
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) lstm_coupled_gradient<F, G>(f[j], g[j], before[j], d[j]);
+      simd(n, [&](int64_t j) { lstm_coupled_gradient<F, G>(f[j], g[j], before[j], d[j]); });
     else
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) lstm_state_gradient<F, G>(i[j], f[j], g[j], before[j], d[j]);
+      simd(n, [&](int64_t j) { lstm_state_gradient<F, G>(i[j], f[j], g[j], before[j], d[j]); });
     if (s.peepholes) {
       real *sums = s.dpeepholes + s.peephole_count() * at, *sums_o = sums + (s.peephole_count() - 1) * n;
       if (!s.coupled) add_products(s.peepholes, i, d, n), add_products(before, i, sums, n);
@@ -123,8 +105,7 @@ void backward(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) 
     }
     if (s.c_on.share) {
       const real* rest = s.c_on.rest_of_before + at;
-#pragma omp simd
-      for (int64_t j = 0; j < n; ++j) d[j] += rest[j];
+      simd(n, [&](int64_t j) { d[j] += rest[j]; });
     }
     normed_gradient(s.norm_h, row, cols, i);
   });
@@ -138,13 +119,6 @@ void lstm_cell_gradient(const LstmStep& s, const real* dh, const real* dc, real*
   with_gate_function(s.gate, [&]<class F>(F) {
     with_cell_function(s.cell, [&]<class G>(G) { backward<F, G>(s, dh, dc, dc_prev); });
   });
-}
-
-}  // namespace
-
-void fill_lstm_cell(Kernels& k) noexcept {
-  k.lstm_cell = lstm_cell;
-  k.lstm_cell_gradient = lstm_cell_gradient;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

@@ -1,23 +1,20 @@
 // Kernels that let elements or rows through and keep others out.
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 #include "framework/random.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 // The factors of elements first … first + 4·blocks - 1 of a place: 0, or 1 / (1 - rate). `first` is a
 // multiple of 4. Philox 4x32-10 as in random.h, side by side for all blocks of four.
 constexpr int64_t mask_size = 1024;
-void draw_mask(const RandomKey& key, int64_t first, int64_t blocks, real rate, real* factor) {
+static void draw_mask(const RandomKey& key, int64_t first, int64_t blocks, real rate, real* factor) {
   const uint32_t step = key.step, place_low = static_cast<uint32_t>(key.place);
   const uint32_t place_high = static_cast<uint32_t>(key.place >> 32);
   const uint32_t seed_low = static_cast<uint32_t>(key.seed),
                  seed_high = static_cast<uint32_t>(key.seed >> 32);
   const uint32_t first_block = static_cast<uint32_t>(first / 4);
   uint32_t bits[4][mask_size / 4];
-#pragma omp simd
-  for (int64_t i = 0; i < blocks; ++i) {
+  simd(blocks, [&](int64_t i) {
     uint32_t c0 = first_block + static_cast<uint32_t>(i), c1 = step, c2 = place_low, c3 = place_high;
 #pragma GCC unroll 10
     for (uint32_t round = 0; round < 10; ++round) {
@@ -28,7 +25,7 @@ void draw_mask(const RandomKey& key, int64_t first, int64_t blocks, real rate, r
       c3 = static_cast<uint32_t>(p0);
     }
     bits[0][i] = c0, bits[1][i] = c1, bits[2][i] = c2, bits[3][i] = c3;
-  }
+  });
   const real kept = 1 / (1 - rate);
   for (int64_t i = 0; i < blocks; ++i) {
     for (int k = 0; k < 4; ++k) {
@@ -47,8 +44,7 @@ void dropout(const real* x, real rate, const RandomKey& key, int64_t period, rea
       draw_mask(*from, begin, (end - begin + 3) / 4, rate, factor);
       for (int64_t at = begin; at < n; at += period) {
         const int64_t count = smaller(end - begin, n - at);
-#pragma omp simd
-        for (int64_t i = 0; i < count; ++i) put(adds, y[at + i], x[at + i] * factor[i]);
+        simd(count, [&](int64_t i) { put(adds, y[at + i], x[at + i] * factor[i]); });
       }
     });
   });
@@ -60,20 +56,12 @@ void keep_rows(const real* x, const real* kept, int64_t rows, int64_t cols, real
       const real* from = x + r * cols;
       real* to = y + r * cols;
       if (kept[r] != 0) {
-#pragma omp simd
-        for (int64_t i = 0; i < cols; ++i) put(adds, to[i], from[i]);
+        simd(cols, [&](int64_t i) { put(adds, to[i], from[i]); });
       } else if (!adds) {
         for (int64_t i = 0; i < cols; ++i) to[i] = 0;
       }
     });
   });
-}
-
-}  // namespace
-
-void fill_masks(Kernels& k) noexcept {
-  k.dropout = dropout;
-  k.keep_rows = keep_rows;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

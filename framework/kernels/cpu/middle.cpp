@@ -1,14 +1,12 @@
 // Kernels along the middle dimension of a block: sums of exponentials, running sums, and elements by their numbers.
 #include "framework/kernels/columns.h"
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 // f(k, at) for each column of [outer, n, inner], which begins at `at`.
 template <class F>
-void each_column(int64_t outer, int64_t n, int64_t inner, int64_t cost, F f) {
+static void each_column(int64_t outer, int64_t n, int64_t inner, int64_t cost, F f) {
   spread(outer * inner, outer * n * inner * cost, [=](int64_t k) { f(k, column(k, n, inner)); });
 }
 
@@ -43,14 +41,12 @@ void log_sum_exp_gradient(const real* x, const real* y, const real* dy, int64_t 
         const real sum = y[r], d = dy[r];
         const real* row = x + r * n;
         real* to = dx + r * n;
-#pragma omp simd
-        for (int64_t i = 0; i < n; ++i) put(adds, to[i], d * log_sum_exp_slope(row[i], sum));
+        simd(n, [&](int64_t i) { put(adds, to[i], d * log_sum_exp_slope(row[i], sum)); });
       });
     each_row(outer * n, inner, 5, [=](int64_t r) {
       const real *sum = y + r / n * inner, *d = dy + r / n * inner, *row = x + r * inner;
       real* to = dx + r * inner;
-#pragma omp simd
-      for (int64_t c = 0; c < inner; ++c) put(adds, to[c], d[c] * log_sum_exp_slope(row[c], sum[c]));
+      simd(inner, [&](int64_t c) { put(adds, to[c], d[c] * log_sum_exp_slope(row[c], sum[c])); });
     });
   });
 }
@@ -72,6 +68,10 @@ void take_middle(const real* x, const int32_t* ids, bool shared, int64_t outer, 
       for (int64_t c = 0; c < inner; ++c) to[c] = block[ids[r * inner + c] * inner + c];
     }
   });
+}
+
+void take_rows(const real* table, const int32_t* ids, int64_t n, int64_t cols, real* y) {
+  take_middle(table, ids, true, 1, 0, cols, n, y);  // of the one table it matters not how many rows there are
 }
 
 void add_to_middle(const real* dy, const int32_t* ids, bool shared, int64_t outer, int64_t n, int64_t inner,
@@ -112,18 +112,6 @@ void softmax_within(real* x, int64_t rows, int64_t cols, const SeenColumns& seen
     for (int64_t c = 0; c < begin; ++c) all[c] = 0;
     for (int64_t c = end; c < cols; ++c) all[c] = 0;
   });
-}
-
-}  // namespace
-
-void fill_middle(Kernels& k) noexcept {
-  k.log_sum_exp = log_sum_exp;
-  k.log_sum_exp_gradient = log_sum_exp_gradient;
-  k.cumulate = cumulate;
-  k.take_middle = take_middle;
-  k.add_to_middle = add_to_middle;
-  k.largest = largest;
-  k.softmax_within = softmax_within;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

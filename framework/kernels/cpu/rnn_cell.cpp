@@ -1,16 +1,13 @@
 // One step of a plain recurrent network: everything but the products, row by row; and what happens between steps by itself.
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/hand_on.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 void rnn_cell(const RnnStep& s) {
   with_cell_function(s.f, [&]<class F>(F) {
     each_row(s.batch, s.hidden, 4, [=](int64_t row) {
       real *sums = s.sums + row * s.hidden, *h = s.h + row * s.hidden;
-#pragma omp simd
-      for (int64_t j = 0; j < s.hidden; ++j) sums[j] = F::value(sums[j]);
+      simd(s.hidden, [&](int64_t j) { sums[j] = F::value(sums[j]); });
       hand_on_row(s.h_on, row, s.hidden, sums, h);
     });
   });
@@ -21,8 +18,7 @@ void rnn_cell_gradient(const RnnStep& s, const real* dh) {
     each_row(s.batch, s.hidden, 2, [=](int64_t row) {
       real* sums = s.sums + row * s.hidden;
       const real* d = hand_back_row(s.h_on, row, s.hidden, dh + row * s.hidden);
-#pragma omp simd
-      for (int64_t j = 0; j < s.hidden; ++j) sums[j] = d[j] * F::slope(0, sums[j]);
+      simd(s.hidden, [&](int64_t j) { sums[j] = d[j] * F::slope(0, sums[j]); });
     });
   });
 }
@@ -37,19 +33,8 @@ void hand_on_gradient(const HandOn& given, const real* d, int64_t batch, int64_t
   each_row(batch, width, 1, [=](int64_t row) {
     const real* result = hand_back_row(on, row, width, d + row * width);
     real* to = d_computed + row * width;
-    if (result != to)
-#pragma omp simd
-      for (int64_t j = 0; j < width; ++j) to[j] = result[j];
+    if (result != to) simd(width, [&](int64_t j) { to[j] = result[j]; });
   });
-}
-
-}  // namespace
-
-void fill_rnn_cell(Kernels& k) noexcept {
-  k.rnn_cell = rnn_cell;
-  k.rnn_cell_gradient = rnn_cell_gradient;
-  k.hand_on = hand_on;
-  k.hand_on_gradient = hand_on_gradient;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

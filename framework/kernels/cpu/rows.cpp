@@ -1,17 +1,14 @@
 // Kernels on the rows of a matrix, and on one dimension of a block.
-#include "framework/kernels/cpu/rows.h"
-
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 // Calls finish(k, c, sum) for column c of each of `count` matrices [rows, cols], sum = Σ_r value(k, r, c). Sums
 // blocks of rows, and these in their order, whatever the number of threads: a float that a million numbers went into
 // rounds the next away.
 template <class Value, class Finish>
-void each_column_sum(int64_t count, int64_t rows, int64_t cols, int64_t cost, Value value, Finish finish) {
+static void each_column_sum(int64_t count, int64_t rows, int64_t cols, int64_t cost, Value value,
+                            Finish finish) {
   constexpr int64_t width = 256, block = 1024;
   const int64_t pieces = (cols + width - 1) / width;
   spread(count * pieces, count * rows * cols * cost, [=](int64_t piece) {
@@ -21,21 +18,15 @@ void each_column_sum(int64_t count, int64_t rows, int64_t cols, int64_t cost, Va
       const int64_t end = smaller(r + block, rows);
       for (int64_t c = 0; c < n; ++c) part[c] = 0;
       for (; r + 4 <= end; r += 4) {
-#pragma omp simd
-        for (int64_t c = 0; c < n; ++c) {
+        simd(n, [&](int64_t c) {
           part[c] += (value(k, r, begin + c) + value(k, r + 1, begin + c)) +
                      (value(k, r + 2, begin + c) + value(k, r + 3, begin + c));
-        }
+        });
       }
-      for (; r < end; ++r) {
-#pragma omp simd
-        for (int64_t c = 0; c < n; ++c) part[c] += value(k, r, begin + c);
-      }
-#pragma omp simd
-      for (int64_t c = 0; c < n; ++c) sum[c] += part[c];
+      for (; r < end; ++r) simd(n, [&](int64_t c) { part[c] += value(k, r, begin + c); });
+      simd(n, [&](int64_t c) { sum[c] += part[c]; });
     }
-#pragma omp simd
-    for (int64_t c = 0; c < n; ++c) finish(k, begin + c, sum[c]);
+    simd(n, [&](int64_t c) { finish(k, begin + c, sum[c]); });
   });
 }
 
@@ -81,8 +72,7 @@ void softmax(const real* x, int64_t rows, int64_t cols, real* y) {
       sum += e;
     }
     const real factor = 1 / sum;
-#pragma omp simd
-    for (int64_t c = 0; c < cols; ++c) out[c] *= factor;
+    simd(cols, [&](int64_t c) { out[c] *= factor; });
   });
 }
 
@@ -95,8 +85,7 @@ void softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t cols,
       real dot = 0;
 #pragma omp simd reduction(+ : dot)
       for (int64_t c = 0; c < cols; ++c) dot += dout[c] * out[c];
-#pragma omp simd
-      for (int64_t c = 0; c < cols; ++c) put(adds, din[c], out[c] * (dout[c] - dot));
+      simd(cols, [&](int64_t c) { put(adds, din[c], out[c] * (dout[c] - dot)); });
     });
   });
 }
@@ -112,8 +101,7 @@ void log_softmax(const real* x, int64_t rows, int64_t cols, real* y) {
 #pragma omp simd reduction(+ : sum)
     for (int64_t c = 0; c < cols; ++c) sum += exp_of_negative(in[c] - largest);
     const real norm = log(sum);
-#pragma omp simd
-    for (int64_t c = 0; c < cols; ++c) out[c] = (in[c] - largest) - norm;
+    simd(cols, [&](int64_t c) { out[c] = (in[c] - largest) - norm; });
   });
 }
 
@@ -126,13 +114,10 @@ void log_softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t c
       real sum = 0;
 #pragma omp simd reduction(+ : sum)
       for (int64_t c = 0; c < cols; ++c) sum += dout[c];
-#pragma omp simd
-      for (int64_t c = 0; c < cols; ++c) put(adds, din[c], dout[c] - exp_of_negative(out[c]) * sum);
+      simd(cols, [&](int64_t c) { put(adds, din[c], dout[c] - exp_of_negative(out[c]) * sum); });
     });
   });
 }
-
-}  // namespace
 
 //   y = (x - mean) · rstd · gain + bias,  rstd = 1 / √(mean of (x - mean)² + eps)
 // One pass finds both: the variance is that of x - x_0, whose mean is not far from zero beside it (shifted data:
@@ -149,9 +134,7 @@ void layer_norm_row(const real* x, const real* gain, const real* bias, real eps,
   mean = m, rstd = s;
   with_flag(add, [=](auto adds) {
     with_flag(bias, [=](auto biased) {
-#pragma omp simd
-      for (int64_t c = 0; c < n; ++c)
-        put(adds, y[c], (x[c] - m) * s * gain[c] + (biased ? bias[c] : real{0}));
+      simd(n, [&](int64_t c) { put(adds, y[c], (x[c] - m) * s * gain[c] + (biased ? bias[c] : real{0})); });
     });
   });
 }
@@ -169,17 +152,12 @@ void layer_norm_row_gradient(const real* x, const real* gain, real mean, real rs
         return Two{g, g * normal};
       });
       const real a = sums.a * part, b = sums.b * part;
-#pragma omp simd
-      for (int64_t c = 0; c < n; ++c)
-        put(adds, dx[c], rstd * (dy[c] * gain[c] - a - (x[c] - mean) * rstd * b));
+      simd(n, [&](int64_t c) { put(adds, dx[c], rstd * (dy[c] * gain[c] - a - (x[c] - mean) * rstd * b)); });
     });
   });
   if (!dbias) return;
-#pragma omp simd
-  for (int64_t c = 0; c < n; ++c) dbias[c] += dy[c];
+  simd(n, [&](int64_t c) { dbias[c] += dy[c]; });
 }
-
-namespace {
 
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols,
                 real* y, bool add, real* mean, real* rstd) {
@@ -241,21 +219,19 @@ void sum_middle_gradient(const real* dy, int64_t outer, int64_t n, int64_t inner
       return each_row(outer, n, 1, [=](int64_t r) {
         const real d = scale * dy[r];
         real* row = dx + r * n;
-#pragma omp simd
-        for (int64_t i = 0; i < n; ++i) put(adds, row[i], d);
+        simd(n, [&](int64_t i) { put(adds, row[i], d); });
       });
     }
     each_row(outer * n, inner, 1, [=](int64_t r) {
       const real* d = dy + r / n * inner;
       real* row = dx + r * inner;
-#pragma omp simd
-      for (int64_t c = 0; c < inner; ++c) put(adds, row[c], scale * d[c]);
+      simd(inner, [&](int64_t c) { put(adds, row[c], scale * d[c]); });
     });
   });
 }
 
 // The first largest of n numbers; the first NaN, if there is one.
-int32_t first_largest(const real* x, int64_t n) {
+static int32_t first_largest(const real* x, int64_t n) {
   real largest = x[0];
   int nan = 0;
 #pragma omp simd reduction(max : largest) reduction(| : nan)
@@ -281,12 +257,11 @@ void max_middle(const real* x, int64_t outer, int64_t n, int64_t inner, real* y,
     for (int64_t c = 0; c < inner; ++c) best[c] = block[c], at[c] = 0;
     for (int64_t i = 1; i < n; ++i) {
       const real* row = block + i * inner;
-#pragma omp simd
-      for (int64_t c = 0; c < inner; ++c) {
+      simd(inner, [&](int64_t c) {
         const bool better = (row[c] > best[c]) | ((row[c] != row[c]) & (best[c] == best[c]));
         best[c] = better ? row[c] : best[c];
         at[c] = better ? static_cast<int32_t>(i) : at[c];
-      }
+      });
     }
   });
 }
@@ -300,15 +275,6 @@ void max_middle_gradient(const real* dy, const int32_t* where, int64_t outer, in
   });
 }
 
-void take_rows(const real* table, const int32_t* ids, int64_t n, int64_t cols, real* y) {
-  each_row(n, cols, 1, [=](int64_t k) {
-    const real* from = table + ids[k] * cols;
-    real* to = y + k * cols;
-#pragma omp simd
-    for (int64_t c = 0; c < cols; ++c) to[c] = from[c];
-  });
-}
-
 // Threads share out the columns, so that each sum is formed in the order of k.
 void add_to_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* table) {
   constexpr int64_t width = 256;
@@ -317,28 +283,9 @@ void add_to_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, re
     for (int64_t k = 0; k < n; ++k) {
       const real* from = dy + k * cols + begin;
       real* to = table + ids[k] * cols + begin;
-#pragma omp simd
-      for (int64_t c = 0; c < count; ++c) to[c] += from[c];
+      simd(count, [&](int64_t c) { to[c] += from[c]; });
     }
   });
-}
-
-}  // namespace
-
-void fill_rows(Kernels& k) noexcept {
-  k.sum_rows = sum_rows;
-  k.softmax = softmax;
-  k.softmax_gradient = softmax_gradient;
-  k.log_softmax = log_softmax;
-  k.log_softmax_gradient = log_softmax_gradient;
-  k.layer_norm = layer_norm;
-  k.layer_norm_gradient = layer_norm_gradient;
-  k.sum_middle = sum_middle;
-  k.sum_middle_gradient = sum_middle_gradient;
-  k.max_middle = max_middle;
-  k.max_middle_gradient = max_middle_gradient;
-  k.take_rows = take_rows;
-  k.add_to_rows = add_to_rows;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

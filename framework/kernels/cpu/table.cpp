@@ -1,25 +1,21 @@
 // The table of one instruction set.
-#include "framework/kernels/cpu/fill.h"
+#include <type_traits>
+
+#include "framework/kernels/cpu/launch.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
 
-#define UNROLL_TEXT(name) #name
-#define UNROLL_NAME(name) UNROLL_TEXT(name)
+#define UNROLL_DECLARED(name) std::remove_pointer_t<decltype(Kernels::name)> name;
+UNROLL_EACH_KERNEL(UNROLL_DECLARED)
+void fill_gemm(Kernels& k) noexcept;
 
 const Kernels& table() {
   static const Kernels kernels = []() noexcept {
     Kernels k{};
     k.name = UNROLL_NAME(UNROLL_ISA);
-    fill_elements(k);
-    fill_rows(k);
-    fill_middle(k);
-    fill_lstm_cell(k);
-    fill_gru_cell(k);
-    fill_rnn_cell(k);
-    fill_masks(k);
-    fill_losses(k);
+#define UNROLL_FILLED(name) k.name = name;
+    UNROLL_EACH_KERNEL(UNROLL_FILLED)
     fill_gemm(k);
-    fill_updates(k);
     return k;
   }();
   return kernels;

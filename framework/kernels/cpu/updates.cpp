@@ -1,11 +1,9 @@
 // The optimizers' passes over slabs of weights, and sums over slabs.
 #include "framework/kernels/updates.h"
 
-#include "framework/kernels/cpu/fill.h"
 #include "framework/kernels/cpu/launch.h"
 
 namespace unroll::cpu::inline UNROLL_ISA {
-namespace {
 
 double sum_of_squares(const real* x, int64_t n) {
   return reduce(n, [=](int64_t i) {
@@ -81,23 +79,6 @@ void add_squares(const real* x, int64_t n, StepValues* step) {
 void decide_step(StepValues* step) { step_decided(*step); }
 void keep(const StepValues* step, const real* x, real* y, int64_t n) {
   if (!step->outcome.failed) each(n, 1, [=](int64_t i) { y[i] = x[i]; });
-}
-
-}  // namespace
-
-void fill_updates(Kernels& k) noexcept {
-  k.sum_of_squares = sum_of_squares;
-  k.sgd = sgd;
-  k.adam = adam;
-  k.rmsprop = rmsprop;
-  k.lion = lion;
-  k.dynamic = dynamic;
-  k.add_square = add_square;
-  k.average = average;
-  k.add_loss = add_loss;
-  k.add_squares = add_squares;
-  k.decide_step = decide_step;
-  k.keep = keep;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

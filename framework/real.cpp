@@ -1,7 +1,0 @@
-#include "framework/real.h"
-
-namespace unroll {
-
-const char UNROLL_MIXED = 0;
-
-}  // namespace unroll
