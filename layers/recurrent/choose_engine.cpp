@@ -101,7 +101,7 @@ void judge_numbers(Table& table, const EngineFacts& f) {
 }
 
 void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
-  if (layer.cell.in_cudnn())
+  if (layer.cell.is_ours())
     table.fits("cell", layer.cell.name,
                layer.two_biases ? "a copy of the weights with both biases, once a step" : "");
   else

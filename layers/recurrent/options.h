@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -27,20 +28,15 @@ struct CellFacts {
   int gates = 0;       // rows of weight_hh by unit
   bool has_c = false;  // the state is h and c; else h alone
   int c_parts = 1;     // numbers of a unit in c
-  bool fused = false;  // it brings an engine `fused`, and cuDNN knows it
-  bool in_chunks = false;  // which computes a window by chunks of steps, so that layers can be side by side
-  bool in_cudnn() const { return fused && kind != CellKind::other; }
+  bool fused = false;  // it brings an engine `fused`
+  std::span<const char* const> gate_names = {};  // that a trace shows; empty: it names none
+  // A cell of the library: cuDNN knows it, and its own engine computes a window by chunks of steps.
+  bool is_ours() const { return fused && kind != CellKind::other; }
 };
 inline constexpr CellFacts our_cells[] = {  // by kind
-    {.name = "lstm",
-     .title = "LSTM",
-     .kind = CellKind::lstm,
-     .gates = 4,
-     .has_c = true,
-     .fused = true,
-     .in_chunks = true},
-    {.name = "gru", .title = "GRU", .kind = CellKind::gru, .gates = 3, .fused = true, .in_chunks = true},
-    {.name = "rnn", .title = "RNN", .kind = CellKind::rnn, .gates = 1, .fused = true, .in_chunks = true}};
+    {.name = "lstm", .title = "LSTM", .kind = CellKind::lstm, .gates = 4, .has_c = true, .fused = true},
+    {.name = "gru", .title = "GRU", .kind = CellKind::gru, .gates = 3, .fused = true},
+    {.name = "rnn", .title = "RNN", .kind = CellKind::rnn, .gates = 1, .fused = true}};
 constexpr const CellFacts& facts_of(CellKind kind) { return our_cells[static_cast<size_t>(kind)]; }
 
 // recurrent_options, below, says what each option does.

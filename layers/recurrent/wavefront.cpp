@@ -32,7 +32,7 @@ std::optional<Wavefront> wavefront(const CellFacts& cell, const RecurrentConfig&
   std::string reason;
   if (gpu.gpu.empty())
     reason = "a GPU does it";
-  else if (!cell.in_chunks)
+  else if (!cell.is_ours())
     reason = fmt::format("the cell {} computes a window at once", cell.name);
   else if (config.layers == 1)
     reason = "there is one layer";

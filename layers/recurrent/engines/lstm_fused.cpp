@@ -18,12 +18,13 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
       std::allocate_shared<LstmLayerWindow>(PoolAllocator<LstmLayerWindow>(), *this, x, state, masks);
   const std::shared_ptr<const LstmWay> way = way_over(*window);
   way->forward(*window, lane);
-  auto [y, h, c] = record<3>("lstm_layer_fused", window->outputs(), inputs(weights(), x, state.h, state.c),
-                             [window, way](const Var& y, const Var& h_last, const Var& c_last) {
-                               PartInLane lane(window->masks.part, PartInLane::Way::back);
-                               LstmBackward back(*window, y, h_last, c_last);
-                               way->backward(back, lane);
-                             });
+  auto [y, h, c] =
+      record<3>("lstm_layer_fused", window->outputs(), inputs(masks.weights->all, x, state.h, state.c),
+                [window, way](const Var& y, const Var& h_last, const Var& c_last) {
+                  PartInLane lane(window->masks.part, PartInLane::Way::back);
+                  LstmBackward back(*window, y, h_last, c_last);
+                  way->backward(back, lane);
+                });
   return {y, {h, c}};
 }
 
