@@ -13,7 +13,7 @@
 #include "framework/attention.h"
 #include "framework/parameters.h"
 #include "layers/dense.h"
-#include "layers/recurrent/stack.h"
+#include "layers/recurrent/state.h"
 
 namespace unroll {
 

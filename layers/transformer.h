@@ -16,7 +16,7 @@
 #include "layers/attention.h"
 #include "layers/dropout.h"
 #include "layers/layer_norm.h"
-#include "layers/recurrent/stack.h"
+#include "layers/recurrent/state.h"
 
 namespace unroll {
 

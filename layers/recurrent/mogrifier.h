@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "layers/recurrent/stack.h"
+#include "layers/recurrent/state.h"
 
 namespace unroll {
 

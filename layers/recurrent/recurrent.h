@@ -21,6 +21,8 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "layers/recurrent/over_steps.h"
@@ -49,6 +51,113 @@ constexpr CellFacts facts_of() {
   facts.fused = HasFused<Cell>;
   return facts;
 }
+
+class RecurrentStack;
+// An engine that computes all layers at once; arguments as those of RecurrentStack's operator, which has checked them.
+using WholeStack =
+    std::function<RecurrentOutput(const RecurrentStack& stack, const Var& x, const RecurrentVars& state,
+                                  const Lengths& lengths, const IdTensor& resets)>;
+WholeStack over_cudnn(const RecurrentStack& stack,
+                      const ListedWeights& weights);  // layers/recurrent/engines/cudnn.h
+
+// Layers on top of each other, whatever their cell: dropout between them, directions, lengths, resets, state in and out.
+// Recurrent<Cell> has the cells.
+class RecurrentStack {
+ public:
+  virtual ~RecurrentStack() = default;
+
+  // x [steps, batch, input] -> y [steps, batch, config().output()] of the last layer, and the state after the last step. Steps
+  // that are padding may hold anything, NaN too: there y is zero, the state stays as it was, and no gradient passes. A row's
+  // results depend neither on the other rows nor on its padding.
+  //
+  // resets [steps, batch] is not 0 where a row begins anew: a document, an episode. Before such a step all layers' states are
+  // zero in that row; nothing of the steps before reaches it, and no gradient goes back to them. Layers that read backwards
+  // begin anew at the same borders: the state that would go from that step to the one before it is zero. They keep the state at
+  // the window's ends, so a reset of step 0 does nothing there; nor does a reset in padding. Throws Error if the shape is
+  // another; InputError with the engine cudnn: with RecurrentConfig::resets `automatic` takes another.
+  RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
+                             const IdTensor& resets = {}) const;
+  // As the operator, but step by step in elementary operations, with what each cell computed. Equals the engines' values to
+  // rounding.
+  RecurrentTrace trace(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
+                       const IdTensor& resets = {}) const;
+  RecurrentState zero_state(int batch) const;
+  // One inference step of layer k if only the cell's kernel must run: x [batch, input]. Updates the layer's h and c
+  // [batch, hidden]. room is [batch, plain_step_room()].
+  virtual int plain_step_room() const { return 0; }  // 0: there is no such step
+  virtual void plain_step(int, const Tensor&, const Tensor&, const Tensor&, const Tensor&) const {}
+
+  const CellFacts& cell() const& { return cell_; }
+  CellFacts cell() const&& { return cell_; }
+  const RecurrentConfig& config() const& { return config_; }
+  RecurrentConfig config() const&& { return config_; }
+  const EngineChoice& choice() const& { return choice_; }
+  EngineChoice choice() const&& { return choice_; }
+  // All weights of a cell, in the order in which it added them, and those of its mogrifier.
+  const Vars& weights(int cell) const& { return weights_[static_cast<size_t>(cell)]->all; }
+  Vars weights(int cell) const&& { return weights(cell); }
+
+  const Scope& scope() const& { return scope_; }
+  Scope scope() const&& { return scope_; }
+  int count() const { return config_.layers * config_.directions(); }
+  LayerScope scope_of(int layer) const;
+  int width_of(int layer) const {
+    return is_last(layer) ? config_.last_hidden : config_.width();
+  }  // of its h
+  int hidden_of(int layer) const { return is_last(layer) ? config_.last_hidden : config_.hidden; }
+  // What a layer reads of its rows of a state, which may be narrower than those of others; and rows of the full width again.
+  Var own_part(int layer, const Var& rows) const;
+  Var full_rows(const Var& rows) const;
+
+  // Returns y of all layers over x [steps, batch, input]. run(k, x, real_steps) is y of layer k, and with two directions of k+1
+  // too. Steps that are real are 1 in real_steps [steps, batch], and padding is 0; undefined: all are real. If `at_once`, run is
+  // called once, for all layers, as nothing acts between them.
+  template <class Run>
+  Var layer_by_layer(const Var& x, const Lengths& lengths, Run run, bool at_once = false,
+                     const LayerOrder& order = {}) const {
+    const Tensor real_steps = unroll::real_steps(lengths, x.dim(0), x.dim(1));
+    Var y = real_steps.defined() ? mask_rows(x, real_steps) : x;  // from here on padding is finite
+    const auto dropped = [&](const Var& in) {
+      return order.dropout(in, config_.dropout, places_.dropout.next_key(), config_.locked_dropout);
+    };
+    for (int k = 0; k < count(); k += config_.directions()) {
+      const bool first = k == 0;
+      const Var in = first ? y : dropped(y);
+      const Var out = run(k, in, real_steps);
+      y = config_.residual && !first ? out + y : out;
+      if (at_once) break;
+    }
+    order.end();
+    return real_steps.defined() ? mask_rows(y, real_steps) : y;
+  }
+
+ protected:
+  // Throws Error where the options make no sense, InputError where the engine that is asked for cannot serve.
+  RecurrentStack(const Scope& scope, const CellFacts& cell, const RecurrentConfig& config);
+  // The constructor's second half: add(layer) makes the layer's cell.
+  void add_cells(const std::function<void(const LayerScope& layer)>& add);
+  // Cell k over all steps, by the engine; with a trace in elementary operations, and fills it.
+  virtual RecurrentOutput run(int k, const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
+                              CellTrace* trace) const = 0;
+
+ private:
+  RecurrentOutput over_cells(const Var& x, const RecurrentVars& state, const Lengths& lengths,
+                             const IdTensor& resets, std::vector<CellTrace>* traces = nullptr) const;
+  RecurrentMasks masks(int layer, int steps, int batch, const Tensor& real_steps, const Resets& resets) const;
+  void require_fits(const Var& x, const RecurrentVars& state) const;
+  bool is_last(int layer) const { return config_.last_hidden > 0 && layer >= count() - config_.directions(); }
+
+  CellFacts cell_;
+  RecurrentConfig config_;
+  EngineChoice choice_;
+  Scope scope_;
+  struct {
+    Scope dropout, recurrent_dropout, weight_drop, zoneout_h, zoneout_c;
+  } places_;  // of the random numbers
+  ListedWeights weights_;
+  std::vector<std::shared_ptr<const Mogrifier>> mogrifiers_;  // by cell
+  WholeStack whole_;                                          // if that is the engine
+};
 
 template <RecurrentCell Cell>
 requires std::constructible_from<Cell, const LayerScope&>

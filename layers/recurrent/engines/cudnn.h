@@ -1,12 +1,12 @@
 // The engine `cudnn`: recurrent layers by cuDNN's RNN interface, on an NVIDIA GPU.
 //
-// A CudnnNetwork is one call of cuDNN's, for one layer or several. over_cudnn() (layers/recurrent/stack.h) makes those of a
+// A CudnnNetwork is one call of cuDNN's, for one layer or several. over_cudnn() (layers/recurrent/recurrent.h) makes those of a
 // stack: one for all layers where nothing acts between them, else one for each, with the stack's own masks between.
 #pragma once
 
 #include <memory>
 
-#include "layers/recurrent/stack.h"
+#include "layers/recurrent/state.h"
 
 namespace unroll {
 

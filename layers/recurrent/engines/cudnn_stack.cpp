@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "layers/recurrent/engines/cudnn.h"
+#include "layers/recurrent/recurrent.h"
 
 namespace unroll {
 

@@ -8,7 +8,7 @@
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
 #include "framework/profile.h"
-#include "layers/recurrent/stack.h"
+#include "layers/recurrent/state.h"
 
 namespace unroll::fused {
 
