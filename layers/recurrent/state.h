@@ -15,6 +15,8 @@ namespace unroll {
 
 // Whether a layer has this weight: those of options that are not taken are undefined.
 inline bool has(const Var& weight) { return weight.value().defined(); }
+// Undefined: none came.
+inline Tensor gradient_of(const Var& y) { return y.has_grad() ? y.grad() : Tensor(); }
 
 // Which steps of the rows of a padded batch are real.
 enum class Padding : uint8_t { after, before };

@@ -10,11 +10,6 @@
 
 namespace unroll {
 
-// cuDNN refuses a request: these sizes, for example.
-struct CudnnRefusal : Error {
-  using Error::Error;
-};
-
 struct CudnnConfig {
   CellKind cell = CellKind::lstm;
   Unary nonlinearity = Unary::tanh;  // of a plain network
@@ -27,7 +22,7 @@ struct CudnnConfig {
 };
 class CudnnNetwork {
  public:
-  // Its numbers are of the process's precision now. Throws CudnnRefusal, or Error where a build has no CUDA. A weight that has no
+  // Its numbers are of the process's precision now. Throws Error where cuDNN refuses them or a build has no CUDA. A weight that has no
   // place in cuDNN's weight space is an Error of the first call.
   CudnnNetwork(const CudnnConfig& config, ListedWeights weights);
 

@@ -112,8 +112,6 @@ inline Tensor entered(const Tensor& states, const StateOptions& options) {
   return result;
 }
 
-inline Tensor gradient_of(const Var& y) { return y.has_grad() ? y.grad() : Tensor(); }
-
 // A state's gradient on its way back.
 struct BackTo {
   Tensor

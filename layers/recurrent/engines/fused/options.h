@@ -70,30 +70,40 @@ inline Matrix steps_of(const Tensor& floats, const RoundedTensor& rounded, int b
   return {floats.slice(begin, end), false, rounded.operand(floats, begin).rounded};
 }
 
-// Layer norm. Without a gain nothing happens.
+// Layer norm of rows [steps, batch, width]. Without a gain nothing happens.
 
 constexpr real norm_eps = real(1e-5);
+
+struct NormedRows {
+  Var gain, bias;
+  Tensor rows = {}, mean = {}, rstd = {}, dgain = {}, dbias = {};
+
+  NormedRows(const Var& gain, const Var& bias, const Shape& shape) : gain(gain), bias(bias) {
+    if (has(gain)) rows = Tensor(shape), mean = Tensor({shape[0], shape[1]}), rstd = Tensor(mean.shape());
+  }
+  // Products that are to be normalised are stored here.
+  const Tensor& place(const Tensor& gates) const { return has(gain) ? rows : gates; }
+  void contribute() const {
+    if (dgain.defined()) contribute_rows(dgain, gain);
+    if (dbias.defined()) contribute_rows(dbias, bias);
+  }
+};
 
 // Layer norm of x's products, which begin the gates: gates = x̂·gain + bias, with x̂ the normalised rows of the
 // products. Works on steps begin … end-1: all at once, step by step, or chunk by chunk. With chunks the gain's
 // gradient, a sum over rows, comes at the end.
-struct NormedInputs {
-  Var gain, bias;
-  Tensor product = {}, mean = {}, rstd = {}, dgain = {}, dproduct = {};
+struct NormedInputs : NormedRows {
+  using NormedRows::NormedRows;
+  Tensor dproduct = {};
 
-  NormedInputs(const Var& gain, const Var& bias, const Shape& gates) : gain(gain), bias(bias) {
-    if (has(gain)) product = Tensor(gates), mean = Tensor({gates[0], gates[1]}), rstd = Tensor(mean.shape());
-  }
-  // The products are stored here.
-  const Tensor& place(const Tensor& gates) const { return has(gain) ? product : gates; }
   // Their gradient as an operand. Uses the rounded copy of the gates' gradient if there is one.
   Matrix operand(const Tensor& gates, const RoundedTensor& rounded, int begin, int end) const {
-    if (has(gain)) return (dproduct.defined() ? dproduct : product).slice(begin, end);
+    if (has(gain)) return (dproduct.defined() ? dproduct : rows).slice(begin, end);
     return steps_of(gates, rounded, begin, end);
   }
   void forward(const Tensor& gates, int begin, int end) const {
     if (!has(gain)) return;
-    const Tensor x = product.slice(begin, end);
+    const Tensor x = rows.slice(begin, end);
     Tensor y = gates.slice(begin, end), means = mean.slice(begin, end), rstds = rstd.slice(begin, end);
     kernels().layer_norm(x.data(), gain.value().data(), bias.value().data(), norm_eps, x.rows(), x.cols(),
                          y.data(), false, means.data(), rstds.data());
@@ -101,22 +111,19 @@ struct NormedInputs {
   // Adds to the gain's gradient. If to_products, also replaces the products by their gradient.
   void backward(const Tensor& gates, int begin, int end, bool to_products = true) {
     if (!has(gain)) return;
-    if (!dgain.defined()) dgain = Tensor::zeros({static_cast<int>(product.cols())});
-    slope(gates, begin, end, to_products ? product : Tensor(), dgain);
+    if (!dgain.defined()) dgain = Tensor::zeros({static_cast<int>(rows.cols())});
+    slope(gates, begin, end, to_products ? rows : Tensor(), dgain);
   }
   // Computes only the products' gradient, and keeps the products.
   void backward_to_inputs(const Tensor& gates, int begin, int end) {
     if (!has(gain)) return;
-    if (!dproduct.defined()) dproduct = Tensor(product.shape());
+    if (!dproduct.defined()) dproduct = Tensor(rows.shape());
     slope(gates, begin, end, dproduct, Tensor());
-  }
-  void contribute() const {
-    if (has(gain)) contribute_rows(dgain, gain);
   }
 
  private:
   void slope(const Tensor& gates, int begin, int end, Tensor dx, Tensor sums) const {
-    const Tensor x = product.slice(begin, end), dy = gates.slice(begin, end);
+    const Tensor x = rows.slice(begin, end), dy = gates.slice(begin, end);
     if (dx.defined()) dx = dx.slice(begin, end);
     kernels().layer_norm_gradient(x.data(), gain.value().data(), mean.slice(begin, end).data(),
                                   rstd.slice(begin, end).data(), dy.data(), x.rows(), x.cols(),
@@ -126,55 +133,36 @@ struct NormedInputs {
 };
 
 // Layer norm of h's product in a step. The cell applies it while rows are in a cache; this holds its arguments, and the
-// gradients that each row of the batch gathers over the steps.
-struct NormedProduct {
-  Var gain;
-  Tensor product = {}, mean = {}, rstd = {}, dgain = {};
-
-  NormedProduct(const Var& gain, const Shape& gates) : gain(gain) {
-    if (!has(gain)) return;
-    product = Tensor(gates), mean = Tensor({gates[0], gates[1]}), rstd = Tensor(mean.shape());
-    dgain = Tensor::zeros({gates[1], gates[2]});
+// gradients that each row of the batch gathers over the steps. The rows' gradient replaces them in the end.
+struct NormedProduct : NormedRows {
+  NormedProduct(const Var& gain, const Shape& gates) : NormedRows(gain, {}, gates) {
+    if (has(gain)) dgain = Tensor::zeros({gates[1], gates[2]});
   }
-  // The product is stored here; its gradient replaces it in the end.
-  const Tensor& place(const Tensor& gates) const { return has(gain) ? product : gates; }
   Into into(const Tensor& gates, int t) const { return {place(gates)[t], !has(gain)}; }
-
   LstmStep::Norm step(int t) {
     if (!has(gain)) return {};
     return {.gain = gain.value().data(),
-            .product = product[t].data(),
+            .product = rows[t].data(),
             .mean = mean[t].data(),
             .rstd = rstd[t].data(),
             .dgain = dgain.data()};
   }
-  void contribute() const {
-    if (has(gain)) contribute_rows(dgain, gain);
-  }
 };
 
-// Layer norm of c on its way to h.
-struct NormedState {
-  Var gain, bias;
-  Tensor y = {}, mean = {}, rstd = {}, dgain = {}, dbias = {};
-
-  NormedState(const Var& gain, const Var& bias, const Shape& c) : gain(gain), bias(bias) {
-    if (!has(gain)) return;
-    y = Tensor(c), mean = Tensor({c[0], c[1]}), rstd = Tensor(mean.shape());
-    dgain = Tensor::zeros({c[1], c[2]}), dbias = Tensor::zeros(dgain.shape());
+// Layer norm of c on its way to h. Its rows are normalised.
+struct NormedState : NormedRows {
+  NormedState(const Var& gain, const Var& bias, const Shape& c) : NormedRows(gain, bias, c) {
+    if (has(gain)) dgain = Tensor::zeros({c[1], c[2]}), dbias = Tensor::zeros(dgain.shape());
   }
   LstmStep::StateNorm step(int t) {
     if (!has(gain)) return {};
     return {.gain = gain.value().data(),
             .bias = bias.value().data(),
-            .y = y[t].data(),
+            .y = rows[t].data(),
             .mean = mean[t].data(),
             .rstd = rstd[t].data(),
             .dgain = dgain.data(),
             .dbias = dbias.data()};
-  }
-  void contribute() const {
-    if (has(gain)) contribute_rows(dgain, gain), contribute_rows(dbias, bias);
   }
 };
 

@@ -76,8 +76,9 @@ struct WindowOfH {
       }
       if (to_x) to_x.of_chunk(da(begin, end), begin, end);
     });
-    mogrify.contribute(da(0, steps), !to_x);
-    contribute_product(rounded.operand(cell.of_h), mogrify.after(), layer.weight_hh, masks.weight_hh);
+    to_x.contribute(da(0, steps), mogrify.seen_x());
+    mogrify.contribute_rounds();
+    contribute_product(rounded.operand(cell.of_h), mogrify.seen_h(), layer.weight_hh, masks.weight_hh);
     contribute_rows(cell.of_x, layer.bias);
     cell.contribute();
     if (h0.wants_grad()) back.finish();
