@@ -15,7 +15,7 @@
 
 #include "layers/attention.h"
 #include "layers/dropout.h"
-#include "layers/layer_norm.h"
+#include "layers/norm.h"
 #include "layers/recurrent/state.h"
 
 namespace unroll {

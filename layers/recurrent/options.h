@@ -102,7 +102,7 @@ struct RecurrentOption {
 
   const char* name;  // of the key in a recipe, too
   Member member;
-  Range range;
+  Range range = Range::on_off;
   Acts acts = Acts::always;
   Cells cells = Cells::every;
   Cudnn cudnn = Cudnn::no;
@@ -129,7 +129,6 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "what goes from layer to layer times a mask, drawn anew backwards"},
     {.name = "locked_dropout",
      .member = &RecurrentConfig::locked_dropout,
-     .range = RecurrentOption::Range::on_off,
      .acts = RecurrentOption::Acts::in_training,
      .cudnn = RecurrentOption::Cudnn::yes,
      .needs_layers = true,
@@ -176,14 +175,12 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "a product more in each step, smaller ones for what reads h"},
     {.name = "layer_norm",
      .member = &RecurrentConfig::layer_norm,
-     .range = RecurrentOption::Range::on_off,
      .cells = RecurrentOption::Cells::lstm,
      .does = "each product and the state c are normalised over their units, with gains of their own",
      .source = "Ba, Kiros, Hinton 2016",
      .how = "both products and c normalised: nine numbers for each unit, which are kept"},
     {.name = "peepholes",
      .member = &RecurrentConfig::peepholes,
-     .range = RecurrentOption::Range::on_off,
      .cells = RecurrentOption::Cells::lstm,
      .does = "the gates see the state c, each unit its own: i and f that before the step, o the new one",
      .source = "Gers and Schmidhuber 2000",
@@ -209,7 +206,6 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "c divided, clipped and multiplied again"},
     {.name = "coupled_gates",
      .member = &RecurrentConfig::coupled_gates,
-     .range = RecurrentOption::Range::on_off,
      .cells = RecurrentOption::Cells::lstm,
      .does = "the input gate is 1 minus the forget gate, and has no weights",
      .source = "Greff et al. 2017",
@@ -238,7 +234,6 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .source = "Melis, Kočiský, Blunsom 2020"},
     {.name = "residual",
      .member = &RecurrentConfig::residual,
-     .range = RecurrentOption::Range::on_off,
      .cudnn = RecurrentOption::Cudnn::between_layers,
      .needs_layers = true,
      .does = "every layer but the first adds its input to its output; needs layers above 1",
@@ -257,7 +252,6 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "a last layer of another width"},
     {.name = "bidirectional",
      .member = &RecurrentConfig::bidirectional,
-     .range = RecurrentOption::Range::on_off,
      .cudnn = RecurrentOption::Cudnn::yes,
      .is_key = false,  // no program predicts what it has read
      .torch = "bidirectional",
