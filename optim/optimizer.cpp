@@ -7,7 +7,6 @@
 
 #include "framework/hash.h"
 #include "framework/kernels/kernels.h"
-#include "optim/check_fraction.h"
 
 namespace unroll {
 
@@ -102,13 +101,6 @@ Optimizer::Optimizer(ParameterSet& params, double learning_rate, double weight_d
 void Optimizer::set_learning_rate(double rate) {
   require(rate >= 0 && std::isfinite(rate), "optimizer: learning_rate {} is not a number from 0 up", rate);
   learning_rate_ = rate;
-}
-
-double Optimizer::checked_momentum(double momentum, bool has_one) const {
-  check_fraction("momentum", momentum);
-  require(has_one || momentum == 0, "optimizer: this {} was made without momentum: it cannot be {}", name(),
-          momentum);
-  return momentum;
 }
 
 void Optimizer::set_momentum(double momentum) {
@@ -252,50 +244,71 @@ Tensor& Optimizer::slab(Tensor& tensor) const {
   return tensor;
 }
 
+// --- moments -------------------------------------------------------------------------------------
+
+void check_fraction(const char* name, double value) {
+  require(value >= 0 && static_cast<real>(value) < 1, "optimizer: {} {} is not in [0, 1){}", name, value,
+          value < 1 ? ": it rounds to 1" : "");
+}
+
+MomentOptimizer::MomentOptimizer(ParameterSet& params, double learning_rate, double weight_decay,
+                                 const Moments& moments)
+    : Optimizer(params, learning_rate, weight_decay),
+      momentum_(moments.momentum),
+      what_(moments.what),
+      without_(moments.buffered && moments.momentum == 0) {
+  check_fraction(what_, momentum_);
+  for (const std::string_view name : moments.slabs) slabs_.push_back({name, {}});
+  if (moments.buffered && !without_) slabs_.push_back({"momentum_buffer", {}});
+}
+
+void MomentOptimizer::set_momentum(double momentum) {
+  check_fraction(what_, momentum);
+  require(!without_ || momentum == 0, "optimizer: this {} was made without momentum: it cannot be {}", name(),
+          momentum);
+  momentum_ = momentum;
+}
+
+void MomentOptimizer::order(StepOrders& orders) {
+  orders.first = steps_ == 0;
+  orders.momentum = momentum_;
+  if (steps_++ > 0) return;
+  for (OptimizerState::Slab& moment : slabs_) slab(moment.values).fill(0);  // it may have been set back
+}
+
+real* MomentOptimizer::moment(size_t k) {
+  return k < slabs_.size() ? slab(slabs_[k].values).data() : nullptr;
+}
+
+OptimizerState MomentOptimizer::state() {
+  OptimizerState state{.counters = {{"steps", &steps_}}, .slabs = {}, .learning_rate = &learning_rate_};
+  if (steps_ == 0) return state;
+  for (OptimizerState::Slab& moment : slabs_) slab(moment.values);
+  state.slabs = slabs_;
+  return state;
+}
+
 // --- gradient descent ----------------------------------------------------------------------------
 
 Sgd::Sgd(ParameterSet& params, const SgdConfig& c)
-    : Optimizer(params, c.learning_rate, c.weight_decay),
-      momentum_(c.momentum),
-      has_velocity_(c.momentum > 0),
+    : MomentOptimizer(params, c.learning_rate, c.weight_decay,
+                      {.what = "momentum", .momentum = c.momentum, .slabs = {}, .buffered = true}),
       nesterov_(c.nesterov) {
-  check_fraction("momentum", c.momentum);
   require(!c.nesterov || c.momentum > 0, "optimizer: nesterov needs momentum");
 }
 
-void Sgd::set_momentum(double momentum) { momentum_ = checked_momentum(momentum, has_velocity_); }
-
-void Sgd::order(StepOrders& orders) {
-  if (has_velocity_ && steps_ == 0) slab(velocity_).fill(0);  // it may have been set back to its beginning
-  orders.first = steps_ == 0;
-  orders.momentum = momentum_;
-  ++steps_;
-}
-
 void Sgd::update() {
-  SgdUpdate u{.weight_decay = 0, .nesterov = nesterov_};
+  const SgdUpdate update{.weight_decay = 0, .nesterov = nesterov_};
+  real* const velocity = moment(0);
+  if (velocity || weight_decay_ > 0)
+    return each_range(update, [&](const SgdUpdate& u, const Range& range, real* p, const real* g) {
+      kernels().sgd(u, step_values(), p, g, velocity ? velocity + range.begin : nullptr, range.size);
+    });
   real* const p = params_.changed_values().data();
   const real* const g = params_.contributed_gradients().data();
-  if (!has_velocity_ && weight_decay_ == 0) {
-    for_each_contribution(params_, true, [&](int64_t begin, int64_t size, double rate) {
-      u.rate = rate;
-      kernels().sgd(u, step_values(), p + begin, g + begin, nullptr, size);
-    });
-  } else {
-    real* const velocity = has_velocity_ ? slab(velocity_).data() : nullptr;
-    for (const Range& range : complete_ranges()) {
-      u.weight_decay = static_cast<real>(range.decay);
-      u.rate = range.rate;
-      kernels().sgd(u, step_values(), p + range.begin, g + range.begin,
-                    velocity ? velocity + range.begin : nullptr, range.size);
-    }
-  }
-}
-
-OptimizerState Sgd::state() {
-  OptimizerState state{.counters = {{"steps", &steps_}}, .slabs = {}, .learning_rate = &learning_rate_};
-  if (has_velocity_ && steps_ > 0) state.slabs.push_back({"momentum_buffer", slab(velocity_)});
-  return state;
+  for_each_contribution(params_, true, [&](int64_t begin, int64_t size, double rate) {
+    kernels().sgd({.nesterov = nesterov_, .rate = rate}, step_values(), p + begin, g + begin, nullptr, size);
+  });
 }
 
 // --- averaged gradient descent -------------------------------------------------------------------
