@@ -1,8 +1,6 @@
 // Optimizers that adapt their steps to each weight's past gradients: Adam and AdamW, RMSprop, Lion.
-#include <bit>
 #include <cmath>
 
-#include "framework/hash.h"
 #include "framework/kernels/kernels.h"
 #include "optim/optimizer.h"
 

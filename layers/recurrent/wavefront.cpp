@@ -35,16 +35,6 @@ std::optional<Wavefront> wavefront(const CellFacts& cell, const RecurrentConfig&
   return Wavefront::of(window.steps > 0 ? window.steps : 5 * Wavefront::most_chunks);
 }
 
-std::shared_ptr<Wave> wave_here(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch) {
-  if (!on_gpu() || config.layers == 1 || detail::layer_by_layer || Lanes::any() || Profile::active())
-    return {};
-  if (const Tape* tape = Tape::recording(); tape && tape->options().observer) return {};
-  static EngineFacts here = engine_facts();  // of the process's one GPU
-  here.precision = precision();
-  const auto plan = wavefront(cell, config, here, {.steps = steps, .batch = batch});
-  return plan ? std::allocate_shared<Wave>(PoolAllocator<Wave>(), plan->chunks) : nullptr;
-}
-
 WavePart::WavePart(std::shared_ptr<Wave> wave, int lane)
     : wave_(std::move(wave)), place_(static_cast<int>(wave_->parts_.size())), lane_(lane) {
   for (auto& marks : wave_->parts_.emplace_back().marks) marks.fill(-1);
@@ -73,8 +63,14 @@ void PartInLane::done(int chunk) {
       wave.lanes_[way_]->mark();
 }
 
-LayerOrder::LayerOrder(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch)
-    : wave_(wave_here(cell, config, steps, batch)) {}
+LayerOrder::LayerOrder(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch) {
+  if (!on_gpu() || config.layers == 1 || detail::layer_by_layer || Lanes::any() || Profile::active()) return;
+  if (const Tape* tape = Tape::recording(); tape && tape->options().observer) return;
+  static EngineFacts here = engine_facts();  // of the process's one GPU
+  here.precision = precision();
+  if (const auto plan = wavefront(cell, config, here, {.steps = steps, .batch = batch}))
+    wave_ = std::allocate_shared<Wave>(PoolAllocator<Wave>(), plan->chunks);
+}
 WavePart LayerOrder::part(int k) const {
   return wave_ ? WavePart(wave_, 1 + k % Wavefront::streams) : WavePart();
 }

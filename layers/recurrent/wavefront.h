@@ -35,10 +35,6 @@ std::optional<Wavefront> wavefront(const CellFacts& cell, const RecurrentConfig&
                                    const EngineFacts& gpu, const WindowFacts& window,
                                    std::string* why = nullptr);
 
-// The wave of a window that is to be computed now; none: layer by layer. So it is too where each operation is measured or looked
-// at by itself, or gradients are sent off as soon as they are there.
-std::shared_ptr<Wave> wave_here(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch);
-
 namespace detail {
 extern bool layer_by_layer;  // for tests: no wavefront in this process
 }

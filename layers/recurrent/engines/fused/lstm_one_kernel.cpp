@@ -19,6 +19,12 @@ Resets at_each_step(Resets resets) {
   return resets;
 }
 
+// In the precision in use, where there is a plan.
+const LstmWindowKernels& window_kernels() {
+  const PersistentKernels& all = *persistent_kernels();
+  return precision() == Precision::tf32 ? all.tf32 : precision() == Precision::bf16 ? all.bf16 : all.fp16;
+}
+
 }  // namespace
 
 std::optional<PersistentPlan> plan_of_one_kernel(const LstmLayerWindow& w) {
@@ -37,13 +43,12 @@ void forward_in_one_kernel(LstmLayerWindow& w, const PersistentPlan& plan) {
     s.h_on = go.h.after(t);
     return s;
   };
-  persistent_kernels_in(precision())
-      .forward({.plan = plan,
-                .steps = w.steps,
-                .first = step(0),
-                .second = step(1),
-                .weight_hh = weight_hh.data(),
-                .entering = go.h.entering(0).tensor.data()});
+  window_kernels().forward({.plan = plan,
+                            .steps = w.steps,
+                            .first = step(0),
+                            .second = step(1),
+                            .weight_hh = weight_hh.data(),
+                            .entering = go.h.entering(0).tensor.data()});
 }
 
 void backward_in_one_kernel(LstmBackward& back, const PersistentPlan& plan) {
@@ -55,15 +60,14 @@ void backward_in_one_kernel(LstmBackward& back, const PersistentPlan& plan) {
   };
   {
     const Profile::Within measured(persistent_row);
-    persistent_kernels_in(precision())
-        .backward({.plan = plan,
-                   .steps = back.w.steps,
-                   .first = step(0),
-                   .second = step(1),
-                   .weight_hh = weight_hh.data(),
-                   .dh = back.dout.data(),
-                   .dc = back.dc.data(),
-                   .gradient_of_entering = back.w.h0.wants_grad()});
+    window_kernels().backward({.plan = plan,
+                               .steps = back.w.steps,
+                               .first = step(0),
+                               .second = step(1),
+                               .weight_hh = weight_hh.data(),
+                               .dh = back.dout.data(),
+                               .dc = back.dc.data(),
+                               .gradient_of_entering = back.w.h0.wants_grad()});
   }
   back.contribute();
 }
