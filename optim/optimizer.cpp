@@ -35,8 +35,7 @@ void for_each_contribution(const ParameterSet& params, bool by_rate, F piece) {
     if (p->frozen || !gradient.written() || p->size() == 0) {
       flush();
     } else if (gradient.only_some_rows() && 2 * std::ssize(gradient.rows()) < p->shape[0]) {
-      // A few rows of an embedding. (The others are zero, so if most are there, all of them together are
-      // simpler.)
+      // A few rows of an embedding. (The others are zero, so if most are there, all of them together are simpler.)
       flush();
       const int64_t cols = p->size() / p->shape[0];
       for (int32_t row : gradient.rows()) piece(p->offset + row * cols, cols, rate);

@@ -49,9 +49,8 @@ double grad_norm(const ParameterSet& params);
 // The factor of clipping (Pascanu et al. 2013, as in PyTorch): min(1, max_norm / (norm + 1e-6)).
 double clip_factor(double norm, double max_norm);
 
-// Scales the gradients so that their norm is at most max_norm, and returns the norm that they had. Throws
-// Diverged naming a parameter if it is not finite. `Optimizer::step({.max_norm = …})` does the same without a
-// pass of its own.
+// Scales the gradients so that their norm is at most max_norm, and returns the norm that they had. Throws Diverged
+// naming a parameter if it is not finite. `Optimizer::step({.max_norm = …})` does the same without a pass of its own.
 double clip_grad_norm(ParameterSet& params, double max_norm);
 
 struct StepOptions {
