@@ -104,9 +104,8 @@ class Optimizer {
   void order_window();
   // Which operations the next enqueue_step() asks for: what was recorded under another number is of no use.
   virtual uint64_t step_signature() const;
-  StepValues* step_values() const {
-    return static_cast<StepValues*>(step_values_.data());
-  }  // in the device's memory
+  // In the device's memory.
+  StepValues* step_values() const { return static_cast<StepValues*>(step_values_.data()); }
 
   double learning_rate() const { return learning_rate_; }
   void set_learning_rate(double rate);  // for the next steps

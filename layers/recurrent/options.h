@@ -269,10 +269,9 @@ inline constexpr RecurrentOption recurrent_options[] = {
 
 const RecurrentOption& option_named(std::string_view name);  // throws Error if there is none
 bool has_option(const CellFacts& cell, const RecurrentOption& option);
-bool is_set(const RecurrentOption& option,
-            const RecurrentConfig& config);  // other than that of a plain layer
-std::string value_of(const RecurrentOption& option,
-                     const RecurrentConfig& config);  // "0.25", "true", "softsign"
+// Whether it is other than that of a plain layer; its value: "0.25", "true", "softsign"; and back to a plain layer's.
+bool is_set(const RecurrentOption& option, const RecurrentConfig& config);
+std::string value_of(const RecurrentOption& option, const RecurrentConfig& config);
 void unset(const RecurrentOption& option, RecurrentConfig& config);
 // The functions that it may be set to; empty if the option is not a function.
 std::vector<Unary> functions_of(const RecurrentOption& option);

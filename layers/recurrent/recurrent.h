@@ -57,8 +57,7 @@ class RecurrentStack;
 using WholeStack =
     std::function<RecurrentOutput(const RecurrentStack& stack, const Var& x, const RecurrentVars& state,
                                   const Lengths& lengths, const IdTensor& resets)>;
-WholeStack over_cudnn(const RecurrentStack& stack,
-                      const ListedWeights& weights);  // layers/recurrent/engines/cudnn.h
+WholeStack over_cudnn(const RecurrentStack& stack, const ListedWeights& weights);  // engines/cudnn_stack.cpp
 
 // Layers on top of each other, whatever their cell: dropout between them, directions, lengths, resets, state in and out.
 // Recurrent<Cell> has the cells.
@@ -97,13 +96,11 @@ class RecurrentStack {
   const Vars& weights(int cell) const& { return weights_[static_cast<size_t>(cell)]->all; }
   Vars weights(int cell) const&& { return weights(cell); }
 
-  const Scope& scope() const& { return scope_; }
-  Scope scope() const&& { return scope_; }
+  const Scope& scope() const { return scope_; }
   int count() const { return config_.layers * config_.directions(); }
   LayerScope scope_of(int layer) const;
-  int width_of(int layer) const {
-    return is_last(layer) ? config_.last_hidden : config_.width();
-  }  // of its h
+  // Units of a layer's h, and of its cell.
+  int width_of(int layer) const { return is_last(layer) ? config_.last_hidden : config_.width(); }
   int hidden_of(int layer) const { return is_last(layer) ? config_.last_hidden : config_.hidden; }
   // What a layer reads of its rows of a state, which may be narrower than those of others; and rows of the full width again.
   Var own_part(int layer, const Var& rows) const;

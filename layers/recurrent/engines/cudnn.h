@@ -20,10 +20,11 @@ struct CudnnConfig {
   // One bias is enough if none is inside a gate. Then the parameters themselves are the weight space.
   bool has_one_bias() const { return cell != CellKind::gru; }
 };
+
 class CudnnNetwork {
  public:
-  // Its numbers are of the process's precision now. Throws Error where cuDNN refuses them or a build has no CUDA. A weight that has no
-  // place in cuDNN's weight space is an Error of the first call.
+  // Its numbers are of the process's precision now. Throws Error where cuDNN refuses them or a build has no CUDA. A weight that
+  // has no place in cuDNN's weight space is an Error of the first call.
   CudnnNetwork(const CudnnConfig& config, ListedWeights weights);
 
   // x [steps, batch, input], h and c [layers*directions, batch, …]. Row b has lengths[b] steps, one at least, padded after;
