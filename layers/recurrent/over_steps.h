@@ -45,6 +45,13 @@ struct RecurrentTrace {
   std::vector<CellTrace> cells;             // by layer: forwards, backwards, forwards, …
 };
 
+// u·computed + (1-u)·before in step t; `computed` where there is no u.
+inline Var carried(const Tensor& u, int t, const Var& computed, const Var& before) {
+  if (!u.defined()) return computed;
+  const Var share = u[t];
+  return share * computed + (-share + 1) * before;
+}
+
 // The engine `composed`: one layer over all steps in elementary operations, which the tape differentiates. Fills a trace.
 template <RecurrentCell Cell>
 RecurrentOutput over_steps(Cell cell, const Var& x, RecurrentVars state, const RecurrentMasks& masks = {},

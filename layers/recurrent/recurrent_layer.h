@@ -35,9 +35,8 @@ class RecurrentLayer {
     return choose_engine(cell(), config(), engine_facts(), window);
   }
 
-  // One inference step of layer k if only the cell's kernel must run: x [batch, input]. Updates the layer's h and c
-  // [batch, hidden]. room is [batch, plain_step_room()].
-  int plain_step_room() const { return layer_->plain_step_room(); }  // 0: there is no such step
+  // As those of RecurrentStack.
+  int plain_step_room() const { return layer_->plain_step_room(); }
   void plain_step(int k, const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& room) const {
     layer_->plain_step(k, x, h, c, room);
   }

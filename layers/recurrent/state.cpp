@@ -89,12 +89,6 @@ Parameter& LayerScope::add(const std::string& name, const Shape& shape, const In
   return p;
 }
 
-Var carried(const Tensor& u, int t, const Var& computed, const Var& before) {
-  if (!u.defined()) return computed;
-  const Var share = u[t];
-  return share * computed + (-share + 1) * before;
-}
-
 StepRange steps_of_row(const Lengths& lengths, int steps, int batch, int row) {
   if (!lengths.steps.defined()) return {0, steps};
   require(lengths.steps.shape() == Shape{batch}, "lengths {} must be [{}], one for each row of x",

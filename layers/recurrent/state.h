@@ -135,7 +135,4 @@ struct LayerScope {
   Parameter& add(const std::string& name, const Shape& shape, const Init& init) const;
 };
 
-// u·computed + (1-u)·before in step t; `computed` where there is no u. In elementary operations.
-Var carried(const Tensor& u, int t, const Var& computed, const Var& before);
-
 }  // namespace unroll
