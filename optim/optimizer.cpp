@@ -252,19 +252,16 @@ void check_fraction(const char* name, double value) {
 
 MomentOptimizer::MomentOptimizer(ParameterSet& params, double learning_rate, double weight_decay,
                                  const Moments& moments)
-    : Optimizer(params, learning_rate, weight_decay),
-      momentum_(moments.momentum),
-      what_(moments.what),
-      without_(moments.buffered && moments.momentum == 0) {
-  check_fraction(what_, momentum_);
+    : Optimizer(params, learning_rate, weight_decay), momentum_(moments.momentum), made_with_(moments) {
+  check_fraction(moments.what, momentum_);
   for (const std::string_view name : moments.slabs) slabs_.push_back({name, {}});
-  if (moments.buffered && !without_) slabs_.push_back({"momentum_buffer", {}});
+  if (moments.has_buffer()) slabs_.push_back({"momentum_buffer", {}});
 }
 
 void MomentOptimizer::set_momentum(double momentum) {
-  check_fraction(what_, momentum);
-  require(!without_ || momentum == 0, "optimizer: this {} was made without momentum: it cannot be {}", name(),
-          momentum);
+  check_fraction(made_with_.what, momentum);
+  require(!made_with_.buffered || made_with_.has_buffer() || momentum == 0,
+          "optimizer: this {} was made without momentum: it cannot be {}", name(), momentum);
   momentum_ = momentum;
 }
 

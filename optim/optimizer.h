@@ -193,8 +193,9 @@ class MomentOptimizer : public Optimizer {
     const char* what;  // the momentum in messages
     double momentum;
     std::vector<std::string_view> slabs;
-    bool buffered =
-        false;  // the momentum has a slab, "momentum_buffer". Made with momentum 0 there is none, and stays so
+    // The momentum has a slab, "momentum_buffer". Made with momentum 0 there is none, and it stays 0.
+    bool buffered = false;
+    bool has_buffer() const { return buffered && momentum > 0; }
   };
   MomentOptimizer(ParameterSet& params, double learning_rate, double weight_decay, const Moments& moments);
   void order(StepOrders& orders) override;
@@ -215,8 +216,7 @@ class MomentOptimizer : public Optimizer {
   int64_t steps_ = 0;
 
  private:
-  const char* what_;
-  bool without_;  // momentum
+  const Moments made_with_;
   std::vector<OptimizerState::Slab> slabs_;
 };
 
@@ -234,9 +234,8 @@ struct SgdConfig {
 class Sgd : public MomentOptimizer {
  public:
   Sgd(ParameterSet& params, const SgdConfig& config);
-  std::string_view name() const override {
-    return "sgd";
-  }  // its slab: "momentum_buffer", if it was made with momentum
+  // Its slab: "momentum_buffer", if it was made with momentum.
+  std::string_view name() const override { return "sgd"; }
 
  protected:
   void update() override;
