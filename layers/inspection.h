@@ -63,8 +63,7 @@ struct GradientReach {
 // Parameters collect no gradient. Memory grows with at_once · steps.
 GradientReach gradient_reach(const TokenModel& model, const TokenText& text, int at_once = 16);
 
-// One tape per step, from the constant state before it to L_t, with norms of values and gradients. Clears all
-// gradients.
+// One tape per step, from the constant state before it to L_t, with norms of values and gradients. Clears all gradients.
 std::vector<TapeGraph> step_graphs(const TokenModel& model, const TokenText& text);
 
 // --- numbers from numbers ---------------------------------------------------------------------------------------

@@ -159,15 +159,11 @@ void judge_wavefront(Table& table, const LayerFacts& layer, const EngineFacts& f
   if (f.gpu.empty() || layer.config.layers == 1) return;
   std::string why;
   const auto plan = wavefront(layer.cell, layer.config, f, window, &why);
-  if (!plan)
-    table.push_back({Fits::at_a_cost, "layers side by side", "no", why});
-  else if (window.steps == 0)
-    table.push_back({Fits::yes, "layers side by side", "yes",
-                     fmt::format("on {} streams, by chunks", Wavefront::streams)});
-  else
-    table.push_back({Fits::yes, "layers side by side", "yes",
-                     fmt::format("on {} streams, by {} chunks of {} steps", Wavefront::streams, plan->chunks,
-                                 window.steps)});
+  if (!plan) return table.push_back({Fits::at_a_cost, "layers side by side", "no", why});
+  const std::string chunks =
+      window.steps ? fmt::format("{} chunks of {} steps", plan->chunks, window.steps) : "chunks";
+  table.push_back({Fits::yes, "layers side by side", "yes",
+                   fmt::format("on {} streams, by {}", Wavefront::streams, chunks)});
 }
 
 // Returns why `fused` is faster than cuDNN although cuDNN would serve; "" if it is not, or that is not known. Measured

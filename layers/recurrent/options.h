@@ -239,8 +239,7 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .does = "every layer but the first adds its input to its output; needs layers above 1",
      .source = "Wu et al. 2016",
      .how = "the input added to the output, but in the first"},
-    // A decoder can then be tied to a narrow embedding. The layer's states fill the first elements of their rows, else
-    // 0.
+    // A decoder can then be tied to a narrow embedding. The layer's states fill the first elements of their rows, else 0.
     {.name = "last_hidden",
      .member = &RecurrentConfig::last_hidden,
      .range = RecurrentOption::Range::width,
@@ -284,8 +283,7 @@ struct OptionFault {
 std::optional<OptionFault> fault_in(const CellFacts& cell, const RecurrentConfig& config,
                                     const std::string& prefix = "");
 
-// The options that are set, in the table's order, but not `dropout`, refinements of others, or options of initial
-// values.
+// The options that are set, in the table's order, but not `dropout`, refinements of others, or options of initial values.
 std::vector<const RecurrentOption*> options_set(const RecurrentConfig& config);
 // "2 LSTM layers of 200", "1 GRU layer of 30 (weight_drop, residual)"
 std::string describe_layers(const CellFacts& cell, const RecurrentConfig& config);

@@ -25,8 +25,7 @@ class RecurrentStep {
   // for options that act between layers, between directions or on a whole window.
   RecurrentStep(const Scope& scope, const RecurrentConfig& config) : layer_(scope, checked(config)) {}
 
-  // x [batch, input]; state h [batch, width] and c [batch, c_parts*hidden] if the cell has one -> the state after the
-  // step.
+  // x [batch, input]; state h [batch, width] and c [batch, c_parts*hidden] if the cell has one -> the state after the step.
   RecurrentVars operator()(const Var& x, const RecurrentVars& state) const {
     const RecurrentConfig& c = layer_.config();
     require(x.shape().rank() == 2 && x.dim(1) == c.input, "{}: x {} of a step must be [batch, {}]",
