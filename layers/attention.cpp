@@ -142,9 +142,12 @@ AdditiveAttention::AdditiveAttention(Scope scope, const AdditiveAttentionConfig&
       of_key(scope / "key", {.in = c.keys, .out = c.hidden}),
       v(scope.add("v", {c.hidden}, even(c.hidden, 1)).var()) {}
 
-static void require_keys(const char* name, const Var& keys, int width) {
-  require(keys.shape().rank() == 3 && keys.dim(2) == width, "{}: keys {} must be [past, batch, {}]", name,
-          keys.shape(), width);
+static AttentionMemory remembered(const char* name, const Dense& of_key, const Var& keys,
+                                  const Lengths& lengths) {
+  require(keys.shape().rank() == 3 && keys.dim(2) == of_key.config.in,
+          "{}: keys {} must be [past, batch, {}]", name, keys.shape(), of_key.config.in);
+  const Var seen = without_padding(keys, lengths);
+  return {seen, of_key(seen), lengths};
 }
 static void require_query(const char* name, const Var& query, int width, const AttentionMemory& memory) {
   const int rank = query.shape().rank();
@@ -154,9 +157,7 @@ static void require_query(const char* name, const Var& query, int width, const A
 }
 
 AttentionMemory AdditiveAttention::remember(const Var& keys, const Lengths& lengths) const {
-  require_keys("additive_attention", keys, config.keys);
-  const Var seen = without_padding(keys, lengths);
-  return {seen, of_key(seen), lengths};
+  return remembered("additive_attention", of_key, keys, lengths);
 }
 
 AttentionOutput AdditiveAttention::operator()(const Var& query, const AttentionMemory& memory) const {
@@ -182,9 +183,7 @@ MultiplicativeAttention::MultiplicativeAttention(Scope scope, const Multiplicati
     : config(c), of_key(std::move(scope), {.in = c.keys, .out = c.query, .bias = false}) {}
 
 AttentionMemory MultiplicativeAttention::remember(const Var& keys, const Lengths& lengths) const {
-  require_keys("multiplicative_attention", keys, config.keys);
-  const Var seen = without_padding(keys, lengths);
-  return {seen, of_key(seen), lengths};
+  return remembered("multiplicative_attention", of_key, keys, lengths);
 }
 
 static AttentionOptions options_of(const AttentionMemory& memory) {

@@ -13,7 +13,7 @@
 #include "framework/attention.h"
 #include "framework/parameters.h"
 #include "layers/dense.h"
-#include "layers/recurrent/stack.h"
+#include "layers/recurrent/state.h"
 
 namespace unroll {
 
@@ -26,6 +26,15 @@ struct MultiHeadAttentionConfig {
   int key_dim = 0;    // size of the memory that keys and values are computed from; 0: dim
   float dropout = 0;  // of the weights
   bool bias = true;
+};
+
+struct AttentionCall {
+  bool causal = false;   // a step sees itself and the steps before it
+  Lengths lengths = {};  // of the sequence that is looked at
+  // As in AttentionOptions.
+  int window = 0;
+  Tensor firsts = {};
+  bool linear_biases = false;
 };
 
 // The keys and values of the steps so far, for one step at a time.
@@ -44,21 +53,13 @@ struct AttentionPast {
 // not dim, q_proj_weight [dim, dim], k_proj_weight and v_proj_weight [dim, key_dim] replace in_proj_weight.
 struct MultiHeadAttention {
   MultiHeadAttention(Scope scope, const MultiHeadAttentionConfig& config);
-  struct Call {
-    bool causal = false;   // a step sees itself and the steps before it
-    Lengths lengths = {};  // of the sequence that is looked at
-    // As in AttentionOptions.
-    int window = 0;
-    Tensor firsts = {};
-    bool linear_biases = false;
-  };
-  Var operator()(const Var& x, const Call& call) const;  // self-attention: [steps, batch, dim] -> the same
-  Var operator()(const Var& x) const { return (*this)(x, Call{}); }
+  using Call = AttentionCall;
+  Var operator()(const Var& x,
+                 const Call& call = {}) const;  // self-attention: [steps, batch, dim] -> the same
   // Self-attention that also sees `past`. Appends the keys and values of x to `past`. Requires: no lengths.
   Var operator()(const Var& x, AttentionPast& past, const Call& call) const;
   // queries [steps, batch, dim] or [batch, dim], memory [past, batch, key_dim] -> as queries
-  Var operator()(const Var& queries, const Var& memory, const Call& call) const;
-  Var operator()(const Var& queries, const Var& memory) const { return (*this)(queries, memory, Call{}); }
+  Var operator()(const Var& queries, const Var& memory, const Call& call = {}) const;
 
   // One step of causal attention, for a decoder. Adds the step's key and value to the cache. Throws Error if the cache
   // is full. The cached steps are constants: gradients do not reach them.

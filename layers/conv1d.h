@@ -6,7 +6,7 @@
 
 #include "framework/ops.h"
 #include "framework/parameters.h"
-#include "layers/recurrent/stack.h"
+#include "layers/recurrent/state.h"
 
 namespace unroll {
 

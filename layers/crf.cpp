@@ -76,14 +76,9 @@ Var Crf::loss(const Var& emissions, const IdTensor& tags, const Lengths& lengths
   Var alpha = Tensor::zeros({batch, n});
   for (int t = 0; t < steps; ++t) {
     const Var here = row(x, t);
-    Var next = start + here;
-    if (t > 0) {
-      const Var on = here + logsumexp(reshape(alpha, {batch, 1, n}) + from_tag);
-      next = where(column(at.first[t]), next, where(column(at.follows[t]), on, alpha));
-    } else {
-      next = where(column(at.first[t]), next, alpha);
-    }
-    alpha = next;
+    const Var first = start + here;
+    const auto on = [&] { return here + logsumexp(reshape(alpha, {batch, 1, n}) + from_tag); };
+    alpha = where(column(at.first[t]), first, t > 0 ? where(column(at.follows[t]), on(), alpha) : alpha);
   }
   const Tensor some = sum(Var(at.first), 0).value();  // [batch]: 0 for a row without steps
   const Var each = where(some, logsumexp(alpha + end) - right, 0);

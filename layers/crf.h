@@ -3,7 +3,7 @@
 
 #include "framework/loss.h"
 #include "framework/parameters.h"
-#include "layers/recurrent/stack.h"
+#include "layers/recurrent/state.h"
 
 namespace unroll {
 

@@ -40,30 +40,23 @@ static const Var& weight_of(const Dense& layer) {
   return layer.weight;
 }
 
+static Unary function_of(Activation activation) {
+  return activation == Activation::relu   ? Unary::relu
+         : activation == Activation::tanh ? Unary::tanh
+                                          : Unary::sigmoid;
+}
+
 Var Dense::operator()(const Var& x) const {
   const Var& w = weight_of(*this);
   const Var y = config.bias ? linear(x, w, bias) : linear(x, w);
-  switch (config.activation) {
-    case Activation::none:
-      return y;
-    case Activation::relu:
-      return relu(y);
-    case Activation::tanh:
-      return tanh(y);
-    case Activation::sigmoid:
-      return sigmoid(y);
-  }
-  return y;
+  return config.activation == Activation::none ? y : unary(function_of(config.activation), y);
 }
 
 void Dense::compute(const Tensor& x, Tensor y) const {
   const Matrix w = transposed(weight_of(*this).value());
   config.bias ? gemm(x, w, bias.value(), y) : gemm(x, w, overwrite(y));
   if (config.activation == Activation::none) return;
-  const Unary f = config.activation == Activation::relu   ? Unary::relu
-                  : config.activation == Activation::tanh ? Unary::tanh
-                                                          : Unary::sigmoid;
-  kernels().unary(f, y.data(), y.data(), y.size());
+  kernels().unary(function_of(config.activation), y.data(), y.data(), y.size());
 }
 
 Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& target,
@@ -74,11 +67,13 @@ Var softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& targ
   return softmax_cross_entropy(x, weight_of(layer), bias, target, options);
 }
 
-static void require_classes(const IdTensor& target, int classes) {
+static void require_fits(const IdTensor& target, int classes, std::span<const double> temperatures) {
   require(target.defined(), "softmax_cross_entropies: the targets are empty: nothing was assigned to them");
   for (const int32_t id : target.span())
     require(id >= -1 && id < classes, "softmax_cross_entropies: target {} is not in 0 … {}, nor -1 for none",
             id, classes - 1);
+  for (const double t : temperatures)
+    require(t > 0 && std::isfinite(t), "softmax_cross_entropies: temperature {} is not a number above 0", t);
 }
 
 // Rows begin … of losses [temperatures, targets], whose logits are these. `scaled` has room for as many.
@@ -95,10 +90,6 @@ static void put_losses(const Tensor& logits, const KernelIds& targets, std::span
   }
 }
 
-static void require_temperatures(std::span<const double> temperatures) {
-  for (const double t : temperatures)
-    require(t > 0 && std::isfinite(t), "softmax_cross_entropies: temperature {} is not a number above 0", t);
-}
 static bool are_scaled(std::span<const double> temperatures) {
   return std::ranges::any_of(temperatures, [](double t) { return t != 1; });
 }
@@ -106,8 +97,7 @@ static bool are_scaled(std::span<const double> temperatures) {
 Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTensor& target,
                                std::span<const double> temperatures) {
   const int classes = layer.config.out;
-  require_classes(target, classes);
-  require_temperatures(temperatures);
+  require_fits(target, classes, temperatures);
   const int rows = static_cast<int>(target.size());
   require(layer.config.activation == Activation::none,
           "softmax_cross_entropies: the layer of the logits has an activation");
@@ -131,8 +121,7 @@ Tensor softmax_cross_entropies(const Dense& layer, const Tensor& x, const IdTens
 Tensor softmax_cross_entropies(const Tensor& logits, const IdTensor& target,
                                std::span<const double> temperatures) {
   const int classes = static_cast<int>(logits.cols());
-  require_classes(target, classes);
-  require_temperatures(temperatures);
+  require_fits(target, classes, temperatures);
   const int rows = static_cast<int>(target.size());
   require(logits.rows() == rows,
           "softmax_cross_entropies: logits {} must have a row for each of the targets {}", logits.shape(),

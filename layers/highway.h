@@ -9,7 +9,13 @@
 namespace unroll {
 
 // The last `length` values of one channel.  x [window, batch, channels] -> [batch, length], oldest first
-Var last_values(const Var& x, int channel, int length);
+inline Var last_values(const Var& x, int channel, int length) {
+  require(x.shape().rank() == 3 && length >= 1 && length <= x.dim(0) && channel >= 0 && channel < x.dim(2),
+          "last_values: {} of channel {} are not in x {} of window, batch and channels", length, channel,
+          x.shape());
+  const Var rows = slice(x, 0, x.dim(0) - length, x.dim(0));
+  return transpose(reshape(slice(rows, 2, channel, channel + 1), {length, x.dim(1)}));
+}
 
 struct HighwayConfig {
   int length = 0;  // rows read, the last ones of a window
@@ -21,7 +27,12 @@ struct Highway {
   Highway(Scope scope, const HighwayConfig& c)
       : config(c), sums(std::move(scope), {.in = c.length, .out = c.out}) {}
   // Reads the named channels. x [window, batch, any] -> [batch, out, channels]
-  Var operator()(const Var& x, std::span<const int> channels) const;
+  Var operator()(const Var& x, std::span<const int> channels) const {
+    Vars parts;
+    for (const int channel : channels)
+      parts.push_back(reshape(sums(last_values(x, channel, config.length)), {x.dim(1), config.out, 1}));
+    return concat(parts, 2);
+  }
 
   HighwayConfig config;
   Dense sums;

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "framework/ops.h"
-#include "layers/recurrent/stack.h"
+#include "layers/recurrent/state.h"
 
 namespace unroll {
 

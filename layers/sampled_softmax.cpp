@@ -70,11 +70,6 @@ static Tensor as_numbers(const IdTensor& ids, const Shape& shape) {
   return result;
 }
 
-static Shape with_last(Shape shape, int extent) {
-  shape.append(extent);
-  return shape;
-}
-
 Var sampled_softmax_cross_entropy(const Dense& layer, const Var& x, const IdTensor& target,
                                   const SampledClasses& drawn, const CrossEntropyOptions& options) {
   constexpr const char* name = "sampled_softmax_cross_entropy";
@@ -84,7 +79,9 @@ Var sampled_softmax_cross_entropy(const Dense& layer, const Var& x, const IdTens
   require(options.label_smoothing == 0 && !options.class_weights.defined(),
           "{}: label_smoothing and class_weights are about all classes; use softmax_cross_entropy", name);
   require(classes < (1 << 24), "{}: {} classes; at most 2^24 are told apart", name, classes);
-  require(target.rank() < Shape::max_rank && x.shape() == with_last(target.shape(), in),
+  Shape of_x = target.shape();
+  if (of_x.rank() < Shape::max_rank) of_x.append(in);
+  require(x.shape() == of_x && x.shape().rank() == target.rank() + 1,
           "{}: x {} must be target {} with {} behind it", name, x.shape(), target.shape(), in);
   require(drawn.ids.rank() == 1 && drawn.log_expected_counts.shape() == drawn.ids.shape(),
           "{}: ids {} and log_expected_counts {} of what was drawn must be [draws]", name, drawn.ids.shape(),

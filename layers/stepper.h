@@ -30,9 +30,8 @@ class Stepper {
   // One step with its gates and states of each layer, for inspection. Allocates, and takes longer.
   RecurrentTrace trace(const Tensor& x);
 
-  const RecurrentState& state() const& {
-    return state_;
-  }  // h, c [layers, batch, hidden]; c where the cell has one
+  // h, c [layers, batch, hidden]; c where the cell has one.
+  const RecurrentState& state() const& { return state_; }
   RecurrentState state() const&& { return state_; }
   void set_state(const RecurrentVars& state) { state_ = state; }
   void reset() { state_.reset(); }

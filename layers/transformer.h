@@ -15,8 +15,8 @@
 
 #include "layers/attention.h"
 #include "layers/dropout.h"
-#include "layers/layer_norm.h"
-#include "layers/recurrent/stack.h"
+#include "layers/norm.h"
+#include "layers/recurrent/state.h"
 
 namespace unroll {
 

@@ -1,10 +1,7 @@
 // Optimizers that adapt their steps to each weight's past gradients: Adam and AdamW, RMSprop, Lion.
-#include <bit>
 #include <cmath>
 
-#include "framework/hash.h"
 #include "framework/kernels/updates.h"
-#include "optim/check_fraction.h"
 #include "optim/optimizer.h"
 
 namespace unroll {
@@ -12,25 +9,18 @@ namespace unroll {
 // --- Adam ----------------------------------------------------------------------------------------
 
 Adam::Adam(ParameterSet& params, const AdamConfig& c, bool decoupled)
-    : Optimizer(params, c.learning_rate, c.weight_decay),
-      beta1_(c.beta1),
+    : MomentOptimizer(params, c.learning_rate, c.weight_decay,
+                      {.what = "beta1", .momentum = c.beta1, .slabs = {"exp_avg", "exp_avg_sq"}}),
       beta2_(c.beta2),
       eps_(c.eps),
       decoupled_(decoupled) {
-  check_fraction("beta1", c.beta1);
   check_fraction("beta2", c.beta2);
   require(static_cast<real>(c.eps) > 0, "optimizer: eps {} is not positive", c.eps);
 }
 
-void Adam::set_momentum(double beta1) {
-  check_fraction("beta1", beta1);
-  beta1_ = beta1;
-}
-
 void Adam::order(StepOrders& orders) {
+  MomentOptimizer::order(orders);
   count_missed();
-  if (steps_ == 0) slab(m_).fill(0), slab(v_).fill(0);  // it may have been set back to its beginning
-  ++steps_;
   const auto& all = params_.all();
   std::vector<std::array<double, 2>> corrections;
   for (size_t i = 0; i < all.size(); ++i) {
@@ -47,7 +37,6 @@ void Adam::order(StepOrders& orders) {
     copy_to_device(corrections_.data(), corrections.data(), bytes);
   }
   const auto [first, second] = corrections_after(steps_);
-  orders.momentum = beta1_;
   orders.correction1 = first, orders.correction2 = second;
 }
 
@@ -56,7 +45,7 @@ std::array<double, 2> Adam::corrections_after(int64_t steps) const {
   const auto correction = [steps](double beta) {
     return 1 - std::pow(static_cast<double>(static_cast<real>(beta)), static_cast<double>(steps));
   };
-  return {correction(beta1_), correction(beta2_)};
+  return {correction(momentum_), correction(beta2_)};
 }
 
 void Adam::count_missed() {
@@ -77,111 +66,58 @@ uint64_t Adam::step_signature() const {
 }
 
 void Adam::update() {
-  AdamUpdate u{.beta2 = static_cast<real>(beta2_),
-               .eps = static_cast<real>(eps_),
-               .weight_decay = 0,
-               .decoupled = decoupled_};
-  real* const p = params_.changed_values().data();
-  const real* const g = params_.contributed_gradients().data();
-  real* const m = slab(m_).data();
-  real* const v = slab(v_).data();
-  for (const Range& range : complete_ranges()) {
-    const int64_t begin = range.begin;
-    u.weight_decay = static_cast<real>(range.decay);
-    u.rate = range.rate;
-    u.corrections =
-        range.group > 0 ? static_cast<const double*>(corrections_.data()) + 2 * range.first : nullptr;
-    kernels().adam(u, step_values(), p + begin, g + begin, m + begin, v + begin, range.size);
-  }
+  const AdamUpdate update{
+      .beta2 = static_cast<real>(beta2_), .eps = static_cast<real>(eps_), .decoupled = decoupled_};
+  real *const m = moment(0), *const v = moment(1);
+  each_range(update, [&](AdamUpdate u, const Range& range, real* p, const real* g) {
+    if (range.group > 0) u.corrections = static_cast<const double*>(corrections_.data()) + 2 * range.first;
+    kernels().adam(u, step_values(), p, g, m + range.begin, v + range.begin, range.size);
+  });
 }
 
 OptimizerState Adam::state() {
-  OptimizerState state{.counters = {{"steps", &steps_}}, .slabs = {}, .learning_rate = &learning_rate_};
+  OptimizerState state = MomentOptimizer::state();
   count_missed();
   for (size_t i = 0; i < missed_.size(); ++i) state.counters.push_back({missed_names_[i], &missed_[i], true});
-  if (steps_ > 0) state.slabs = {{"exp_avg", slab(m_)}, {"exp_avg_sq", slab(v_)}};
   return state;
 }
 
 // --- RMSprop -------------------------------------------------------------------------------------
 
 Rmsprop::Rmsprop(ParameterSet& params, const RmspropConfig& c)
-    : Optimizer(params, c.learning_rate, c.weight_decay),
+    : MomentOptimizer(
+          params, c.learning_rate, c.weight_decay,
+          {.what = "momentum", .momentum = c.momentum, .slabs = {"square_avg"}, .buffered = true}),
       alpha_(c.alpha),
-      eps_(c.eps),
-      momentum_(c.momentum),
-      has_buffer_(c.momentum > 0) {
+      eps_(c.eps) {
   check_fraction("alpha", c.alpha);
-  check_fraction("momentum", c.momentum);
   require(static_cast<real>(c.eps) > 0, "optimizer: eps {} is not positive", c.eps);
 }
 
-void Rmsprop::set_momentum(double momentum) { momentum_ = checked_momentum(momentum, has_buffer_); }
-
-void Rmsprop::order(StepOrders& orders) {
-  if (steps_ == 0) {  // it may have been set back to its beginning
-    slab(v_).fill(0);
-    if (has_buffer_) slab(buffer_).fill(0);
-  }
-  orders.momentum = momentum_;
-  ++steps_;
-}
-
 void Rmsprop::update() {
-  RmspropUpdate u{.alpha = static_cast<real>(alpha_), .eps = static_cast<real>(eps_)};
-  real* const p = params_.changed_values().data();
-  const real* const g = params_.contributed_gradients().data();
-  real *const v = slab(v_).data(), *const buffer = has_buffer_ ? slab(buffer_).data() : nullptr;
-  for (const Range& range : complete_ranges()) {
-    u.weight_decay = static_cast<real>(range.decay);
-    u.rate = range.rate;
-    kernels().rmsprop(u, step_values(), p + range.begin, g + range.begin, v + range.begin,
-                      buffer ? buffer + range.begin : nullptr, range.size);
-  }
-}
-
-OptimizerState Rmsprop::state() {
-  OptimizerState state{.counters = {{"steps", &steps_}}, .slabs = {}, .learning_rate = &learning_rate_};
-  if (steps_ > 0) state.slabs.push_back({"square_avg", slab(v_)});
-  if (steps_ > 0 && has_buffer_) state.slabs.push_back({"momentum_buffer", slab(buffer_)});
-  return state;
+  const RmspropUpdate update{.alpha = static_cast<real>(alpha_), .eps = static_cast<real>(eps_)};
+  real *const v = moment(0), *const buffer = moment(1);
+  each_range(update, [&](const RmspropUpdate& u, const Range& range, real* p, const real* g) {
+    kernels().rmsprop(u, step_values(), p, g, v + range.begin, buffer ? buffer + range.begin : nullptr,
+                      range.size);
+  });
 }
 
 // --- Lion ----------------------------------------------------------------------------------------
 
 Lion::Lion(ParameterSet& params, const LionConfig& c)
-    : Optimizer(params, c.learning_rate, c.weight_decay), beta1_(c.beta1), beta2_(c.beta2) {
-  check_fraction("beta1", c.beta1);
+    : MomentOptimizer(params, c.learning_rate, c.weight_decay,
+                      {.what = "beta1", .momentum = c.beta1, .slabs = {"exp_avg"}}),
+      beta2_(c.beta2) {
   check_fraction("beta2", c.beta2);
 }
 
-void Lion::set_momentum(double beta1) {
-  check_fraction("beta1", beta1);
-  beta1_ = beta1;
-}
-
-void Lion::order(StepOrders& orders) {
-  if (steps_ == 0) slab(m_).fill(0);  // it may have been set back to its beginning
-  orders.momentum = beta1_;
-  ++steps_;
-}
-
 void Lion::update() {
-  LionUpdate u{.beta2 = static_cast<real>(beta2_)};
-  real* const p = params_.changed_values().data();
-  const real* const g = params_.contributed_gradients().data();
-  real* const m = slab(m_).data();
-  for (const Range& range : complete_ranges()) {
-    u.weight_decay = static_cast<real>(range.decay);
-    u.rate = range.rate;
-    kernels().lion(u, step_values(), p + range.begin, g + range.begin, m + range.begin, range.size);
-  }
-}
-
-OptimizerState Lion::state() {
-  OptimizerState state{.counters = {{"steps", &steps_}}, .slabs = {}, .learning_rate = &learning_rate_};
-  if (steps_ > 0) state.slabs.push_back({"exp_avg", slab(m_)});
-  return state;
+  real* const m = moment(0);
+  each_range(LionUpdate{.beta2 = static_cast<real>(beta2_)},
+             [&](const LionUpdate& u, const Range& range, real* p, const real* g) {
+               kernels().lion(u, step_values(), p, g, m + range.begin, range.size);
+             });
 }
 
 }  // namespace unroll

@@ -7,7 +7,6 @@
 
 #include "framework/hash.h"
 #include "framework/kernels/updates.h"
-#include "optim/check_fraction.h"
 
 namespace unroll {
 
@@ -36,8 +35,7 @@ void for_each_contribution(const ParameterSet& params, bool by_rate, F piece) {
     if (p->frozen || !gradient.written() || p->size() == 0) {
       flush();
     } else if (gradient.only_some_rows() && 2 * std::ssize(gradient.rows()) < p->shape[0]) {
-      // A few rows of an embedding. (The others are zero, so if most are there, all of them together are
-      // simpler.)
+      // A few rows of an embedding. (The others are zero, so if most are there, all of them together are simpler.)
       flush();
       const int64_t cols = p->size() / p->shape[0];
       for (int32_t row : gradient.rows()) piece(p->offset + row * cols, cols, rate);
@@ -102,13 +100,6 @@ Optimizer::Optimizer(ParameterSet& params, double learning_rate, double weight_d
 void Optimizer::set_learning_rate(double rate) {
   require(rate >= 0 && std::isfinite(rate), "optimizer: learning_rate {} is not a number from 0 up", rate);
   learning_rate_ = rate;
-}
-
-double Optimizer::checked_momentum(double momentum, bool has_one) const {
-  check_fraction("momentum", momentum);
-  require(has_one || momentum == 0, "optimizer: this {} was made without momentum: it cannot be {}", name(),
-          momentum);
-  return momentum;
 }
 
 void Optimizer::set_momentum(double momentum) {
@@ -252,53 +243,95 @@ Tensor& Optimizer::slab(Tensor& tensor) const {
   return tensor;
 }
 
-// --- gradient descent ----------------------------------------------------------------------------
+// --- moments -------------------------------------------------------------------------------------
 
-Sgd::Sgd(ParameterSet& params, const SgdConfig& c)
-    : Optimizer(params, c.learning_rate, c.weight_decay),
-      momentum_(c.momentum),
-      has_velocity_(c.momentum > 0),
-      nesterov_(c.nesterov) {
-  check_fraction("momentum", c.momentum);
-  require(!c.nesterov || c.momentum > 0, "optimizer: nesterov needs momentum");
+void check_fraction(const char* name, double value) {
+  require(value >= 0 && static_cast<real>(value) < 1, "optimizer: {} {} is not in [0, 1){}", name, value,
+          value < 1 ? ": it rounds to 1" : "");
 }
 
-void Sgd::set_momentum(double momentum) { momentum_ = checked_momentum(momentum, has_velocity_); }
+MomentOptimizer::MomentOptimizer(ParameterSet& params, double learning_rate, double weight_decay,
+                                 const Moments& moments)
+    : Optimizer(params, learning_rate, weight_decay), momentum_(moments.momentum), made_with_(moments) {
+  check_fraction(moments.what, momentum_);
+  for (const std::string_view name : moments.slabs) slabs_.push_back({name, {}});
+  if (moments.has_buffer()) slabs_.push_back({"momentum_buffer", {}});
+}
 
-void Sgd::order(StepOrders& orders) {
-  if (has_velocity_ && steps_ == 0) slab(velocity_).fill(0);  // it may have been set back to its beginning
+void MomentOptimizer::set_momentum(double momentum) {
+  check_fraction(made_with_.what, momentum);
+  require(!made_with_.buffered || made_with_.has_buffer() || momentum == 0,
+          "optimizer: this {} was made without momentum: it cannot be {}", name(), momentum);
+  momentum_ = momentum;
+}
+
+void MomentOptimizer::order(StepOrders& orders) {
   orders.first = steps_ == 0;
   orders.momentum = momentum_;
-  ++steps_;
+  if (steps_++ > 0) return;
+  for (OptimizerState::Slab& moment : slabs_) slab(moment.values).fill(0);  // it may have been set back
 }
 
-void Sgd::update() {
-  SgdUpdate u{.weight_decay = 0, .nesterov = nesterov_};
-  real* const p = params_.changed_values().data();
-  const real* const g = params_.contributed_gradients().data();
-  if (!has_velocity_ && weight_decay_ == 0) {
-    for_each_contribution(params_, true, [&](int64_t begin, int64_t size, double rate) {
-      u.rate = rate;
-      kernels().sgd(u, step_values(), p + begin, g + begin, nullptr, size);
-    });
-  } else {
-    real* const velocity = has_velocity_ ? slab(velocity_).data() : nullptr;
-    for (const Range& range : complete_ranges()) {
-      u.weight_decay = static_cast<real>(range.decay);
-      u.rate = range.rate;
-      kernels().sgd(u, step_values(), p + range.begin, g + range.begin,
-                    velocity ? velocity + range.begin : nullptr, range.size);
-    }
-  }
+real* MomentOptimizer::moment(size_t k) {
+  return k < slabs_.size() ? slab(slabs_[k].values).data() : nullptr;
 }
 
-OptimizerState Sgd::state() {
+OptimizerState MomentOptimizer::state() {
   OptimizerState state{.counters = {{"steps", &steps_}}, .slabs = {}, .learning_rate = &learning_rate_};
-  if (has_velocity_ && steps_ > 0) state.slabs.push_back({"momentum_buffer", slab(velocity_)});
+  if (steps_ == 0) return state;
+  for (OptimizerState::Slab& moment : slabs_) slab(moment.values);
+  state.slabs = slabs_;
   return state;
 }
 
-// --- averaged gradient descent -------------------------------------------------------------------
+// --- gradient descent ----------------------------------------------------------------------------
+
+Sgd::Sgd(ParameterSet& params, const SgdConfig& c)
+    : MomentOptimizer(params, c.learning_rate, c.weight_decay,
+                      {.what = "momentum", .momentum = c.momentum, .slabs = {}, .buffered = true}),
+      nesterov_(c.nesterov) {
+  require(!c.nesterov || c.momentum > 0, "optimizer: nesterov needs momentum");
+}
+
+void Sgd::update() {
+  const SgdUpdate update{.weight_decay = 0, .nesterov = nesterov_};
+  real* const velocity = moment(0);
+  if (velocity || weight_decay_ > 0)
+    return each_range(update, [&](const SgdUpdate& u, const Range& range, real* p, const real* g) {
+      kernels().sgd(u, step_values(), p, g, velocity ? velocity + range.begin : nullptr, range.size);
+    });
+  real* const p = params_.changed_values().data();
+  const real* const g = params_.contributed_gradients().data();
+  for_each_contribution(params_, true, [&](int64_t begin, int64_t size, double rate) {
+    kernels().sgd({.nesterov = nesterov_, .rate = rate}, step_values(), p + begin, g + begin, nullptr, size);
+  });
+}
+
+// --- averaged weights, and averaged gradient descent ---------------------------------------------
+
+Tensor& WeightAverage::memory_for(const Tensor& weights) {
+  if (!memory.defined()) memory = Tensor::zeros(weights.shape());
+  return memory;
+}
+
+double WeightAverage::begin_step(const Tensor& weights) {
+  present = next_share();
+  if (present > 0) memory_for(weights), ++count;
+  return present;
+}
+
+void WeightAverage::end_step(const StepValues* step, const Tensor& weights) {
+  if (present > 0) kernels().average(step, weights.data(), memory.data(), weights.size());
+}
+
+void WeightAverage::keep(const ParameterSet& params, std::span<Parameter* const> parameters) {
+  const Tensor &weights = params.values(), &kept = memory_for(weights);
+  if (count++ == 0) return kept.copy_from(weights);
+  for (const Parameter* p : parameters) {
+    const int begin = static_cast<int>(p->offset), end = begin + static_cast<int>(p->size());
+    kept.slice(begin, end).copy_from(weights.slice(begin, end));
+  }
+}
 
 Asgd::Asgd(ParameterSet& params, const AsgdConfig& c)
     : Sgd(params, {.learning_rate = c.learning_rate, .weight_decay = c.weight_decay}),

@@ -49,9 +49,8 @@ double grad_norm(const ParameterSet& params);
 // The factor of clipping (Pascanu et al. 2013, as in PyTorch): min(1, max_norm / (norm + 1e-6)).
 double clip_factor(double norm, double max_norm);
 
-// Scales the gradients so that their norm is at most max_norm, and returns the norm that they had. Throws
-// Diverged naming a parameter if it is not finite. `Optimizer::step({.max_norm = …})` does the same without a
-// pass of its own.
+// Scales the gradients so that their norm is at most max_norm, and returns the norm that they had. Throws Diverged
+// naming a parameter if it is not finite. `Optimizer::step({.max_norm = …})` does the same without a pass of its own.
 double clip_grad_norm(ParameterSet& params, double max_norm);
 
 struct StepOptions {
@@ -105,9 +104,8 @@ class Optimizer {
   void order_window();
   // Which operations the next enqueue_step() asks for: what was recorded under another number is of no use.
   virtual uint64_t step_signature() const;
-  StepValues* step_values() const {
-    return static_cast<StepValues*>(step_values_.data());
-  }  // in the device's memory
+  // In the device's memory.
+  StepValues* step_values() const { return static_cast<StepValues*>(step_values_.data()); }
 
   double learning_rate() const { return learning_rate_; }
   void set_learning_rate(double rate);  // for the next steps
@@ -150,8 +148,6 @@ class Optimizer {
   // are told apart; those of different decay only if there is weight decay.
   const std::vector<Range>& complete_ranges();
   virtual int64_t group_of(size_t) const { return 0; }  // of a parameter, by its place
-  // For set_momentum(): `momentum`. Throws Error unless it is in [0, 1), and 0 if the optimizer was made without.
-  double checked_momentum(double momentum, bool has_one) const;
   // A slab for moments: `tensor`, which gets its memory now if it has none, zero at first.
   Tensor& slab(Tensor& tensor) const;
   // For an update() of one's own that computes on the host: the present step, once it is decided. On a GPU this waits.
@@ -182,6 +178,48 @@ class Optimizer {
   std::optional<WeightAverage> average_;
 };
 
+// Throws Error unless `value`, a share of the past, is in [0, 1), also after rounding to real.
+void check_fraction(const char* name, double value);
+
+// Optimizers with moments: slabs that are zero before the first step, and a momentum, or beta1.
+class MomentOptimizer : public Optimizer {
+ public:
+  void set_momentum(double momentum) override;
+  OptimizerState state() override;          // "steps"; the slabs, from the first step on
+  int64_t steps() const { return steps_; }  // that this optimizer has taken
+
+ protected:
+  struct Moments {
+    const char* what;  // the momentum in messages
+    double momentum;
+    std::vector<std::string_view> slabs;
+    // The momentum has a slab, "momentum_buffer". Made with momentum 0 there is none, and it stays 0.
+    bool buffered = false;
+    bool has_buffer() const { return buffered && momentum > 0; }
+  };
+  MomentOptimizer(ParameterSet& params, double learning_rate, double weight_decay, const Moments& moments);
+  void order(StepOrders& orders) override;
+  real* moment(size_t k);  // the k-th slab's memory; nullptr: there is none
+  // For update(): calls apply(u, range, p, g) for each of complete_ranges(), with its decay and rate in u, and p and g where
+  // its weights and gradients begin.
+  template <class Update, class Apply>
+  void each_range(Update u, Apply apply) {
+    real* const p = params_.changed_values().data();
+    const real* const g = params_.contributed_gradients().data();
+    for (const Range& range : complete_ranges()) {
+      u.weight_decay = static_cast<real>(range.decay), u.rate = range.rate;
+      apply(u, range, p + range.begin, g + range.begin);
+    }
+  }
+
+  double momentum_;
+  int64_t steps_ = 0;
+
+ private:
+  const Moments made_with_;
+  std::vector<OptimizerState::Slab> slabs_;
+};
+
 struct SgdConfig {
   double learning_rate = 1;
   double momentum = 0;      // in [0, 1)
@@ -193,23 +231,17 @@ struct SgdConfig {
 // Nesterov ·(g + momentum·v); v starts as the first g (Sutskever et al. 2013, in PyTorch's form). Without
 // momentum and decay a step touches nothing but parameters that have a gradient, of an embedding its rows. The momentum of a
 // step is that of the moment (set_momentum), as in PyTorch.
-class Sgd : public Optimizer {
+class Sgd : public MomentOptimizer {
  public:
   Sgd(ParameterSet& params, const SgdConfig& config);
+  // Its slab: "momentum_buffer", if it was made with momentum.
   std::string_view name() const override { return "sgd"; }
-  void set_momentum(double momentum) override;
-  OptimizerState state() override;          // "steps"; "momentum_buffer" if it was made with momentum
-  int64_t steps() const { return steps_; }  // that this optimizer has taken
 
  protected:
-  void order(StepOrders& orders) override;
   void update() override;
 
  private:
-  double momentum_;
-  bool has_velocity_, nesterov_;
-  int64_t steps_ = 0;
-  Tensor velocity_;
+  bool nesterov_;
 };
 
 struct AdamConfig {
@@ -223,11 +255,10 @@ struct AdamConfig {
 // p -= learning_rate · m/(1-β₁ᵗ) / (√(v/(1-β₂ᵗ)) + eps), where t counts the steps that the parameter took part in: one that
 // thaws begins as others began, as in PyTorch. If β₁ changes from step to step (set_momentum), β₁ᵗ is a power of the present
 // one, as in PyTorch.
-class Adam : public Optimizer {
+class Adam : public MomentOptimizer {
  public:
   Adam(ParameterSet& params, const AdamConfig& config) : Adam(params, config, false) {}
   std::string_view name() const override { return "adam"; }
-  void set_momentum(double beta1) override;
   // "steps", "missed.<parameter>" (while it was frozen); "exp_avg" (m), "exp_avg_sq" (v)
   OptimizerState state() override;
   uint64_t step_signature() const override;
@@ -242,13 +273,11 @@ class Adam : public Optimizer {
   std::array<double, 2> corrections_after(int64_t steps) const;
   void count_missed();
 
-  double beta1_, beta2_, eps_;
+  double beta2_, eps_;
   bool decoupled_;
-  int64_t steps_ = 0;
   std::vector<int64_t> missed_;            // by parameter
   std::vector<std::string> missed_names_;  // "missed.<parameter>"
   Memory corrections_;                     // [parameters, 2] doubles, of those that missed steps
-  Tensor m_, v_;
 };
 
 struct AdamWConfig {
@@ -276,23 +305,17 @@ struct RmspropConfig {
 
 // RMSprop (Tieleman and Hinton 2012, in PyTorch's form):  v = αv + (1-α)g²,  d = g / (√v + eps),  p -= learning_rate·d, or with
 // momentum  b = momentum·b + d,  p -= learning_rate·b.
-class Rmsprop : public Optimizer {
+class Rmsprop : public MomentOptimizer {
  public:
   Rmsprop(ParameterSet& params, const RmspropConfig& config);
+  // Its slabs: "square_avg" (v), and "momentum_buffer" (b) if it was made with momentum.
   std::string_view name() const override { return "rmsprop"; }
-  void set_momentum(double momentum) override;
-  OptimizerState state()
-      override;  // "steps"; "square_avg" (v), "momentum_buffer" if it was made with momentum
 
  protected:
-  void order(StepOrders& orders) override;
   void update() override;
 
  private:
-  double alpha_, eps_, momentum_;
-  bool has_buffer_;
-  int64_t steps_ = 0;
-  Tensor v_, buffer_;
+  double alpha_, eps_;
 };
 
 struct LionConfig {
@@ -302,21 +325,16 @@ struct LionConfig {
 };
 
 // Lion (Chen et al. 2023):  p -= learning_rate·sign(β₁m + (1-β₁)g),  m = β₂m + (1-β₂)g.
-class Lion : public Optimizer {
+class Lion : public MomentOptimizer {
  public:
   Lion(ParameterSet& params, const LionConfig& config);
-  std::string_view name() const override { return "lion"; }
-  void set_momentum(double beta1) override;
-  OptimizerState state() override;  // "steps"; "exp_avg" (m)
+  std::string_view name() const override { return "lion"; }  // its slab: "exp_avg" (m)
 
  protected:
-  void order(StepOrders& orders) override;
   void update() override;
 
  private:
-  double beta1_, beta2_;
-  int64_t steps_ = 0;
-  Tensor m_;
+  double beta2_;
 };
 
 struct AsgdConfig {

@@ -21,8 +21,7 @@ using Fits = EngineReason::Fits;
 // A layer as cuDNN sees it.
 struct LayerFacts {
   using Options = std::vector<const RecurrentOption*>;
-  LayerFacts(const CellFacts& cell, const RecurrentConfig& config)
-      : cell(cell), config(config), two_biases(cell.kind == CellKind::gru) {
+  LayerFacts(const CellFacts& cell, const RecurrentConfig& config) : cell(cell), config(config) {
     for (const RecurrentOption& option : recurrent_options) {
       if (!is_set(option, config)) continue;
       if (option.cudnn == RecurrentOption::Cudnn::no) unknown.push_back(&option);
@@ -33,7 +32,6 @@ struct LayerFacts {
 
   const CellFacts& cell;
   const RecurrentConfig& config;
-  bool two_biases;         // one of them inside the reset gate
   Options unknown;         // to cuDNN
   Options between_layers;  // options that act there, so that a stack of layers is no longer one call
 };
@@ -45,94 +43,84 @@ std::string cudnn_text(int v) {  // numbered otherwise since 9
                      : fmt::format("{}.{}.{}", v / 1000, v / 100 % 10, v % 100);
 }
 
-class Table {
- public:
-  void fits(std::string criterion, std::string value, std::string verdict = "") {
-    rows.push_back({Fits::yes, std::move(criterion), std::move(value), std::move(verdict), ""});
-  }
-  void costs(std::string criterion, std::string value, std::string verdict) {
-    rows.push_back({Fits::at_a_cost, std::move(criterion), std::move(value), std::move(verdict), ""});
-  }
-  void refuses(std::string criterion, std::string value, std::string verdict, std::string because) {
-    rows.push_back(
-        {Fits::no, std::move(criterion), std::move(value), std::move(verdict), std::move(because)});
-  }
-  // Fits, or does not and says why in the table too.
-  void check(bool fits_it, const std::string& criterion, const std::string& value,
-             const std::string& because) {
-    if (fits_it) return fits(criterion, value);
-    refuses(criterion, value, because, because);
-  }
-  std::vector<EngineReason> rows;
-};
+using Table = std::vector<EngineReason>;
+
+// Fits, or does not and says why in the table too.
+void check(Table& table, bool fits, const std::string& criterion, const std::string& value,
+           const std::string& because) {
+  fits ? table.push_back({Fits::yes, criterion, value})
+       : table.push_back({Fits::no, criterion, value, because, because});
+}
 
 void judge_machine(Table& table, const EngineFacts& f) {
   if (f.gpu.empty())
-    return table.refuses("device", "cpu", "cudnn needs an NVIDIA GPU; fused is the fastest engine on a CPU",
-                         fmt::format("cudnn needs an NVIDIA GPU, and {}", f.no_gpu));
-  table.fits("device", f.gpu);
+    return table.push_back({Fits::no, "device", "cpu",
+                            "cudnn needs an NVIDIA GPU; fused is the fastest engine on a CPU",
+                            fmt::format("cudnn needs an NVIDIA GPU, and {}", f.no_gpu)});
+  table.push_back({Fits::yes, "device", f.gpu});
   const int least = f.toolkit >= 13'000 ? 75 : 50;
-  table.check(f.capability >= least, "compute capability", capability_text(f.capability),
-              fmt::format("the libraries for {} begin at compute capability {}", cuda_text(f.toolkit),
-                          capability_text(least)));
-  table.check(f.driver / 1000 >= f.toolkit / 1000, "driver", cuda_text(f.driver),
-              fmt::format("the driver runs {} at most, and this build is for {}", cuda_text(f.driver),
-                          cuda_text(f.toolkit)));
-  if (!f.cudnn) return table.refuses("cudnn", "none", f.no_cudnn, f.no_cudnn);
-  table.check(
-      f.cudnn >= 8'000, "cudnn", cudnn_text(f.cudnn),
-      fmt::format("cuDNN {} has another interface: 8.0 is the oldest that serves", cudnn_text(f.cudnn)));
+  check(table, f.capability >= least, "compute capability", capability_text(f.capability),
+        fmt::format("the libraries for {} begin at compute capability {}", cuda_text(f.toolkit),
+                    capability_text(least)));
+  check(table, f.driver / 1000 >= f.toolkit / 1000, "driver", cuda_text(f.driver),
+        fmt::format("the driver runs {} at most, and this build is for {}", cuda_text(f.driver),
+                    cuda_text(f.toolkit)));
+  if (!f.cudnn) return table.push_back({Fits::no, "cudnn", "none", f.no_cudnn, f.no_cudnn});
+  check(table, f.cudnn >= 8'000, "cudnn", cudnn_text(f.cudnn),
+        fmt::format("cuDNN {} has another interface: 8.0 is the oldest that serves", cudnn_text(f.cudnn)));
 }
 
 bool has_16_bits(Precision p) { return p == Precision::bf16 || p == Precision::fp16; }
 
 void judge_numbers(Table& table, const EngineFacts& f) {
-  if constexpr (sizeof(real) == sizeof(double)) return table.fits("numbers", "double");
+  if constexpr (sizeof(real) == sizeof(double)) return table.push_back({Fits::yes, "numbers", "double"});
   const std::string name = name_of(f.precision);
-  if (f.precision == Precision::fp32) return table.fits("numbers", name);
+  if (f.precision == Precision::fp32) return table.push_back({Fits::yes, "numbers", name});
   const int least = f.precision == Precision::fp16 ? 70 : 80;  // tensor cores began with half precision
   if (!f.gpu.empty() && f.capability < least) {
     const std::string because =
         fmt::format("{} needs a GPU of compute capability {}", name, capability_text(least));
-    return table.refuses("numbers", name, because, because);
+    return table.push_back({Fits::no, "numbers", name, because, because});
   }
-  table.fits("numbers", name,
-             has_16_bits(f.precision) ? "a copy of the weights in 16 bits, once a step" : "");
+  table.push_back({Fits::yes, "numbers", name,
+                   has_16_bits(f.precision) ? "a copy of the weights in 16 bits, once a step" : ""});
 }
 
 void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
-  if (layer.cell.in_cudnn())
-    table.fits("cell", layer.cell.name,
-               layer.two_biases ? "a copy of the weights with both biases, once a step" : "");
+  if (layer.cell.is_ours())
+    table.push_back(
+        {Fits::yes, "cell", layer.cell.name,
+         layer.cell.kind == CellKind::gru ? "a copy of the weights with both biases, once a step" : ""});
   else
-    table.refuses("cell", layer.cell.name, "composed computes it",
-                  fmt::format("the cell {} is not in cuDNN", layer.cell.name));
+    table.push_back({Fits::no, "cell", layer.cell.name, "composed computes it",
+                     fmt::format("the cell {} is not in cuDNN", layer.cell.name)});
   for (const RecurrentOption* option : layer.unknown) {
     const std::string value = value_of(*option, layer.config);
-    table.refuses(option->name, value, "fused and composed compute it",
-                  fmt::format("{} = {} is not in cuDNN", option->name, value));
+    table.push_back({Fits::no, option->name, value, "fused and composed compute it",
+                     fmt::format("{} = {} is not in cuDNN", option->name, value)});
   }
-  if (layer.config.projection) table.fits("projection", fmt::to_string(layer.config.projection));
+  if (layer.config.projection)
+    table.push_back({Fits::yes, "projection", fmt::to_string(layer.config.projection)});
   for (const RecurrentOption* option : layer.between_layers)
-    table.costs(option->name, value_of(*option, layer.config),
-                "a call for each layer instead of one for all");
+    table.push_back({Fits::at_a_cost, option->name, value_of(*option, layer.config),
+                     "a call for each layer instead of one for all"});
   using Lengths = WindowFacts::Lengths;
   if (window.lengths == Lengths::padded_before)
-    table.refuses("lengths", "padded before", "pad after the steps, or take fused",
-                  "cuDNN knows no rows that are padded before their steps");
+    table.push_back({Fits::no, "lengths", "padded before", "pad after the steps, or take fused",
+                     "cuDNN knows no rows that are padded before their steps"});
   if (window.lengths == Lengths::padded_after)
-    table.check(f.gpu.empty() || f.cudnn < 8'100 || f.cudnn >= 8'900, "lengths", "padded after",
-                fmt::format("cuDNN {} computes rows of different lengths wrongly; 8.9 is right",
-                            cudnn_text(f.cudnn)));
+    check(table, f.gpu.empty() || f.cudnn < 8'100 || f.cudnn >= 8'900, "lengths", "padded after",
+          fmt::format("cuDNN {} computes rows of different lengths wrongly; 8.9 is right",
+                      cudnn_text(f.cudnn)));
   if (layer.config.resets || window.resets)
-    table.refuses("resets", "inside a window", "fused and composed compute them",
-                  layer.config.resets
-                      ? "cuDNN has no reset inside a window"
-                      : "cuDNN has no reset inside a window, and resets = true in the layer's "
-                        "configuration would have chosen another engine");
+    table.push_back({Fits::no, "resets", "inside a window", "fused and composed compute them",
+                     layer.config.resets
+                         ? "cuDNN has no reset inside a window"
+                         : "cuDNN has no reset inside a window, and resets = true in the layer's "
+                           "configuration would have chosen another engine"});
   if (window.steps)
-    table.check(window.steps <= most_cudnn_steps, "steps", fmt::to_string(window.steps),
-                fmt::format("steps {} are more than cuDNN's {}", window.steps, most_cudnn_steps));
+    check(table, window.steps <= most_cudnn_steps, "steps", fmt::to_string(window.steps),
+          fmt::format("steps {} are more than cuDNN's {}", window.steps, most_cudnn_steps));
 }
 
 // Tensor cores take groups of 16 bytes. Since cuBLAS 11 other sizes work too, but less well (docs/design/gpu.md).
@@ -145,9 +133,9 @@ void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f
                                                {"batch size", window.batch}};
   for (const auto& [name, size] : sizes)
     if (size % group)
-      table.costs(name, fmt::to_string(size),
-                  fmt::format("no multiple of {}: tensor cores serve less well; {} is the next", group,
-                              (size / group + 1) * group));
+      table.push_back({Fits::at_a_cost, name, fmt::to_string(size),
+                       fmt::format("no multiple of {}: tensor cores serve less well; {} is the next", group,
+                                   (size / group + 1) * group)});
 }
 
 // Judges how the engine `fused` computes an LSTM's recurrence on a GPU. Returns the text for the engine's line.
@@ -157,11 +145,11 @@ std::string judge_persistent(Table& table, const LayerFacts& layer, const Engine
   std::string why;
   const auto plan = persistent_plan(layer.cell, layer.config, f, window, &why);
   if (plan)
-    table.fits("persistent kernel", "yes",
-               fmt::format("{} blocks of {} units, {} KiB of shared memory each", plan->blocks, plan->units,
-                           (plan->shared_bytes() + 1023) / 1024));
+    table.push_back({Fits::yes, "persistent kernel", "yes",
+                     fmt::format("{} blocks of {} units, {} KiB of shared memory each", plan->blocks,
+                                 plan->units, (plan->shared_bytes() + 1023) / 1024)});
   else
-    table.costs("persistent kernel", "no", why);
+    table.push_back({Fits::at_a_cost, "persistent kernel", "no", why});
   if (f.precision == Precision::fp32 || f.capability < 80) return "";  // no tensor cores: nothing to expect
   return plan ? "; persistent" : "; persistent: no, " + why;
 }
@@ -171,14 +159,11 @@ void judge_wavefront(Table& table, const LayerFacts& layer, const EngineFacts& f
   if (f.gpu.empty() || layer.config.layers == 1) return;
   std::string why;
   const auto plan = wavefront(layer.cell, layer.config, f, window, &why);
-  if (!plan)
-    table.costs("layers side by side", "no", why);
-  else if (window.steps == 0)
-    table.fits("layers side by side", "yes", fmt::format("on {} streams, by chunks", Wavefront::streams));
-  else
-    table.fits("layers side by side", "yes",
-               fmt::format("on {} streams, by {} chunks of {} steps", Wavefront::streams, plan->chunks,
-                           window.steps));
+  if (!plan) return table.push_back({Fits::at_a_cost, "layers side by side", "no", why});
+  const std::string chunks =
+      window.steps ? fmt::format("{} chunks of {} steps", plan->chunks, window.steps) : "chunks";
+  table.push_back({Fits::yes, "layers side by side", "yes",
+                   fmt::format("on {} streams, by {}", Wavefront::streams, chunks)});
 }
 
 // Returns why `fused` is faster than cuDNN although cuDNN would serve; "" if it is not, or that is not known. Measured
@@ -242,7 +227,7 @@ EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
   judge_layer(table, layer, facts, window);
   advise_on_sizes(table, layer, facts, window);
   std::vector<std::string> in_the_way;
-  for (const EngineReason& reason : table.rows)
+  for (const EngineReason& reason : table)
     if (reason.fits == Fits::no) in_the_way.push_back(reason.because);
   const bool serves = in_the_way.empty();
   if (asked == Engine::cudnn && !serves)
@@ -268,7 +253,7 @@ EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
     text += judge_persistent(table, layer, facts, window);
     judge_wavefront(table, layer, facts, window);
   }
-  return {engine, text, std::move(table.rows)};
+  return {engine, text, std::move(table)};
 }
 
 }  // namespace unroll

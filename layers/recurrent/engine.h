@@ -64,8 +64,8 @@ inline constexpr int most_cudnn_steps = 65'535;  // of its kernels
 struct EngineReason {
   enum class Fits : uint8_t { yes, at_a_cost, no } fits;
   std::string criterion, value;  // "recurrent_dropout", "0.25"
-  std::string verdict;           // what it costs: "fused and composed compute it"
-  std::string because;           // of one that does not fit: "recurrent_dropout = 0.25 is not in cuDNN"
+  std::string verdict = {};      // what it costs: "fused and composed compute it"
+  std::string because = {};      // of one that does not fit: "recurrent_dropout = 0.25 is not in cuDNN"
 };
 std::string_view name_of(EngineReason::Fits fits);  // "yes", "at a cost", "no"
 

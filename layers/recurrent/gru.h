@@ -12,7 +12,6 @@ namespace unroll {
 struct GruCell {
   static constexpr CellKind kind = CellKind::gru;
   static constexpr const char* name = "gru";
-  using InChunks = GruCell;
   static constexpr bool has_c = false;
   static constexpr const char* gate_names[] = {"r", "z", "n"};
 
@@ -23,14 +22,7 @@ struct GruCell {
   void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;
   static int step_room(int hidden) { return 6 * hidden; }
 
-  // All weights, those of a cell that derives from this one too.
-  const Vars& weights() const& { return weights_->all; }
-  Vars weights() const&& { return weights_->all; }
-
   Var weight_ih, weight_hh, bias, bias_hn;
-
- private:
-  std::shared_ptr<const CellWeights> weights_;
 };
 
 using Gru = Recurrent<GruCell>;

@@ -33,7 +33,8 @@ class WavePart {
 class LayerOrder {
  public:
   LayerOrder() = default;  // one after the other
-  // As wave_here() says.
+  // Of a window that is to be computed now. Without a wave on a CPU, where wavefront() has none, and where each operation is
+  // measured or looked at by itself, or gradients are sent off as soon as they are there.
   LayerOrder(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch);
   ~LayerOrder() { end(); }  // also if something throws
   LayerOrder(const LayerOrder&) = delete;
@@ -47,7 +48,7 @@ class LayerOrder {
   void end() const;
 
  private:
-  std::shared_ptr<Wave> wave_;
+  std::shared_ptr<Wave> wave_ = {};
 };
 
 }  // namespace unroll

@@ -7,8 +7,7 @@ LstmCell::LstmCell(const LayerScope& scope)
       cell(scope.config.cell_activation),
       clip(scope.config.cell_clip),
       step_by_step(scope.config.algorithm == RecurrentAlgorithm::standard),
-      coupled(scope.config.coupled_gates),
-      weights_(scope.weights) {
+      coupled(scope.config.coupled_gates) {
   const RecurrentConfig& config = scope.config;
   const int hidden = scope.hidden, gates = (coupled ? 3 : 4) * hidden, of_f = coupled ? 0 : hidden;
   const auto constant = [&](const char* name, int size, float value) {

@@ -13,7 +13,6 @@ namespace unroll {
 struct LstmCell {
   static constexpr CellKind kind = CellKind::lstm;
   static constexpr const char* name = "lstm";
-  using InChunks = LstmCell;
   static constexpr bool has_c = true;
   static constexpr const char* gate_names[] = {"i", "f", "g", "o"};
 
@@ -26,10 +25,6 @@ struct LstmCell {
   void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;
   static int step_room(int hidden) { return 4 * hidden; }
 
-  // All weights, those of a cell that derives from this one too.
-  const Vars& weights() const& { return weights_->all; }
-  Vars weights() const&& { return weights_->all; }
-
   Var weight_ih = {}, weight_hh = {}, bias = {};
   Unary gate = Unary::sigmoid, cell = Unary::tanh;
   real clip = 0;                      // of c; 0: it is free
@@ -39,9 +34,6 @@ struct LstmCell {
   Var peepholes = {};                 // [3, hidden], of i, f and o; [2, hidden] of coupled gates
   Var norm_ih = {}, norm_hh = {};     // gains of the two products [4*hidden]; bias shifts both
   Var norm_c = {}, norm_c_bias = {};  // of c [hidden]
-
- private:
-  std::shared_ptr<const CellWeights> weights_;
 };
 
 using Lstm = Recurrent<LstmCell>;

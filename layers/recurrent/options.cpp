@@ -82,17 +82,9 @@ const RecurrentOption& option_named(std::string_view name) {
 }
 
 bool has_option(const CellFacts& cell, const RecurrentOption& option) {
-  switch (option.cells) {
-    case Cells::every:
-      return true;
-    case Cells::with_c:
-      return cell.has_c;
-    case Cells::lstm:
-      return cell.kind == CellKind::lstm;
-    case Cells::rnn:
-      break;
-  }
-  return cell.kind == CellKind::rnn;
+  const bool has_it[] = {true, cell.has_c, cell.kind == CellKind::lstm,
+                         cell.kind == CellKind::rnn};  // by Cells
+  return has_it[static_cast<size_t>(option.cells)];
 }
 
 bool is_set(const RecurrentOption& option, const RecurrentConfig& config) {

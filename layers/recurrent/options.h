@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -27,20 +28,15 @@ struct CellFacts {
   int gates = 0;       // rows of weight_hh by unit
   bool has_c = false;  // the state is h and c; else h alone
   int c_parts = 1;     // numbers of a unit in c
-  bool fused = false;  // it brings an engine `fused`, and cuDNN knows it
-  bool in_chunks = false;  // which computes a window by chunks of steps, so that layers can be side by side
-  bool in_cudnn() const { return fused && kind != CellKind::other; }
+  bool fused = false;  // it brings an engine `fused`
+  std::span<const char* const> gate_names = {};  // that a trace shows; empty: it names none
+  // A cell of the library: cuDNN knows it, and its own engine computes a window by chunks of steps.
+  bool is_ours() const { return fused && kind != CellKind::other; }
 };
 inline constexpr CellFacts our_cells[] = {  // by kind
-    {.name = "lstm",
-     .title = "LSTM",
-     .kind = CellKind::lstm,
-     .gates = 4,
-     .has_c = true,
-     .fused = true,
-     .in_chunks = true},
-    {.name = "gru", .title = "GRU", .kind = CellKind::gru, .gates = 3, .fused = true, .in_chunks = true},
-    {.name = "rnn", .title = "RNN", .kind = CellKind::rnn, .gates = 1, .fused = true, .in_chunks = true}};
+    {.name = "lstm", .title = "LSTM", .kind = CellKind::lstm, .gates = 4, .has_c = true, .fused = true},
+    {.name = "gru", .title = "GRU", .kind = CellKind::gru, .gates = 3, .fused = true},
+    {.name = "rnn", .title = "RNN", .kind = CellKind::rnn, .gates = 1, .fused = true}};
 constexpr const CellFacts& facts_of(CellKind kind) { return our_cells[static_cast<size_t>(kind)]; }
 
 // recurrent_options, below, says what each option does.
@@ -106,7 +102,7 @@ struct RecurrentOption {
 
   const char* name;  // of the key in a recipe, too
   Member member;
-  Range range;
+  Range range = Range::on_off;
   Acts acts = Acts::always;
   Cells cells = Cells::every;
   Cudnn cudnn = Cudnn::no;
@@ -133,7 +129,6 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "what goes from layer to layer times a mask, drawn anew backwards"},
     {.name = "locked_dropout",
      .member = &RecurrentConfig::locked_dropout,
-     .range = RecurrentOption::Range::on_off,
      .acts = RecurrentOption::Acts::in_training,
      .cudnn = RecurrentOption::Cudnn::yes,
      .needs_layers = true,
@@ -180,14 +175,12 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "a product more in each step, smaller ones for what reads h"},
     {.name = "layer_norm",
      .member = &RecurrentConfig::layer_norm,
-     .range = RecurrentOption::Range::on_off,
      .cells = RecurrentOption::Cells::lstm,
      .does = "each product and the state c are normalised over their units, with gains of their own",
      .source = "Ba, Kiros, Hinton 2016",
      .how = "both products and c normalised: nine numbers for each unit, which are kept"},
     {.name = "peepholes",
      .member = &RecurrentConfig::peepholes,
-     .range = RecurrentOption::Range::on_off,
      .cells = RecurrentOption::Cells::lstm,
      .does = "the gates see the state c, each unit its own: i and f that before the step, o the new one",
      .source = "Gers and Schmidhuber 2000",
@@ -213,7 +206,6 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "c divided, clipped and multiplied again"},
     {.name = "coupled_gates",
      .member = &RecurrentConfig::coupled_gates,
-     .range = RecurrentOption::Range::on_off,
      .cells = RecurrentOption::Cells::lstm,
      .does = "the input gate is 1 minus the forget gate, and has no weights",
      .source = "Greff et al. 2017",
@@ -242,14 +234,12 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .source = "Melis, Kočiský, Blunsom 2020"},
     {.name = "residual",
      .member = &RecurrentConfig::residual,
-     .range = RecurrentOption::Range::on_off,
      .cudnn = RecurrentOption::Cudnn::between_layers,
      .needs_layers = true,
      .does = "every layer but the first adds its input to its output; needs layers above 1",
      .source = "Wu et al. 2016",
      .how = "the input added to the output, but in the first"},
-    // A decoder can then be tied to a narrow embedding. The layer's states fill the first elements of their rows, else
-    // 0.
+    // A decoder can then be tied to a narrow embedding. The layer's states fill the first elements of their rows, else 0.
     {.name = "last_hidden",
      .member = &RecurrentConfig::last_hidden,
      .range = RecurrentOption::Range::width,
@@ -261,7 +251,6 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .how = "a last layer of another width"},
     {.name = "bidirectional",
      .member = &RecurrentConfig::bidirectional,
-     .range = RecurrentOption::Range::on_off,
      .cudnn = RecurrentOption::Cudnn::yes,
      .is_key = false,  // no program predicts what it has read
      .torch = "bidirectional",
@@ -279,10 +268,9 @@ inline constexpr RecurrentOption recurrent_options[] = {
 
 const RecurrentOption& option_named(std::string_view name);  // throws Error if there is none
 bool has_option(const CellFacts& cell, const RecurrentOption& option);
-bool is_set(const RecurrentOption& option,
-            const RecurrentConfig& config);  // other than that of a plain layer
-std::string value_of(const RecurrentOption& option,
-                     const RecurrentConfig& config);  // "0.25", "true", "softsign"
+// Whether it is other than that of a plain layer; its value: "0.25", "true", "softsign"; and back to a plain layer's.
+bool is_set(const RecurrentOption& option, const RecurrentConfig& config);
+std::string value_of(const RecurrentOption& option, const RecurrentConfig& config);
 void unset(const RecurrentOption& option, RecurrentConfig& config);
 // The functions that it may be set to; empty if the option is not a function.
 std::vector<Unary> functions_of(const RecurrentOption& option);
@@ -295,8 +283,7 @@ struct OptionFault {
 std::optional<OptionFault> fault_in(const CellFacts& cell, const RecurrentConfig& config,
                                     const std::string& prefix = "");
 
-// The options that are set, in the table's order, but not `dropout`, refinements of others, or options of initial
-// values.
+// The options that are set, in the table's order, but not `dropout`, refinements of others, or options of initial values.
 std::vector<const RecurrentOption*> options_set(const RecurrentConfig& config);
 // "2 LSTM layers of 200", "1 GRU layer of 30 (weight_drop, residual)"
 std::string describe_layers(const CellFacts& cell, const RecurrentConfig& config);

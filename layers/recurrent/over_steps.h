@@ -3,9 +3,9 @@
 
 #include <concepts>
 #include <span>
+#include <vector>
 
 #include "layers/recurrent/mogrifier.h"
-#include "layers/recurrent/stack.h"
 
 namespace unroll {
 
@@ -32,24 +32,30 @@ concept NamesGates = requires(const Cell& cell, const Var& v, const RecurrentVar
   std::span<const char* const>(Cell::gate_names);
 };
 
-// Observes each step: says where its gates go (nullptr: nowhere), and receives the state after it.
-struct NoObserver {
-  Vars* gates() { return nullptr; }
-  void after(const RecurrentVars&) {}
+// One cell's values in each step, in the order in which it read the steps. One per layer and direction. After the
+// backward of a tape that keeps gradients, each Var has its gradient.
+struct CellTrace {
+  std::vector<Vars> gates;  // by step, in the order of gate_names: [batch, hidden] each. Empty: it names none
+  Vars h, c;  // the state after each step [batch, width], [batch, hidden]. c is empty where the cell has none
+};
+struct RecurrentTrace {
+  Var y = {};  // as RecurrentOutput
+  RecurrentVars state = {};
+  std::span<const char* const> gate_names;  // "i", "f", "g", "o"
+  std::vector<CellTrace> cells;             // by layer: forwards, backwards, forwards, …
 };
 
-template <RecurrentCell Cell, class Observer>
-RecurrentVars step_of(const Cell& cell, const Var& x, const Var& h_in, const RecurrentVars& before,
-                      Observer& observer) {
-  if constexpr (NamesGates<Cell>)
-    if (Vars* gates = observer.gates()) return cell.step(x, h_in, before, gates);
-  return cell.step(x, h_in, before);
+// u·computed + (1-u)·before in step t; `computed` where there is no u.
+inline Var carried(const Tensor& u, int t, const Var& computed, const Var& before) {
+  if (!u.defined()) return computed;
+  const Var share = u[t];
+  return share * computed + (-share + 1) * before;
 }
 
-// The engine `composed`: one layer over all steps in elementary operations, which the tape differentiates.
-template <RecurrentCell Cell, class Observer = NoObserver>
+// The engine `composed`: one layer over all steps in elementary operations, which the tape differentiates. Fills a trace.
+template <RecurrentCell Cell>
 RecurrentOutput over_steps(Cell cell, const Var& x, RecurrentVars state, const RecurrentMasks& masks = {},
-                           Observer observer = {}) {
+                           CellTrace* trace = nullptr) {
   if constexpr (HasRecurrentMatrix<Cell>)
     cell.weight_hh = dropout(cell.weight_hh, masks.weight_hh.rate, masks.weight_hh.key);
   Vars ys;
@@ -60,10 +66,16 @@ RecurrentOutput over_steps(Cell cell, const Var& x, RecurrentVars state, const R
     }
     const Var h_in = masks.h.defined() ? state.h * Var(masks.h) : state.h;
     const auto [x_seen, h_seen] = mogrified(masks, row(x, t), h_in);
-    const RecurrentVars next = step_of(cell, x_seen, h_seen, state, observer);
+    RecurrentVars next;
+    if constexpr (NamesGates<Cell>)
+      next = cell.step(x_seen, h_seen, state, trace ? &trace->gates.emplace_back() : nullptr);
+    else
+      next = cell.step(x_seen, h_seen, state);
     state = {carried(masks.new_h, t, next.h, state.h), carried(masks.new_c, t, next.c, state.c)};
     ys.push_back(state.h);
-    observer.after(state);
+    if (!trace) continue;
+    trace->h.push_back(state.h);
+    if (Cell::has_c) trace->c.push_back(state.c);
   }
   return {unroll::stack(ys), state};
 }

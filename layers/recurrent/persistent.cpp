@@ -75,9 +75,4 @@ std::optional<PersistentPlan> persistent_plan_here(PersistentSizes sizes) {
   return persistent_plan(sizes, here);
 }
 
-const LstmWindowKernels& persistent_kernels_in(Precision precision) {
-  const PersistentKernels& all = *persistent_kernels();
-  return precision == Precision::tf32 ? all.tf32 : precision == Precision::bf16 ? all.bf16 : all.fp16;
-}
-
 }  // namespace unroll

@@ -11,8 +11,7 @@
 
 namespace unroll {
 
-struct PersistentPlan;     // framework/kernels/persistent.h
-struct LstmWindowKernels;  // framework/kernels/lstm_window.h
+struct PersistentPlan;  // framework/kernels/persistent.h
 
 // A layer in a window. 0: batch or steps are not known.
 struct PersistentSizes {
@@ -29,6 +28,5 @@ std::optional<PersistentPlan> persistent_plan(const CellFacts& cell, const Recur
                                               std::string* why = nullptr);
 // On the GPU in use, in the precision in use; none on a CPU.
 std::optional<PersistentPlan> persistent_plan_here(PersistentSizes sizes);
-const LstmWindowKernels& persistent_kernels_in(Precision precision);  // where there is a plan
 
 }  // namespace unroll

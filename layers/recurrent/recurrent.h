@@ -21,13 +21,11 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <memory>
 #include <vector>
 
-#include "layers/recurrent/engines/cudnn.h"
 #include "layers/recurrent/over_steps.h"
-#include "layers/recurrent/stack.h"
-#include "layers/recurrent/trace.h"
 
 namespace unroll {
 
@@ -38,9 +36,6 @@ template <class Cell>
 concept HasFused =
     std::same_as<decltype(&Cell::fused), RecurrentOutput (Cell::*)(const Var& x, const RecurrentVars& state,
                                                                    const RecurrentMasks& masks) const>;
-// One whose own engine computes windows by chunks where RecurrentMasks::part says so: using InChunks = Cell.
-template <class Cell>
-concept FusedInChunks = HasFused<Cell> && std::same_as<typename Cell::InChunks, Cell>;
 // A cell that steps in inference without a tape: x [batch, input]; h and c [batch, hidden] become those after the step. `room` is
 // [batch, step_room(hidden)]. With no option that always acts (is_plain_step).
 template <class Cell>
@@ -49,50 +44,26 @@ concept HasPlainStep = std::same_as<decltype(&Cell::plain_step),
 
 template <RecurrentCell Cell>
 constexpr CellFacts facts_of() {
-  if constexpr (requires { Cell::kind; }) {
-    CellFacts facts = facts_of(Cell::kind);
-    facts.fused = HasFused<Cell>, facts.in_chunks = FusedInChunks<Cell>;
-    return facts;
-  } else {
-    CellFacts facts{.name = Cell::name,
-                    .title = Cell::name,
-                    .has_c = Cell::has_c,
-                    .fused = HasFused<Cell>,
-                    .in_chunks = FusedInChunks<Cell>};
-    if constexpr (requires { Cell::c_parts; }) facts.c_parts = Cell::c_parts;
-    return facts;
-  }
+  CellFacts facts{.name = Cell::name, .title = Cell::name, .has_c = Cell::has_c};
+  if constexpr (requires { Cell::kind; }) facts = facts_of(Cell::kind);
+  if constexpr (requires { Cell::c_parts; }) facts.c_parts = Cell::c_parts;
+  if constexpr (NamesGates<Cell>) facts.gate_names = Cell::gate_names;
+  facts.fused = HasFused<Cell>;
+  return facts;
 }
 
-template <RecurrentCell Cell>
-requires std::constructible_from<Cell, const LayerScope&>
-class Recurrent {
+class RecurrentStack;
+// An engine that computes all layers at once; arguments as those of RecurrentStack's operator, which has checked them.
+using WholeStack =
+    std::function<RecurrentOutput(const RecurrentStack& stack, const Var& x, const RecurrentVars& state,
+                                  const Lengths& lengths, const IdTensor& resets)>;
+WholeStack over_cudnn(const RecurrentStack& stack, const ListedWeights& weights);  // engines/cudnn_stack.cpp
+
+// Layers on top of each other, whatever their cell: dropout between them, directions, lengths, resets, state in and out.
+// Recurrent<Cell> has the cells.
+class RecurrentStack {
  public:
-  using Output = RecurrentOutput;
-  static constexpr CellFacts facts = facts_of<Cell>();
-
-  // Throws Error where the options make no sense, InputError where the engine that is asked for cannot serve.
-  Recurrent(const Scope& scope, const RecurrentConfig& config)
-      : choice_(choose(config)), stack_(scope, facts, config) {
-    if constexpr (!HasRecurrentMatrix<Cell>)
-      require(
-          config.weight_drop == 0 && config.recurrent_dropout == 0,
-          "{}: weight_drop {} and recurrent_dropout {} act in a product of h, which this cell has none of",
-          Cell::name, config.weight_drop, config.recurrent_dropout);
-    for (int k = 0; k < stack_.count(); ++k) {
-      const LayerScope layer = stack_.scope_of(k);
-      cells_.emplace_back(layer);
-      mogrifiers_.emplace_back(layer);
-      weights_.push_back(layer.weights);
-    }
-    if (choice_.engine == Engine::cudnn) cudnn_ = CudnnStack(stack_, weights_);
-  }
-
-  // The engine for a configuration, on this machine if no other is given.
-  static EngineChoice choose(const RecurrentConfig& config, const EngineFacts& machine = engine_facts(),
-                             const WindowFacts& window = {}) {
-    return choose_engine(facts, config, machine, window);
-  }
+  virtual ~RecurrentStack() = default;
 
   // x [steps, batch, input] -> y [steps, batch, config().output()] of the last layer, and the state after the last step. Steps
   // that are padding may hold anything, NaN too: there y is zero, the state stays as it was, and no gradient passes. A row's
@@ -104,84 +75,131 @@ class Recurrent {
   // the window's ends, so a reset of step 0 does nothing there; nor does a reset in padding. Throws Error if the shape is
   // another; InputError with the engine cudnn: with RecurrentConfig::resets `automatic` takes another.
   RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
-                             const IdTensor& resets = {}) const {
-    stack_.require_state(x, state);
-    if (cudnn_) return cudnn_(stack_, x, state, lengths, resets);
-    return over_cells(
-        x, state, lengths, resets,
-        [&](size_t k, const Var& in, const RecurrentVars& before, const RecurrentMasks& masks) {
-          return run(k, in, before, masks);
-        },
-        choice_.engine == Engine::fused);
-  }
-
+                             const IdTensor& resets = {}) const;
   // As the operator, but step by step in elementary operations, with what each cell computed. Equals the engines' values to
   // rounding.
   RecurrentTrace trace(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
-                       const IdTensor& resets = {}) const {
-    stack_.require_state(x, state);
-    RecurrentTrace result;
-    if constexpr (NamesGates<Cell>) result.gate_names = Cell::gate_names;
-    result.cells.resize(cells_.size());
-    const RecurrentOutput out = over_cells(
-        x, state, lengths, resets,
-        [&](size_t k, const Var& in, const RecurrentVars& before, const RecurrentMasks& masks) {
-          return over_steps(cells_[k], in, before, masks, TraceSteps{result.cells[k], Cell::has_c});
-        });
-    result.y = out.y, result.state = out.state;
-    return result;
-  }
+                       const IdTensor& resets = {}) const;
+  RecurrentState zero_state(int batch) const;
+  // One inference step of layer k if only the cell's kernel must run: x [batch, input]. Updates the layer's h and c
+  // [batch, hidden]. room is [batch, plain_step_room()].
+  virtual int plain_step_room() const { return 0; }  // 0: there is no such step
+  virtual void plain_step(int, const Tensor&, const Tensor&, const Tensor&, const Tensor&) const {}
 
-  RecurrentState zero_state(int batch) const { return stack_.zero_state(batch); }
-  const RecurrentConfig& config() const& { return stack_.config(); }
-  RecurrentConfig config() const&& { return stack_.config(); }
+  const CellFacts& cell() const& { return cell_; }
+  CellFacts cell() const&& { return cell_; }
+  const RecurrentConfig& config() const& { return config_; }
+  RecurrentConfig config() const&& { return config_; }
   const EngineChoice& choice() const& { return choice_; }
   EngineChoice choice() const&& { return choice_; }
-  const std::vector<Cell>& cells() const& { return cells_; }  // forwards, backwards, forwards, …
-  std::vector<Cell> cells() const&& { return cells_; }
   // All weights of a cell, in the order in which it added them, and those of its mogrifier.
   const Vars& weights(int cell) const& { return weights_[static_cast<size_t>(cell)]->all; }
   Vars weights(int cell) const&& { return weights(cell); }
 
- private:
-  // run(k, x, state, masks) is cell k over all steps. by_cells: with the cells' own engine.
+  const Scope& scope() const { return scope_; }
+  int count() const { return config_.layers * config_.directions(); }
+  LayerScope scope_of(int layer) const;
+  // Units of a layer's h, and of its cell.
+  int width_of(int layer) const { return is_last(layer) ? config_.last_hidden : config_.width(); }
+  int hidden_of(int layer) const { return is_last(layer) ? config_.last_hidden : config_.hidden; }
+  // What a layer reads of its rows of a state, which may be narrower than those of others; and rows of the full width again.
+  Var own_part(int layer, const Var& rows) const;
+  Var full_rows(const Var& rows) const;
+
+  // Returns y of all layers over x [steps, batch, input]. run(k, x, real_steps) is y of layer k, and with two directions of k+1
+  // too. Steps that are real are 1 in real_steps [steps, batch], and padding is 0; undefined: all are real. If `at_once`, run is
+  // called once, for all layers, as nothing acts between them.
   template <class Run>
-  RecurrentOutput over_cells(const Var& x, const RecurrentVars& state, const Lengths& lengths,
-                             const IdTensor& resets, Run run, bool by_cells = false) const {
-    const LayerOrder order = by_cells ? LayerOrder(facts, config(), x.dim(0), x.dim(1)) : LayerOrder();
-    // Layers may be side by side: between the first and the last of them there is no other operation.
-    std::vector<RecurrentVars, PoolAllocator<RecurrentVars>> states;
-    for (int k = 0; k < stack_.count(); ++k) states.push_back(stack_.state_of(k, state));
-    for (const auto& of_cell : weights_)
-      for (const Var& weight : of_cell->all) weight.value();  // which is made at first use
-    Vars h, c;
-    const Var y = stack_(
-        x, lengths, resets,
-        [&](int k, const Var& in, RecurrentMasks masks) {
-          const auto layer = static_cast<size_t>(k);
-          masks.mogrifier = &mogrifiers_[layer];
-          const RecurrentOutput out = run(layer, in, states[layer], masks);
-          h.push_back(out.state.h);
-          if (Cell::has_c) c.push_back(out.state.c);
-          return out.y;
-        },
-        order);
-    for (Vars* rows : {&h, &c})
-      for (Var& row : *rows) row = stack_.full_row(row);
-    return {y, {unroll::stack(h), Cell::has_c ? unroll::stack(c) : Var()}};
-  }
-  RecurrentOutput run(size_t k, const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const {
-    if constexpr (HasFused<Cell>)
-      if (choice_.engine == Engine::fused) return cells_[k].fused(x, state, masks);
-    return over_steps(cells_[k], x, state, masks);
+  Var layer_by_layer(const Var& x, const Lengths& lengths, Run run, bool at_once = false,
+                     const LayerOrder& order = {}) const {
+    const Tensor real_steps = unroll::real_steps(lengths, x.dim(0), x.dim(1));
+    Var y = real_steps.defined() ? mask_rows(x, real_steps) : x;  // from here on padding is finite
+    const auto dropped = [&](const Var& in) {
+      return order.dropout(in, config_.dropout, places_.dropout.next_key(), config_.locked_dropout);
+    };
+    for (int k = 0; k < count(); k += config_.directions()) {
+      const bool first = k == 0;
+      const Var in = first ? y : dropped(y);
+      const Var out = run(k, in, real_steps);
+      y = config_.residual && !first ? out + y : out;
+      if (at_once) break;
+    }
+    order.end();
+    return real_steps.defined() ? mask_rows(y, real_steps) : y;
   }
 
+ protected:
+  // Throws Error where the options make no sense, InputError where the engine that is asked for cannot serve.
+  RecurrentStack(const Scope& scope, const CellFacts& cell, const RecurrentConfig& config);
+  // The constructor's second half: add(layer) makes the layer's cell.
+  void add_cells(const std::function<void(const LayerScope& layer)>& add);
+  // Cell k over all steps, by the engine; with a trace in elementary operations, and fills it.
+  virtual RecurrentOutput run(int k, const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
+                              CellTrace* trace) const = 0;
+
+ private:
+  RecurrentOutput over_cells(const Var& x, const RecurrentVars& state, const Lengths& lengths,
+                             const IdTensor& resets, std::vector<CellTrace>* traces = nullptr) const;
+  RecurrentMasks masks(int layer, int steps, int batch, const Tensor& real_steps, const Resets& resets) const;
+  void require_fits(const Var& x, const RecurrentVars& state) const;
+  bool is_last(int layer) const { return config_.last_hidden > 0 && layer >= count() - config_.directions(); }
+
+  CellFacts cell_;
+  RecurrentConfig config_;
   EngineChoice choice_;
-  RecurrentStack stack_;
+  Scope scope_;
+  struct {
+    Scope dropout, recurrent_dropout, weight_drop, zoneout_h, zoneout_c;
+  } places_;  // of the random numbers
+  ListedWeights weights_;
+  std::vector<std::shared_ptr<const Mogrifier>> mogrifiers_;  // by cell
+  WholeStack whole_;                                          // if that is the engine
+};
+
+template <RecurrentCell Cell>
+requires std::constructible_from<Cell, const LayerScope&>
+class Recurrent : public RecurrentStack {
+ public:
+  using Output = RecurrentOutput;
+  static constexpr CellFacts facts = facts_of<Cell>();
+
+  Recurrent(const Scope& scope, const RecurrentConfig& config) : RecurrentStack(scope, facts, config) {
+    if constexpr (!HasRecurrentMatrix<Cell>)
+      require(
+          config.weight_drop == 0 && config.recurrent_dropout == 0,
+          "{}: weight_drop {} and recurrent_dropout {} act in a product of h, which this cell has none of",
+          Cell::name, config.weight_drop, config.recurrent_dropout);
+    add_cells([&](const LayerScope& layer) { cells_.emplace_back(layer); });
+  }
+
+  // The engine for a configuration, on this machine if no other is given.
+  static EngineChoice choose(const RecurrentConfig& config, const EngineFacts& machine = engine_facts(),
+                             const WindowFacts& window = {}) {
+    return choose_engine(facts, config, machine, window);
+  }
+  const std::vector<Cell>& cells() const& { return cells_; }  // forwards, backwards, forwards, …
+  std::vector<Cell> cells() const&& { return cells_; }
+
+  int plain_step_room() const override {
+    if constexpr (HasPlainStep<Cell>)
+      if (is_plain_step(config())) return Cell::step_room(config().hidden);
+    return 0;
+  }
+  void plain_step(int k, const Tensor& x, const Tensor& h, const Tensor& c,
+                  const Tensor& room) const override {
+    if constexpr (HasPlainStep<Cell>) cells_[static_cast<size_t>(k)].plain_step(x, h, c, room);
+  }
+
+ private:
+  RecurrentOutput run(int k, const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
+                      CellTrace* trace) const override {
+    const Cell& cell = cells_[static_cast<size_t>(k)];
+    if constexpr (HasFused<Cell>)
+      if (!trace && choice().engine == Engine::fused) return cell.fused(x, state, masks);
+    return over_steps(cell, x, state, masks, trace);
+  }
+
   std::vector<Cell> cells_;
-  std::vector<Mogrifier> mogrifiers_;                        // by cell
-  std::vector<std::shared_ptr<const CellWeights>> weights_;  // by cell
-  CudnnStack cudnn_;                                         // if that is the engine
 };
 
 }  // namespace unroll

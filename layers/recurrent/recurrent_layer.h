@@ -11,13 +11,13 @@ namespace unroll {
 class RecurrentLayer {
  public:
   template <class Cell>
-  RecurrentLayer(const Recurrent<Cell>& layer) : layer_(std::make_shared<Of<Cell>>(layer)) {}
+  RecurrentLayer(const Recurrent<Cell>& layer) : layer_(std::make_shared<Recurrent<Cell>>(layer)) {}
   // Makes layers of one of this library's cells.
   RecurrentLayer(const Scope& scope, CellKind cell, const RecurrentConfig& config);
 
   RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
                              const IdTensor& resets = {}) const {
-    return layer_->run(x, state, lengths, resets);
+    return (*layer_)(x, state, lengths, resets);
   }
   RecurrentTrace trace(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
                        const IdTensor& resets = {}) const {
@@ -35,56 +35,14 @@ class RecurrentLayer {
     return choose_engine(cell(), config(), engine_facts(), window);
   }
 
-  // One inference step of layer k if only the cell's kernel must run: x [batch, input]. Updates the layer's h and c
-  // [batch, hidden]. room is [batch, plain_step_room()].
-  int plain_step_room() const { return layer_->plain_step_room(); }  // 0: there is no such step
+  // As those of RecurrentStack.
+  int plain_step_room() const { return layer_->plain_step_room(); }
   void plain_step(int k, const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& room) const {
     layer_->plain_step(k, x, h, c, room);
   }
 
  private:
-  struct Layer {
-    virtual ~Layer() = default;
-    virtual RecurrentOutput run(const Var& x, const RecurrentVars& state, const Lengths& lengths,
-                                const IdTensor& resets) const = 0;
-    virtual RecurrentTrace trace(const Var& x, const RecurrentVars& state, const Lengths& lengths,
-                                 const IdTensor& resets) const = 0;
-    virtual RecurrentState zero_state(int batch) const = 0;
-    virtual const CellFacts& cell() const = 0;
-    virtual const RecurrentConfig& config() const = 0;
-    virtual const EngineChoice& choice() const = 0;
-    virtual int plain_step_room() const = 0;
-    virtual void plain_step(int k, const Tensor& x, const Tensor& h, const Tensor& c,
-                            const Tensor& room) const = 0;
-  };
-  template <class Cell>
-  struct Of final : Layer {
-    explicit Of(const Recurrent<Cell>& of) : layer(of) {}
-    RecurrentOutput run(const Var& x, const RecurrentVars& state, const Lengths& lengths,
-                        const IdTensor& resets) const override {
-      return layer(x, state, lengths, resets);
-    }
-    RecurrentTrace trace(const Var& x, const RecurrentVars& state, const Lengths& lengths,
-                         const IdTensor& resets) const override {
-      return layer.trace(x, state, lengths, resets);
-    }
-    RecurrentState zero_state(int batch) const override { return layer.zero_state(batch); }
-    const CellFacts& cell() const override { return Recurrent<Cell>::facts; }
-    const RecurrentConfig& config() const override { return layer.config(); }
-    const EngineChoice& choice() const override { return layer.choice(); }
-    int plain_step_room() const override {
-      if constexpr (HasPlainStep<Cell>)
-        if (is_plain_step(config())) return Cell::step_room(config().hidden);
-      return 0;
-    }
-    void plain_step(int k, const Tensor& x, const Tensor& h, const Tensor& c,
-                    const Tensor& room) const override {
-      if constexpr (HasPlainStep<Cell>) layer.cells()[static_cast<size_t>(k)].plain_step(x, h, c, room);
-    }
-    Recurrent<Cell> layer;
-  };
-
-  std::shared_ptr<const Layer> layer_;
+  std::shared_ptr<const RecurrentStack> layer_;
 };
 
 }  // namespace unroll

@@ -11,7 +11,6 @@ namespace unroll {
 struct RnnCell {
   static constexpr CellKind kind = CellKind::rnn;
   static constexpr const char* name = "rnn";
-  using InChunks = RnnCell;
   static constexpr bool has_c = false;
 
   explicit RnnCell(const LayerScope& scope);
@@ -21,15 +20,8 @@ struct RnnCell {
   void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;
   static int step_room(int hidden) { return hidden; }
 
-  // All weights, those of a cell that derives from this one too.
-  const Vars& weights() const& { return weights_->all; }
-  Vars weights() const&& { return weights_->all; }
-
   Var weight_ih, weight_hh, bias;
   Unary nonlinearity;
-
- private:
-  std::shared_ptr<const CellWeights> weights_;
 };
 
 using Rnn = Recurrent<RnnCell>;

@@ -25,8 +25,7 @@ class RecurrentStep {
   // for options that act between layers, between directions or on a whole window.
   RecurrentStep(const Scope& scope, const RecurrentConfig& config) : layer_(scope, checked(config)) {}
 
-  // x [batch, input]; state h [batch, width] and c [batch, c_parts*hidden] if the cell has one -> the state after the
-  // step.
+  // x [batch, input]; state h [batch, width] and c [batch, c_parts*hidden] if the cell has one -> the state after the step.
   RecurrentVars operator()(const Var& x, const RecurrentVars& state) const {
     const RecurrentConfig& c = layer_.config();
     require(x.shape().rank() == 2 && x.dim(1) == c.input, "{}: x {} of a step must be [batch, {}]",
@@ -45,9 +44,8 @@ class RecurrentStep {
 
   // Constants.
   RecurrentVars zero_state(int batch) const {
-    const RecurrentConfig& c = layer_.config();
-    const int of_c = Recurrent<Cell>::facts.c_parts * c.hidden;
-    return {Tensor::zeros({batch, c.width()}), Cell::has_c ? Var(Tensor::zeros({batch, of_c})) : Var()};
+    const RecurrentState zero = layer_.zero_state(batch);
+    return {zero.h[0], Cell::has_c ? Var(zero.c[0]) : Var()};
   }
   const RecurrentConfig& config() const& { return layer_.config(); }
   RecurrentConfig config() const&& { return layer_.config(); }
@@ -62,15 +60,14 @@ class RecurrentStep {
     require(c.layers == 1 && !c.bidirectional,
             "{}: a step is of one layer in one direction, not of {} layers{}", Cell::name, c.layers,
             c.bidirectional ? " in two directions" : "");
-    const char* between = c.dropout != 0             ? "dropout"
-                          : c.recurrent_dropout != 0 ? "recurrent_dropout"
-                          : c.weight_drop != 0       ? "weight_drop"
-                          : c.residual               ? "residual"
-                          : c.last_hidden != 0       ? "last_hidden"
-                          : c.resets                 ? "resets"
-                                                     : nullptr;
-    require(!between, "{}: {} acts between layers or on the steps of a window; a step has neither",
-            Cell::name, between ? between : "");
+    for (const auto& [name, set] : {std::pair{"dropout", c.dropout != 0},
+                                    {"recurrent_dropout", c.recurrent_dropout != 0},
+                                    {"weight_drop", c.weight_drop != 0},
+                                    {"residual", c.residual},
+                                    {"last_hidden", c.last_hidden != 0},
+                                    {"resets", c.resets}})
+      require(!set, "{}: {} acts between layers or on the steps of a window; a step has neither", Cell::name,
+              name);
     return c;
   }
 

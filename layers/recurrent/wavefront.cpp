@@ -1,7 +1,5 @@
 #include "layers/recurrent/wavefront.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "framework/kernels/kernels.h"
@@ -15,24 +13,12 @@ namespace unroll {
 
 bool detail::layer_by_layer = false;
 
-Wavefront Wavefront::of(int steps) { return {.chunks = std::clamp(steps / 5, 2, most_chunks)}; }
-
-double Wavefront::share(int layers) const {
-  // A layer's chunk waits for the layer's last, for the same of the layer below, and for its stream.
-  std::vector<int> of_stream(streams, 0), below(static_cast<size_t>(chunks), 0);
-  for (int layer = 0; layer < layers; ++layer) {
-    int& end = of_stream[static_cast<size_t>(layer % streams)];
-    for (int& turn : below) turn = end = std::max(end, turn) + 1;
-  }
-  return 1.0 * below.back() / (layers * chunks);
-}
-
 std::optional<Wavefront> wavefront(const CellFacts& cell, const RecurrentConfig& config,
                                    const EngineFacts& gpu, const WindowFacts& window, std::string* why) {
   std::string reason;
   if (gpu.gpu.empty())
     reason = "a GPU does it";
-  else if (!cell.in_chunks)
+  else if (!cell.is_ours())
     reason = fmt::format("the cell {} computes a window at once", cell.name);
   else if (config.layers == 1)
     reason = "there is one layer";
@@ -49,49 +35,42 @@ std::optional<Wavefront> wavefront(const CellFacts& cell, const RecurrentConfig&
   return Wavefront::of(window.steps > 0 ? window.steps : 5 * Wavefront::most_chunks);
 }
 
-std::shared_ptr<Wave> wave_here(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch) {
-  if (!on_gpu() || config.layers == 1 || detail::layer_by_layer || Lanes::any() || Profile::active())
-    return {};
-  if (const Tape* tape = Tape::recording(); tape && tape->options().observer) return {};
-  static EngineFacts here = engine_facts();  // of the process's one GPU
-  here.precision = precision();
-  const auto plan = wavefront(cell, config, here, {.steps = steps, .batch = batch});
-  return plan ? std::allocate_shared<Wave>(PoolAllocator<Wave>(), plan->chunks) : nullptr;
-}
-
 WavePart::WavePart(std::shared_ptr<Wave> wave, int lane)
     : wave_(std::move(wave)), place_(static_cast<int>(wave_->parts_.size())), lane_(lane) {
-  Wave::Marks& marks = wave_->parts_.emplace_back();
-  marks.forward.fill(-1), marks.back.fill(-1);
+  for (auto& marks : wave_->parts_.emplace_back().marks) marks.fill(-1);
 }
 
 int WavePart::chunks() const { return wave_ ? wave_->chunks : 1; }
 
 PartInLane::PartInLane(const WavePart& part, Way way) : part_(part), way_(way) {
   if (!part) return;
-  Wave& wave = *part.wave_;
-  if (way == Way::back && !wave.back_) wave.back_.emplace();
-  in_.emplace(way == Way::forward ? *wave.forward_ : *wave.back_, part.lane_);
+  std::optional<Lanes>& lanes = part.wave_->lanes_[way];
+  if (!lanes) lanes.emplace();
+  in_.emplace(*lanes, part.lane_);
 }
 void PartInLane::await(int chunk) {
   if (!in_) return;
   Wave& wave = *part_.wave_;
   const int before = part_.place_ + (way_ == Way::forward ? -1 : 1);
   if (before < 0 || before == static_cast<int>(wave.parts_.size())) return;
-  const Wave::Marks& marks = wave.parts_[static_cast<size_t>(before)];
-  const int mark = (way_ == Way::forward ? marks.forward : marks.back)[static_cast<size_t>(chunk)];
-  if (mark >= 0) (way_ == Way::forward ? *wave.forward_ : *wave.back_).await(mark);  // else no gradient came
+  const int mark = wave.parts_[static_cast<size_t>(before)].marks[way_][static_cast<size_t>(chunk)];
+  if (mark >= 0) wave.lanes_[way_]->await(mark);  // else no gradient came
 }
 void PartInLane::done(int chunk) {
   if (!in_) return;
   Wave& wave = *part_.wave_;
-  Wave::Marks& marks = wave.parts_[static_cast<size_t>(part_.place_)];
-  way_ == Way::forward ? marks.forward[static_cast<size_t>(chunk)] = wave.forward_->mark()
-                       : marks.back[static_cast<size_t>(chunk)] = wave.back_->mark();
+  wave.parts_[static_cast<size_t>(part_.place_)].marks[way_][static_cast<size_t>(chunk)] =
+      wave.lanes_[way_]->mark();
 }
 
-LayerOrder::LayerOrder(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch)
-    : wave_(wave_here(cell, config, steps, batch)) {}
+LayerOrder::LayerOrder(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch) {
+  if (!on_gpu() || config.layers == 1 || detail::layer_by_layer || Lanes::any() || Profile::active()) return;
+  if (const Tape* tape = Tape::recording(); tape && tape->options().observer) return;
+  static EngineFacts here = engine_facts();  // of the process's one GPU
+  here.precision = precision();
+  if (const auto plan = wavefront(cell, config, here, {.steps = steps, .batch = batch}))
+    wave_ = std::allocate_shared<Wave>(PoolAllocator<Wave>(), plan->chunks);
+}
 WavePart LayerOrder::part(int k) const {
   return wave_ ? WavePart(wave_, 1 + k % Wavefront::streams) : WavePart();
 }

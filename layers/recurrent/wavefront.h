@@ -7,6 +7,7 @@
 // for each chunk, since the next layer waits for it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -26,19 +27,13 @@ struct Wavefront {
   int chunks;
 
   // Chunks of about five steps. Fewer chunks leave lanes idle for longer at both ends, more cost more products and kernels.
-  static Wavefront of(int steps);
-  // How long a window takes, of 1 for layer by layer: turns of a chunk, until the last layer has its last.
-  double share(int layers) const;
+  static Wavefront of(int steps) { return {.chunks = std::clamp(steps / 5, 2, most_chunks)}; }
 };
 // How the engine `fused` computes a window of this layer on this GPU. None, and `why`: layer by layer, since "there is one layer".
 // steps = 0: not known, taken for enough.
 std::optional<Wavefront> wavefront(const CellFacts& cell, const RecurrentConfig& config,
                                    const EngineFacts& gpu, const WindowFacts& window,
                                    std::string* why = nullptr);
-
-// The wave of a window that is to be computed now; none: layer by layer. So it is too where each operation is measured or looked
-// at by itself, or gradients are sent off as soon as they are there.
-std::shared_ptr<Wave> wave_here(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch);
 
 namespace detail {
 extern bool layer_by_layer;  // for tests: no wavefront in this process
@@ -47,26 +42,28 @@ extern bool layer_by_layer;  // for tests: no wavefront in this process
 // One window, forward and back.
 class Wave {
  public:
-  explicit Wave(int count) : chunks(count), forward_(std::in_place) {}
+  enum Way : uint8_t { forward, back };
+  explicit Wave(int count) : chunks(count) { lanes_[forward].emplace(); }
   // Work that is asked for from then on waits for the last layer.
-  void end_forward() { forward_.reset(); }
+  void end_forward() { lanes_[forward].reset(); }
 
   const int chunks;
 
  private:
   friend class WavePart;
   friend class PartInLane;
-  struct Marks {
-    std::array<int, Wavefront::most_chunks> forward, back;
+  struct Part {
+    std::array<int, Wavefront::most_chunks>
+        marks[2];  // by way: where the part had computed a chunk; -1: not yet
   };
-  std::optional<Lanes> forward_, back_;             // back_ lives until the last part's gradient has gone
-  std::vector<Marks, PoolAllocator<Marks>> parts_;  // from below
+  std::optional<Lanes> lanes_[2];  // by way. Those back live until the last part's gradient has gone
+  std::vector<Part, PoolAllocator<Part>> parts_;  // from below
 };
 
 // While one lives, what is asked for goes to the part's lane. Does nothing without a wave.
 class PartInLane {
  public:
-  enum class Way : uint8_t { forward, back };
+  using Way = Wave::Way;
   PartInLane(const WavePart& part, Way way);
   // compute(begin, end) is asked for the steps of each chunk, in the order of this way, when the part before has that chunk.
   template <class Compute>

@@ -9,10 +9,9 @@
 #include "layers/dropout.h"
 #include "layers/embedding.h"
 #include "layers/highway.h"
-#include "layers/layer_norm.h"
+#include "layers/norm.h"
 #include "layers/recurrent/lstm.h"
 #include "layers/regularization.h"
-#include "layers/rms_norm.h"
 #include "tests/reference.h"
 #include "tests/support.h"
 

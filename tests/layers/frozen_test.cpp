@@ -5,7 +5,7 @@
 #include "layers/dense.h"
 #include "layers/embedding.h"
 #include "layers/highway.h"
-#include "layers/layer_norm.h"
+#include "layers/norm.h"
 #include "layers/recurrent/gru.h"
 #include "layers/recurrent/lstm.h"
 #include "layers/recurrent/rnn.h"

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <memory>
 
-#include "layers/inspection_units.h"
 #include "tests/reference.h"
 #include "tests/support.h"
 

@@ -216,15 +216,11 @@ TEST_CASE("the plan says why there is none") {
   CHECK(wavefront(facts_of(c.cell), c.config, facts_in(Precision::bf16), {.steps = 17, .batch = 3}));
 }
 
-TEST_CASE("chunks are of five steps or more, and the layers' turns follow from two streams") {
+TEST_CASE("chunks are of five steps or more") {
   CHECK(Wavefront::of(6).chunks == 2);
   CHECK(Wavefront::of(20).chunks == 4);
   CHECK(Wavefront::of(35).chunks == 7);
   CHECK(Wavefront::of(1000).chunks == 8);
-  CHECK(Wavefront{4}.share(1) == 1);
-  CHECK(Wavefront{4}.share(2) == 5 / 8.0);
-  CHECK(Wavefront{4}.share(3) == 8 / 12.0);  // the third waits for the first's stream
-  CHECK(Wavefront{4}.share(4) == 9 / 16.0);
 }
 
 TEST_CASE(

@@ -18,7 +18,7 @@
 
 namespace unroll {
 
-struct StepOutcome;  // framework/kernels/kernels.h
+struct StepOutcome;  // framework/kernels/updates.h
 
 class RunAhead {
  public:

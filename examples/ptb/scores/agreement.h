@@ -9,7 +9,7 @@
 
 #include "examples/ptb/model/recipe.h"
 #include "examples/ptb/model/saved_model.h"
-#include "layers/inspection_units.h"
+#include "layers/inspection.h"
 
 namespace ptb {
 

@@ -1,22 +1,14 @@
 // The engine `cudnn`: recurrent layers by cuDNN's RNN interface, on an NVIDIA GPU.
 //
-// A CudnnNetwork is one call of cuDNN's, for one layer or several. A CudnnStack is all calls of a Recurrent: one for all
-// layers where nothing acts between them, else one for each, with the stack's own masks between.
+// A CudnnNetwork is one call of cuDNN's, for one layer or several. over_cudnn() (layers/recurrent/recurrent.h) makes those of a
+// stack: one for all layers where nothing acts between them, else one for each, with the stack's own masks between.
 #pragma once
 
 #include <memory>
-#include <vector>
 
-#include "framework/tape.h"
-#include "layers/recurrent/engine.h"
-#include "layers/recurrent/stack.h"
+#include "layers/recurrent/state.h"
 
 namespace unroll {
-
-// cuDNN refuses a request: these sizes, for example.
-struct CudnnRefusal : Error {
-  using Error::Error;
-};
 
 struct CudnnConfig {
   CellKind cell = CellKind::lstm;
@@ -28,13 +20,11 @@ struct CudnnConfig {
   // One bias is enough if none is inside a gate. Then the parameters themselves are the weight space.
   bool has_one_bias() const { return cell != CellKind::gru; }
 };
-using ListedWeights =
-    std::vector<std::shared_ptr<const CellWeights>>;  // by layer: forwards, backwards, forwards, …
 
 class CudnnNetwork {
  public:
-  // Its numbers are of the process's precision now. Throws CudnnRefusal, or Error where a build has no CUDA. A weight that has no
-  // place in cuDNN's weight space is an Error of the first call.
+  // Its numbers are of the process's precision now. Throws Error where cuDNN refuses them or a build has no CUDA. A weight that
+  // has no place in cuDNN's weight space is an Error of the first call.
   CudnnNetwork(const CudnnConfig& config, ListedWeights weights);
 
   // x [steps, batch, input], h and c [layers*directions, batch, …]. Row b has lengths[b] steps, one at least, padded after;
@@ -45,22 +35,6 @@ class CudnnNetwork {
  private:
   struct Parts;
   std::shared_ptr<Parts> parts_;  // shared by copies, as the weights are
-};
-
-class CudnnStack {
- public:
-  CudnnStack() = default;  // of a layer with another engine
-  // Lays the weights out in the scope's slab as cuDNN's weight spaces, where one bias serves.
-  CudnnStack(const RecurrentStack& stack, const ListedWeights& weights);
-
-  explicit operator bool() const { return !networks_.empty(); }
-  // As Recurrent's own operator, which has checked x and the state. Throws InputError where cuDNN cannot serve the
-  // window: its lengths, its resets, or its number of steps.
-  RecurrentOutput operator()(const RecurrentStack& stack, const Var& x, const RecurrentVars& state,
-                             const Lengths& lengths, const IdTensor& resets) const;
-
- private:
-  std::vector<CudnnNetwork> networks_;
 };
 
 }  // namespace unroll

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "layers/recurrent/engines/cudnn.h"
+#include "layers/recurrent/recurrent.h"
 
 namespace unroll {
 
@@ -63,9 +64,11 @@ void require_serves(const RecurrentStack& stack, const Var& x, const Lengths& le
 
 }  // namespace
 
-CudnnStack::CudnnStack(const RecurrentStack& stack, const ListedWeights& weights) {
+// Lays the weights out in the scope's slab as cuDNN's weight spaces, where one bias serves.
+static std::vector<CudnnNetwork> networks_of(const RecurrentStack& stack, const ListedWeights& weights,
+                                             int in_a_call) {
+  std::vector<CudnnNetwork> networks;
   const RecurrentConfig& c = stack.config();
-  const int in_a_call = acts_between_layers(c) ? c.directions() : stack.count();
   for (int k = 0; k < stack.count(); k += in_a_call) {
     ListedWeights of_call(weights.begin() + k, weights.begin() + k + in_a_call);
     const CudnnConfig config{.cell = stack.cell().kind,
@@ -76,43 +79,35 @@ CudnnStack::CudnnStack(const RecurrentStack& stack, const ListedWeights& weights
                              .layers = in_a_call / c.directions(),
                              .directions = c.directions()};
     if (config.has_one_bias()) stack.scope().join(in_order(of_call));
-    networks_.emplace_back(config, std::move(of_call));
+    networks.emplace_back(config, std::move(of_call));
   }
+  return networks;
 }
 
-RecurrentOutput CudnnStack::operator()(const RecurrentStack& stack, const Var& x, const RecurrentVars& state,
-                                       const Lengths& lengths, const IdTensor& resets) const {
-  require_serves(stack, x, lengths, resets);
-  const bool has_c = stack.cell().has_c;
-  if (!acts_between_layers(stack.config())) {
-    RecurrentOutput out;
-    const Var y = stack.layer_by_layer(
-        x, lengths,
-        [&](int, const Var& in, const Tensor& real_steps) {
-          out = call(networks_[0], in, state, lengths.steps, real_steps);
-          return out.y;
-        },
-        true);
-    return {y, out.state};
-  }
-  // A layer that is narrower than the others has states that fill the first elements of their rows.
-  const auto narrowed = [](const Var& s, int width) { return s.dim(2) > width ? slice(s, 2, 0, width) : s; };
-  const auto widened = [](const Var& s, int width) {
-    return s.dim(2) < width ? concat({s, Var(Tensor::zeros({s.dim(0), s.dim(1), width - s.dim(2)}))}, 2) : s;
+WholeStack over_cudnn(const RecurrentStack& of, const ListedWeights& weights) {
+  const int directions = of.config().directions();
+  const int in_a_call = acts_between_layers(of.config()) ? directions : of.count();
+  return [=, networks = networks_of(of, weights, in_a_call)](
+             const RecurrentStack& stack, const Var& x, const RecurrentVars& state, const Lengths& lengths,
+             const IdTensor& resets) -> RecurrentOutput {
+    require_serves(stack, x, lengths, resets);
+    const bool has_c = stack.cell().has_c;
+    Vars h, c;
+    const auto run = [&](int k, const Var& in, const Tensor& real_steps) {
+      const auto own = [&](const Var& s) {
+        return in_a_call == stack.count() ? s : stack.own_part(k, slice(s, 0, k, k + in_a_call));
+      };
+      const RecurrentVars before{own(state.h), has_c ? own(state.c) : Var()};
+      const auto out =
+          call(networks[static_cast<size_t>(k / in_a_call)], in, before, lengths.steps, real_steps);
+      h.push_back(stack.full_rows(out.state.h));
+      if (has_c) c.push_back(stack.full_rows(out.state.c));
+      return out.y;
+    };
+    const Var y = stack.layer_by_layer(x, lengths, run, in_a_call == stack.count());
+    const auto all = [](const Vars& parts) { return parts.size() == 1 ? parts[0] : concat(parts, 0); };
+    return {y, {all(h), has_c ? all(c) : Var()}};
   };
-  const int directions = stack.config().directions();
-  Vars h, c;
-  const Var y = stack.layer_by_layer(x, lengths, [&](int k, const Var& in, const Tensor& real_steps) {
-    const RecurrentVars before{
-        narrowed(slice(state.h, 0, k, k + directions), stack.width_of(k)),
-        has_c ? narrowed(slice(state.c, 0, k, k + directions), stack.hidden_of(k)) : Var()};
-    const auto out =
-        call(networks_[static_cast<size_t>(k / directions)], in, before, lengths.steps, real_steps);
-    h.push_back(widened(out.state.h, state.h.dim(2)));
-    if (has_c) c.push_back(widened(out.state.c, state.c.dim(2)));
-    return out.y;
-  });
-  return {y, {concat(h, 0), has_c ? concat(c, 0) : Var()}};
 }
 
 }  // namespace unroll

@@ -1,6 +1,6 @@
 // The LSTM's fast engine: one product for the inputs of all steps, and a recurrent product and a pass over the gates per step,
-// or one kernel for all steps. fused/lstm_way.h chooses; the cell itself stands in framework/kernels/cpu/lstm_cell.cpp.
-#include "layers/recurrent/engines/fused/lstm_way.h"
+// or one kernel for all steps. the cell itself stands in framework/kernels/cpu/lstm_cell.cpp.
+#include "layers/recurrent/engines/fused/lstm_window.h"
 
 namespace unroll {
 
@@ -16,14 +16,15 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
   PartInLane lane(masks.part, PartInLane::Way::forward);
   const auto window =
       std::allocate_shared<LstmLayerWindow>(PoolAllocator<LstmLayerWindow>(), *this, x, state, masks);
-  const std::shared_ptr<const LstmWay> way = way_over(*window);
-  way->forward(*window, lane);
-  auto [y, h, c] = record<3>("lstm_layer_fused", window->outputs(), inputs(weights(), x, state.h, state.c),
-                             [window, way](const Var& y, const Var& h_last, const Var& c_last) {
-                               PartInLane lane(window->masks.part, PartInLane::Way::back);
-                               LstmBackward back(*window, y, h_last, c_last);
-                               way->backward(back, lane);
-                             });
+  const auto plan = plan_of_one_kernel(*window);
+  plan ? forward_in_one_kernel(*window, *plan) : forward_by_steps(*window, lane);
+  auto [y, h, c] =
+      record<3>("lstm_layer_fused", window->outputs(), inputs(masks.weights->all, x, state.h, state.c),
+                [window, plan](const Var& y, const Var& h_last, const Var& c_last) {
+                  PartInLane lane(window->masks.part, PartInLane::Way::back);
+                  LstmBackward back(*window, y, h_last, c_last);
+                  plan ? backward_in_one_kernel(back, *plan) : backward_by_steps(back, lane);
+                });
   return {y, {h, c}};
 }
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "layers/inspection_units.h"
+#include "layers/inspection.h"
 
 namespace unroll {
 

@@ -1,34 +1,12 @@
 #include "layers/recurrent/engines/cudnn/library.h"
 
 #include "framework/check.h"
+#include "framework/device.h"
 #include "framework/kernels/cuda/context.h"
-#include "layers/recurrent/engines/cudnn.h"
+#include "framework/kernels/lstm_window.h"
+#include "layers/recurrent/engine.h"
 
 namespace unroll::gpu {
-
-Cudnn::Cudnn(const Library& from)
-    : get_version(from["cudnnGetVersion"]),
-      get_cudart_version(from["cudnnGetCudartVersion"]),
-      get_error_string(from["cudnnGetErrorString"]),
-      create(from["cudnnCreate"]),
-      set_stream(from["cudnnSetStream"]),
-      create_tensor(from["cudnnCreateTensorDescriptor"]),
-      destroy_tensor(from["cudnnDestroyTensorDescriptor"]),
-      set_tensor(from["cudnnSetTensorNdDescriptor"]),
-      get_tensor(from["cudnnGetTensorNdDescriptor"]),
-      create_rnn(from["cudnnCreateRNNDescriptor"]),
-      destroy_rnn(from["cudnnDestroyRNNDescriptor"]),
-      set_rnn(from["cudnnSetRNNDescriptor_v8"]),
-      build_dynamic(from["cudnnBuildRNNDynamic"]),
-      create_data(from["cudnnCreateRNNDataDescriptor"]),
-      destroy_data(from["cudnnDestroyRNNDataDescriptor"]),
-      set_data(from["cudnnSetRNNDataDescriptor"]),
-      weight_space_size(from["cudnnGetRNNWeightSpaceSize"]),
-      weight_params(from["cudnnGetRNNWeightParams"]),
-      temp_space_sizes(from["cudnnGetRNNTempSpaceSizes"]),
-      forward(from["cudnnRNNForward"]),
-      backward_data(from["cudnnRNNBackwardData_v8"]),
-      backward_weights(from["cudnnRNNBackwardWeights_v8"]) {}
 
 const Library& cudnn_library() {
   static const Library library("libcudnn.so." + std::to_string(CUDNN_MAJOR));
@@ -36,7 +14,7 @@ const Library& cudnn_library() {
 }
 
 const Cudnn& cudnn() {
-  static const Cudnn functions(cudnn_library());
+  static const Cudnn functions{cudnn_library()};
   return functions;
 }
 
@@ -51,36 +29,54 @@ cudnnHandle_t cudnn_handle() {
   return handle;
 }
 
-namespace {
-
-// Since cuDNN 9 errors have classes of a thousand numbers each; before it there are a dozen small ones.
+static bool is_of_memory(cudnnStatus_t status) {
 #if CUDNN_MAJOR >= 9
-bool is_refusal(cudnnStatus_t status) {
-  // A kernel that cannot be compiled when it is needed counts as a refusal: other algorithms need no compiler.
-  return status / 1000 == CUDNN_STATUS_NOT_SUPPORTED / 1000 ||
-         status == CUDNN_STATUS_INTERNAL_ERROR_COMPILATION_FAILED;
-}
-bool is_of_memory(cudnnStatus_t status) {
   return status == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
          status == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
-}
 #else
-bool is_refusal(cudnnStatus_t status) {
-  return status == CUDNN_STATUS_NOT_SUPPORTED || status == CUDNN_STATUS_ARCH_MISMATCH ||
-         status == CUDNN_STATUS_RUNTIME_PREREQUISITE_MISSING;
-}
-bool is_of_memory(cudnnStatus_t status) { return status == CUDNN_STATUS_ALLOC_FAILED; }
+  return status == CUDNN_STATUS_ALLOC_FAILED;
 #endif
-
-}  // namespace
+}
 
 void check(cudnnStatus_t status, const char* what) {
   if (status == CUDNN_STATUS_SUCCESS) return;
   const std::string message =
       fmt::format("cuDNN has failed: {} reports {}", what, cudnn().get_error_string(status));
-  if (is_refusal(status)) throw CudnnRefusal(message);
   if (is_of_memory(status)) throw OutOfMemory(message);
   throw Error(message);
 }
 
 }  // namespace unroll::gpu
+
+namespace unroll {
+
+// Of this machine.
+EngineFacts engine_facts() {
+  EngineFacts result{.precision = precision()};
+  if (!on_gpu()) {
+    result.no_gpu = why_no_gpu().empty() ? "the device is cpu" : why_no_gpu();
+    return result;
+  }
+  static const DeviceFacts device = device_facts();  // a process has one device; asking takes milliseconds
+  result.gpu = device.name;
+  result.capability = device.capability;
+  result.driver = device.driver;
+  result.toolkit = device.toolkit;
+  result.processors = device.processors;
+  result.shared_memory = device.shared_memory;
+  static const int code = persistent_code();
+  result.code = code;
+  result.no_cudnn = gpu::cudnn_library().missing();
+  if (!result.no_cudnn.empty()) return result;
+  result.cudnn = static_cast<int>(gpu::cudnn().get_version());
+  // The file's name is the same for every CUDA, but it needs the libraries of the CUDA it was made for.
+  const auto made_for = static_cast<int>(gpu::cudnn().get_cudart_version());
+  if (made_for / 1000 != CUDART_VERSION / 1000) {
+    result.cudnn = 0;
+    result.no_cudnn = fmt::format("libcudnn.so.{} is one for CUDA {}, and this build is for CUDA {}",
+                                  CUDNN_MAJOR, made_for / 1000, CUDART_VERSION / 1000);
+  }
+  return result;
+}
+
+}  // namespace unroll

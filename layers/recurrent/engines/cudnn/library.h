@@ -11,36 +11,36 @@ namespace unroll::gpu {
 
 // The functions of cuDNN that are used, each under its own name. All are looked up at once.
 struct Cudnn {
-  explicit Cudnn(const Library& from);
-  decltype(&cudnnGetVersion) get_version;
-  decltype(&cudnnGetCudartVersion) get_cudart_version;
-  decltype(&cudnnGetErrorString) get_error_string;
-  decltype(&cudnnCreate) create;
-  decltype(&cudnnSetStream) set_stream;
-  decltype(&cudnnCreateTensorDescriptor) create_tensor;
-  decltype(&cudnnDestroyTensorDescriptor) destroy_tensor;
-  decltype(&cudnnSetTensorNdDescriptor) set_tensor;
-  decltype(&cudnnGetTensorNdDescriptor) get_tensor;
-  decltype(&cudnnCreateRNNDescriptor) create_rnn;
-  decltype(&cudnnDestroyRNNDescriptor) destroy_rnn;
-  decltype(&cudnnSetRNNDescriptor_v8) set_rnn;
-  decltype(&cudnnBuildRNNDynamic) build_dynamic;
-  decltype(&cudnnCreateRNNDataDescriptor) create_data;
-  decltype(&cudnnDestroyRNNDataDescriptor) destroy_data;
-  decltype(&cudnnSetRNNDataDescriptor) set_data;
-  decltype(&cudnnGetRNNWeightSpaceSize) weight_space_size;
-  decltype(&cudnnGetRNNWeightParams) weight_params;
-  decltype(&cudnnGetRNNTempSpaceSizes) temp_space_sizes;
-  decltype(&cudnnRNNForward) forward;
-  decltype(&cudnnRNNBackwardData_v8) backward_data;
-  decltype(&cudnnRNNBackwardWeights_v8) backward_weights;
+  const Library& from;
+  decltype(&cudnnGetVersion) get_version = from["cudnnGetVersion"];
+  decltype(&cudnnGetCudartVersion) get_cudart_version = from["cudnnGetCudartVersion"];
+  decltype(&cudnnGetErrorString) get_error_string = from["cudnnGetErrorString"];
+  decltype(&cudnnCreate) create = from["cudnnCreate"];
+  decltype(&cudnnSetStream) set_stream = from["cudnnSetStream"];
+  decltype(&cudnnCreateTensorDescriptor) create_tensor = from["cudnnCreateTensorDescriptor"];
+  decltype(&cudnnDestroyTensorDescriptor) destroy_tensor = from["cudnnDestroyTensorDescriptor"];
+  decltype(&cudnnSetTensorNdDescriptor) set_tensor = from["cudnnSetTensorNdDescriptor"];
+  decltype(&cudnnGetTensorNdDescriptor) get_tensor = from["cudnnGetTensorNdDescriptor"];
+  decltype(&cudnnCreateRNNDescriptor) create_rnn = from["cudnnCreateRNNDescriptor"];
+  decltype(&cudnnDestroyRNNDescriptor) destroy_rnn = from["cudnnDestroyRNNDescriptor"];
+  decltype(&cudnnSetRNNDescriptor_v8) set_rnn = from["cudnnSetRNNDescriptor_v8"];
+  decltype(&cudnnBuildRNNDynamic) build_dynamic = from["cudnnBuildRNNDynamic"];
+  decltype(&cudnnCreateRNNDataDescriptor) create_data = from["cudnnCreateRNNDataDescriptor"];
+  decltype(&cudnnDestroyRNNDataDescriptor) destroy_data = from["cudnnDestroyRNNDataDescriptor"];
+  decltype(&cudnnSetRNNDataDescriptor) set_data = from["cudnnSetRNNDataDescriptor"];
+  decltype(&cudnnGetRNNWeightSpaceSize) weight_space_size = from["cudnnGetRNNWeightSpaceSize"];
+  decltype(&cudnnGetRNNWeightParams) weight_params = from["cudnnGetRNNWeightParams"];
+  decltype(&cudnnGetRNNTempSpaceSizes) temp_space_sizes = from["cudnnGetRNNTempSpaceSizes"];
+  decltype(&cudnnRNNForward) forward = from["cudnnRNNForward"];
+  decltype(&cudnnRNNBackwardData_v8) backward_data = from["cudnnRNNBackwardData_v8"];
+  decltype(&cudnnRNNBackwardWeights_v8) backward_weights = from["cudnnRNNBackwardWeights_v8"];
 };
 
 const Library& cudnn_library();
 const Cudnn& cudnn();          // throws Error, saying what is missing
 cudnnHandle_t cudnn_handle();  // with the GPU's stream; made at first use
 
-// Throws unless `status` is success: CudnnRefusal if cuDNN does not support the request, OutOfMemory if memory ran out.
+// Throws unless `status` is success: OutOfMemory if memory ran out, else Error.
 // "cuDNN has failed: cudnnRNNForward reports CUDNN_STATUS_BAD_PARAM".
 void check(cudnnStatus_t status, const char* what);
 

@@ -97,8 +97,6 @@ class Written {
   CudnnTensor place_;
 };
 
-Tensor gradient_of(const Var& v) { return v.has_grad() ? v.grad() : Tensor(); }
-
 }  // namespace
 
 struct CudnnNetwork::Parts {
@@ -129,16 +127,6 @@ struct CudnnNetwork::Parts {
     }
     return each * config.directions * steps * batch;
   }
-  // The standard algorithm: none of the library's persistent ones was faster on an H100 (docs/design/gpu.md).
-  void describe() const {
-    const CudnnConfig& c = config;
-    gpu::check(cudnn().set_rnn(rnn, CUDNN_RNN_ALGO_STANDARD, mode_of(c),
-                               c.has_one_bias() ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
-                               c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
-                               CUDNN_LINEAR_INPUT, numbers.type, numbers.sums, numbers.mathematics, c.input,
-                               c.hidden, c.width, c.layers, nullptr, CUDNN_RNN_PADDED_IO_ENABLED),
-               "cudnnSetRNNDescriptor");
-  }
   const CudnnWeightSpace& weight_space() {
     if (!space) space.emplace(config, numbers, rnn, weights);
     return *space;
@@ -149,7 +137,14 @@ struct CudnnNetwork::Parts {
 CudnnNetwork::CudnnNetwork(const CudnnConfig& c, ListedWeights weights) : parts_(std::make_shared<Parts>()) {
   parts_->config = c;
   parts_->weights = std::move(weights);
-  parts_->describe();
+  const CudnnNumbers& numbers = parts_->numbers;
+  // The standard algorithm: none of the library's persistent ones was faster on an H100 (docs/design/gpu.md).
+  gpu::check(cudnn().set_rnn(parts_->rnn, CUDNN_RNN_ALGO_STANDARD, mode_of(c),
+                             c.has_one_bias() ? CUDNN_RNN_SINGLE_INP_BIAS : CUDNN_RNN_DOUBLE_BIAS,
+                             c.directions == 2 ? CUDNN_BIDIRECTIONAL : CUDNN_UNIDIRECTIONAL,
+                             CUDNN_LINEAR_INPUT, numbers.type, numbers.sums, numbers.mathematics, c.input,
+                             c.hidden, c.width, c.layers, nullptr, CUDNN_RNN_PADDED_IO_ENABLED),
+             "cudnnSetRNNDescriptor");
 }
 
 RecurrentOutput CudnnNetwork::operator()(const Var& x, const RecurrentVars& state, const IdTensor& lengths,

@@ -4,8 +4,11 @@
 // inputs are rounded to 16 bits before a call, and its outputs widened after it.
 #pragma once
 
+#include <cstdint>
+
 #include <cudnn.h>
 
+#include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
 #include "framework/tensor.h"
 
@@ -20,7 +23,23 @@ struct CudnnTensor {
 };
 
 struct CudnnNumbers {
-  static CudnnNumbers of_process();  // those of precision()
+  // Those of precision().
+  static CudnnNumbers of_process() {
+    // Without this cuDNN would use TF32 for float.
+    CudnnNumbers result{.type = sizeof(real) == sizeof(double) ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT,
+                        .sums = sizeof(real) == sizeof(double) ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT,
+                        .mathematics = precision() == Precision::tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH,
+                        .bytes = sizeof(real),
+                        .conversion = nullptr};
+    const bool bf16 = precision() == Precision::bf16;
+    if (!bf16 && precision() != Precision::fp16) return result;
+    result.type = bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF;
+    result.mathematics = CUDNN_TENSOR_OP_MATH;
+    result.bytes = 2;
+    result.conversion = bf16 ? &kernels().bf16 : &kernels().fp16;
+    require(result.conversion->round, "cudnn: there are no kernels that round to {}", name_of(precision()));
+    return result;
+  }
 
   cudnnDataType_t type, sums;   // of numbers in memory, and of sums in products
   cudnnMathType_t mathematics;  // whether tensor cores may serve
@@ -28,14 +47,38 @@ struct CudnnNumbers {
   const Products* conversion;   // null: cuDNN is given the tensors themselves
 
   // Numbers for cuDNN to read: rounded now; a copy if the tensor does not begin at a multiple of 16 bytes.
-  CudnnTensor read(const Tensor& tensor) const;
+  CudnnTensor read(const Tensor& tensor) const {
+    // A slice may begin anywhere, but kernels that read several numbers at once need aligned memory.
+    constexpr std::uintptr_t alignment = 16;
+    if (!conversion && tensor.defined() && reinterpret_cast<std::uintptr_t>(tensor.data()) % alignment != 0)
+      return {tensor.clone()};
+    const CudnnTensor result = write(tensor);
+    if (result.rounded.data()) conversion->round(tensor.data(), result.rounded.data(), tensor.size());
+    return result;
+  }
   // Memory for cuDNN to write. The tensor has the result after arrived().
-  CudnnTensor write(const Tensor& tensor) const;
-  void arrived(CudnnTensor& written) const;
+  CudnnTensor write(const Tensor& tensor) const {
+    if (!conversion || !tensor.defined()) return {tensor};
+    return {tensor, Memory(static_cast<std::size_t>(tensor.size()) * bytes)};
+  }
+  void arrived(CudnnTensor& written) const {
+    if (written.rounded.data())
+      conversion->widen(written.rounded.data(), written.tensor.data(), written.tensor.size(), false);
+  }
 
   // `count` numbers from a tensor's memory to cuDNN's, and back.
-  void put(const real* from, void* to, int64_t count) const;
-  void bring(const void* from, real* to, int64_t count, bool add) const;
+  void put(const real* from, void* to, int64_t count) const {
+    if (conversion)
+      conversion->round(from, to, count);
+    else
+      copy_on_device(to, from, static_cast<std::size_t>(count) * sizeof(real));
+  }
+  void bring(const void* from, real* to, int64_t count, bool add) const {
+    if (conversion)
+      conversion->widen(from, to, count, add);
+    else
+      kernels().affine(static_cast<const real*>(from), 1, 0, to, count, add);
+  }
 };
 
 }  // namespace unroll

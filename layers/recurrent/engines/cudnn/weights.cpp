@@ -132,29 +132,23 @@ const void* CudnnWeightSpace::renewed() const {
 }
 
 // In place only if all want a gradient: cuDNN adds to the whole space, and frozen parameters must collect none.
-CudnnWeightSpace::Gathering CudnnWeightSpace::begin() const {
-  Gathering result;
-  for (const Var& v : parameters_) result.gradients.push_back(v.wants_grad() ? v.gradient() : Into());
+void CudnnWeightSpace::gather(const std::function<void(void* space)>& add_gradients) const {
+  if (std::ranges::none_of(parameters_, &Var::wants_grad)) return;
+  std::vector<Into> gradients;  // by parameter; none if it wants none
+  for (const Var& v : parameters_) gradients.push_back(v.wants_grad() ? v.gradient() : Into());
   if (std::ranges::all_of(parameters_, &Var::wants_grad) && in_place())
-    result.space =
-        common_start(segments_, bytes_, [&](size_t i) { return result.gradients[i].tensor.data(); });
-  if (result.space) {
-    for (const Into& d : result.gradients)
-      if (!d.add) d.tensor.fill(0);
-    return result;
-  }
-  result.copy = Memory(bytes_);
-  clear_on_device(result.copy.data(), bytes_);
-  result.space = result.copy.data();
-  return result;
-}
-
-void CudnnWeightSpace::finish(const Gathering& from) const {
-  if (!from.copy.data()) return;
+    if (void* const space =
+            common_start(segments_, bytes_, [&](size_t i) { return gradients[i].tensor.data(); })) {
+      for (const Into& d : gradients)
+        if (!d.add) d.tensor.fill(0);
+      return add_gradients(space);
+    }
+  const Memory copy(bytes_);
+  clear_on_device(copy.data(), bytes_);
+  add_gradients(copy.data());
   for (const Segment& s : segments_) {
-    const Into& d = from.gradients[s.parameter];
-    if (!d.tensor.defined()) continue;
-    numbers_.bring(at(from.copy, s), d.tensor.data() + s.first, s.count, d.add);
+    const Into& d = gradients[s.parameter];
+    if (d.tensor.defined()) numbers_.bring(at(copy, s), d.tensor.data() + s.first, s.count, d.add);
   }
 }
 

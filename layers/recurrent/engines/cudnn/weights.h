@@ -1,7 +1,7 @@
 // Places of a network's weights in cuDNN's weight space: asked of the library, never assumed.
 #pragma once
 
-#include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "layers/recurrent/engines/cudnn.h"
@@ -27,13 +27,7 @@ class CudnnWeightSpace {
 
   // Calls add_gradients(space), in which cuDNN adds to a weight space, and adds the result to the gradients of the
   // parameters that want one. Does nothing if none does.
-  template <class F>
-  void gather(F add_gradients) const {
-    if (std::ranges::none_of(parameters_, &Var::wants_grad)) return;
-    const Gathering into = begin();
-    add_gradients(into.space);
-    finish(into);
-  }
+  void gather(const std::function<void(void* space)>& add_gradients) const;
 
  private:
   // Elements first … first+count-1 of a parameter, and their place in the weight space.
@@ -41,14 +35,7 @@ class CudnnWeightSpace {
     size_t parameter;
     int first, count, offset;
   };
-  struct Gathering {
-    void* space = nullptr;
-    Memory copy = {};                  // none: the gradients themselves are the space
-    std::vector<Into> gradients = {};  // by parameter; none if it wants none
-  };
   const real* place() const;  // of the weight space in the parameters; nullptr if they are not in place
-  Gathering begin() const;
-  void finish(const Gathering& from) const;
   void add(size_t parameter, int first, int count, int offset);
   void* at(const Memory& space, const Segment& s) const {
     return static_cast<char*>(space.data()) + static_cast<std::size_t>(s.offset) * numbers_.bytes;

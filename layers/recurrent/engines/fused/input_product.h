@@ -43,23 +43,31 @@ class InputProduct {
   const StepWeights weight_;
 };
 
-// x's gradient by chunks. Without chunks it is empty, and MogrifierBackward::contribute() adds the window's gradient.
+// The gradients of weight_ih and of x. That of x comes chunk by chunk if this is true, else with weight_ih's at the end.
 class InputGradient {
  public:
-  InputGradient(const Var& x, const Var& weight_ih, const WavePart& part, bool mogrified) {
+  InputGradient(const Var& x, const Var& weight_ih, const WavePart& part, bool mogrified)
+      : x_(x), weight_ih_(weight_ih), at_once_(!mogrified && x.wants_grad() && !part.waits()) {
     if (mogrified || !part.waits() || !x.wants_grad()) return;
-    weight_.emplace(weight_ih.value(), part.chunks());
+    by_chunks_.emplace(weight_ih.value(), part.chunks());
     into_ = x.gradient();
   }
-  explicit operator bool() const { return into_.has_value(); }
+  explicit operator bool() const { return by_chunks_.has_value(); }
   // da: gradient of the sums of steps begin … end-1
   void of_chunk(const Matrix& da, int begin, int end) const {
-    gemm(da, *weight_, {into_->tensor.slice(begin, end), into_->add});
+    gemm(da, *by_chunks_, {into_.tensor.slice(begin, end), into_.add});
+  }
+  // da: of all steps. seen: x as it was multiplied.
+  void contribute(const Matrix& da, const Tensor& seen) const {
+    if (at_once_) gemm(da, weight_ih_.value(), x_.gradient());
+    contribute_product(da, seen, weight_ih_);
   }
 
  private:
-  std::optional<StepWeights> weight_;
-  std::optional<Into> into_;
+  const Var x_, weight_ih_;
+  const bool at_once_;
+  std::optional<StepWeights> by_chunks_;
+  Into into_;
 };
 
 }  // namespace unroll::fused

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "framework/kernels/lstm_window.h"
-#include "layers/recurrent/engines/fused/lstm_way.h"
+#include "layers/recurrent/engines/fused/lstm_window.h"
 #include "layers/recurrent/persistent.h"
 
 namespace unroll::fused {
@@ -19,63 +19,57 @@ Resets at_each_step(Resets resets) {
   return resets;
 }
 
-class OneKernel final : public LstmWay {
- public:
-  explicit OneKernel(const PersistentPlan& plan) : plan_(plan) {}
-
-  void forward(LstmLayerWindow& w, PartInLane&) const override {
-    w.h_options.resets = w.c_options.resets = at_each_step(w.masks.resets);
-    LstmForward go(w, Multiplied::as_floats);
-    const Tensor weight_hh = w.weight_hh();
-    const Profile::Within measured(persistent_row);
-    const auto step = [&](int t) {
-      LstmStep s = go.step(t);
-      s.h_on = go.h.after(t);
-      return s;
-    };
-    persistent_kernels_in(precision())
-        .forward({.plan = plan_,
-                  .steps = w.steps,
-                  .first = step(0),
-                  .second = step(1),
-                  .weight_hh = weight_hh.data(),
-                  .entering = go.h.entering(0).tensor.data()});
-  }
-
-  void backward(LstmBackward& back, PartInLane&) const override {
-    const Tensor weight_hh = back.w.weight_hh();
-    const auto step = [&](int t) {
-      LstmStep s = back.step(t);
-      s.h_on = back.h.at(t);
-      return s;
-    };
-    {
-      const Profile::Within measured(persistent_row);
-      persistent_kernels_in(precision())
-          .backward({.plan = plan_,
-                     .steps = back.w.steps,
-                     .first = step(0),
-                     .second = step(1),
-                     .weight_hh = weight_hh.data(),
-                     .dh = back.dout.data(),
-                     .dc = back.dc.data(),
-                     .gradient_of_entering = back.w.h0.wants_grad()});
-    }
-    back.contribute();
-  }
-
- private:
-  const PersistentPlan plan_;
-};
+// In the precision in use, where there is a plan.
+const LstmWindowKernels& window_kernels() {
+  const PersistentKernels& all = *persistent_kernels();
+  return precision() == Precision::tf32 ? all.tf32 : precision() == Precision::bf16 ? all.bf16 : all.fp16;
+}
 
 }  // namespace
 
-std::shared_ptr<const LstmWay> one_kernel(const LstmLayerWindow& w) {
-  if (w.masks.part || w.layer.step_by_step || w.projects() || has(w.layer.norm_hh) || w.mogrified)
-    return nullptr;
-  const auto plan = persistent_plan_here(
+std::optional<PersistentPlan> plan_of_one_kernel(const LstmLayerWindow& w) {
+  if (w.masks.part || w.layer.step_by_step || w.projects() || has(w.layer.norm_hh) || w.mogrified) return {};
+  return persistent_plan_here(
       {.hidden = w.hidden, .gates = w.layer.weight_hh.dim(0) / w.hidden, .batch = w.batch, .steps = w.steps});
-  return plan ? std::allocate_shared<OneKernel>(PoolAllocator<OneKernel>(), *plan) : nullptr;
+}
+
+void forward_in_one_kernel(LstmLayerWindow& w, const PersistentPlan& plan) {
+  w.h_options.resets = w.c_options.resets = at_each_step(w.masks.resets);
+  LstmForward go(w, Multiplied::as_floats);
+  const Tensor weight_hh = w.weight_hh();
+  const Profile::Within measured(persistent_row);
+  const auto step = [&](int t) {
+    LstmStep s = go.step(t);
+    s.h_on = go.h.after(t);
+    return s;
+  };
+  window_kernels().forward({.plan = plan,
+                            .steps = w.steps,
+                            .first = step(0),
+                            .second = step(1),
+                            .weight_hh = weight_hh.data(),
+                            .entering = go.h.entering(0).tensor.data()});
+}
+
+void backward_in_one_kernel(LstmBackward& back, const PersistentPlan& plan) {
+  const Tensor weight_hh = back.w.weight_hh();
+  const auto step = [&](int t) {
+    LstmStep s = back.step(t);
+    s.h_on = back.h.at(t);
+    return s;
+  };
+  {
+    const Profile::Within measured(persistent_row);
+    window_kernels().backward({.plan = plan,
+                               .steps = back.w.steps,
+                               .first = step(0),
+                               .second = step(1),
+                               .weight_hh = weight_hh.data(),
+                               .dh = back.dout.data(),
+                               .dc = back.dc.data(),
+                               .gradient_of_entering = back.w.h0.wants_grad()});
+  }
+  back.contribute();
 }
 
 }  // namespace unroll::fused

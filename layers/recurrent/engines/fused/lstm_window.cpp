@@ -85,8 +85,9 @@ void LstmBackward::contribute() {
   if (!w.mogrified) w.of_x.backward(w.gates, 0, w.steps, !to_x);
   const Matrix da_x = w.of_x.operand(w.gates, da_rounded, 0, w.steps),
                da_h = da_rounded.operand(w.of_h.place(w.gates));
-  mogrify.contribute(da_x, !to_x);
-  contribute_product(da_h, mogrify.after(), w.layer.weight_hh, w.masks.weight_hh);
+  to_x.contribute(da_x, mogrify.seen_x());
+  mogrify.contribute_rounds();
+  contribute_product(da_h, mogrify.seen_h(), w.layer.weight_hh, w.masks.weight_hh);
   contribute_rows(w.gates, w.layer.bias);
   if (has(w.layer.peepholes)) contribute_rows(w.dpeepholes, w.layer.peepholes);
   w.of_x.contribute(), w.of_h.contribute(), w.of_c.contribute();

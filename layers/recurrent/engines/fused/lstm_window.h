@@ -1,10 +1,12 @@
 // A layer of an LSTM over a window, in the engine `fused`: its buffers, and everything that both ways over its steps
-// need (lstm_way.h). An option is a member here; the other headers of this folder say what it does.
+// need. An option is a member here; the other headers of this folder say what it does.
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string_view>
 
+#include "framework/kernels/persistent.h"
 #include "layers/recurrent/engines/fused/input_product.h"
 #include "layers/recurrent/engines/fused/mogrifier.h"
 #include "layers/recurrent/engines/fused/options.h"
@@ -71,5 +73,15 @@ struct LstmBackward {
   MogrifierBackward mogrify;
   const InputGradient to_x;
 };
+
+// The two ways over the steps, forward and back, with all gradients. lstm_steps.cpp: a product and a pass per step, on any
+// device, with every option.
+void forward_by_steps(LstmLayerWindow& window, PartInLane& lane);
+void backward_by_steps(LstmBackward& back, PartInLane& lane);
+// lstm_one_kernel.cpp: one kernel for all steps of a window on a GPU, split as the plan says. No plan: it does not serve this
+// window.
+std::optional<PersistentPlan> plan_of_one_kernel(const LstmLayerWindow& window);
+void forward_in_one_kernel(LstmLayerWindow& window, const PersistentPlan& plan);
+void backward_in_one_kernel(LstmBackward& back, const PersistentPlan& plan);
 
 }  // namespace unroll::fused

@@ -1,6 +1,6 @@
-// The mogrifier in a fused loop. x is final only within its step, so each step makes its product with weight_ih. The
-// rounds' values are kept for a whole window, so each weight's gradient is one product. Without rounds x and h pass through, and the
-// products with weight_ih and its gradient are those of the whole window.
+// The mogrifier in a fused loop. x is final only within its step, so each step makes its product with weight_ih, and x's
+// gradient. The rounds' values are kept for a whole window, so each weight's gradient is one product. Without rounds x and h
+// pass through.
 #pragma once
 
 #include "layers/recurrent/engines/fused/options.h"
@@ -14,23 +14,24 @@ inline constexpr const char* mogrifier_row = "recurrent: mogrifier";
 class Mogrified {
  public:
   Mogrified(const RecurrentMasks& masks, const Var& x, const Var& weight_ih, int width)
-      : mogrifier_(masks.mogrifier ? *masks.mogrifier : Mogrifier()), x_(x), weight_ih_(weight_ih) {
+      : mogrifier_(masks.mogrifier), x_(x), weight_ih_(weight_ih) {
     const int steps = x.dim(0), batch = x.dim(1), sizes[] = {x.dim(2), width};
     if (count() == 0) return;
     for (int side : {0, 1}) {
       const Shape shape{(count() + 1 - side) / 2, steps, batch, sizes[side]};
       scaled_[side] = Tensor(shape), gates_[side] = Tensor(shape);
     }
-    if (has_rank()) low_ = Tensor({count(), steps, batch, mogrifier_.rounds[0].right.dim(0)});
+    if (has_rank()) low_ = Tensor({count(), steps, batch, mogrifier_->rounds[0].right.dim(0)});
   }
   explicit operator bool() const { return count() > 0; }
 
  private:
+  friend class MogrifierWeights;
   friend class MogrifierForward;
   friend class MogrifierBackward;
 
-  int count() const { return static_cast<int>(mogrifier_.rounds.size()); }
-  bool has_rank() const { return has(mogrifier_.rounds[0].right); }
+  int count() const { return mogrifier_ ? static_cast<int>(mogrifier_->rounds.size()) : 0; }
+  bool has_rank() const { return has(mogrifier_->rounds[0].right); }
   // For all steps: the scaled value of round i, and its gate σ; in the backward pass the gradient of σ's argument.
   Tensor scaled(int i) const { return scaled_[i % 2][i / 2]; }
   Tensor gate(int i) const { return gates_[i % 2][i / 2]; }
@@ -40,28 +41,37 @@ class Mogrified {
     return rounds > 0 ? scaled_[side][rounds - 1] : side == 0 ? x_.value() : h;
   }
 
-  Mogrifier mogrifier_;
+  std::shared_ptr<const Mogrifier> mogrifier_;
   Var x_, weight_ih_;
   Tensor scaled_[2] = {}, gates_[2] = {};  // [rounds, steps, batch, size]
   Tensor low_ = {};                        // [rounds, steps, batch, rank]: the other side, times right
 };
 
-// The matrices in the form that steps multiply with: left and, with a rank, right of each round.
-using RoundWeights = std::vector<StepWeights, PoolAllocator<StepWeights>>;
-
-// The rounds of each step, and the product of x after them.
-class MogrifierForward {
- public:
-  explicit MogrifierForward(const Mogrified& m) : m_(m) {
+// The matrices in the form that steps multiply with: weight_ih, and left and, with a rank, right of each round.
+class MogrifierWeights {
+ protected:
+  MogrifierWeights(const Mogrified& m, bool forward) : m_(m) {
     if (!m) return;
-    const int steps = m.x_.dim(0);
-    weight_ih_.emplace(transposed(m.weight_ih_.value()), steps);
-    left_.reserve(m.mogrifier_.rounds.size()), right_.reserve(m.mogrifier_.rounds.size());
-    for (const auto& [left, right] : m.mogrifier_.rounds) {
-      left_.emplace_back(transposed(left.value()), steps);
-      if (has(right)) right_.emplace_back(transposed(right.value()), steps);
+    const auto of_steps = [&](const Var& weight) {
+      return StepWeights(forward ? transposed(weight.value()) : Matrix(weight.value()), m.x_.dim(0));
+    };
+    weight_ih_.emplace(of_steps(m.weight_ih_));
+    left_.reserve(m.mogrifier_->rounds.size()), right_.reserve(m.mogrifier_->rounds.size());
+    for (const auto& [left, right] : m.mogrifier_->rounds) {
+      left_.push_back(of_steps(left));
+      if (has(right)) right_.push_back(of_steps(right));
     }
   }
+
+  const Mogrified& m_;
+  std::optional<StepWeights> weight_ih_ = {};
+  std::vector<StepWeights, PoolAllocator<StepWeights>> left_ = {}, right_ = {};
+};
+
+// The rounds of each step, and the product of x after them.
+class MogrifierForward : MogrifierWeights {
+ public:
+  explicit MogrifierForward(const Mogrified& m) : MogrifierWeights(m, true) {}
   // h [batch, width], as it enters the recurrent product -> h after the rounds. Fills `sums` with x's product, plus the
   // bias if there is one.
   Matrix operator()(int t, const Matrix& h, const Tensor& bias, const Tensor& sums) {
@@ -85,32 +95,21 @@ class MogrifierForward {
     bias.defined() ? gemm(both[0], *weight_ih_, bias, sums) : gemm(both[0], *weight_ih_, overwrite(sums));
     return both[1];
   }
-
- private:
-  const Mogrified& m_;
-  std::optional<StepWeights> weight_ih_;
-  RoundWeights left_, right_;
 };
 
-// The backward pass of both, last step first; then the weights' gradients.
-class MogrifierBackward {
+// The backward pass of both, last step first; then the gradients of the rounds' weights.
+class MogrifierBackward : MogrifierWeights {
  public:
   // h [steps, batch, width]: as it entered the rounds, for all steps.
-  MogrifierBackward(const Mogrified& m, const Tensor& h) : m_(m), h_(h) {
+  MogrifierBackward(const Mogrified& m, const Tensor& h) : MogrifierWeights(m, false), h_(h) {
     if (!m) return;
-    const Tensor& x = m.x_.value();
-    weight_ih_.emplace(m.weight_ih_.value(), x.dim(0));
-    left_.reserve(m.mogrifier_.rounds.size()), right_.reserve(m.mogrifier_.rounds.size());
-    for (const auto& [left, right] : m.mogrifier_.rounds) {
-      left_.emplace_back(left.value(), x.dim(0));
-      if (has(right)) right_.emplace_back(right.value(), x.dim(0));
-    }
-    dx_ = Tensor({x.dim(1), x.dim(2)});
+    dx_ = Tensor({m.x_.dim(1), m.x_.dim(2)});
     if (m.has_rank()) dlow_ = Tensor(m.low_.shape());
     if (m.x_.wants_grad()) into_x_ = m.x_.gradient();
   }
-  // h as it was multiplied with the recurrent weights.
-  Tensor after() const { return m_.before(m_.count(), 1, h_); }
+  // x and h as they were multiplied with weight_ih and weight_hh.
+  Tensor seen_x() const { return m_.before(m_.count(), 0, h_); }
+  Tensor seen_h() const { return m_.before(m_.count(), 1, h_); }
 
   // da: gradient of x's product. dh: gradient of h after the rounds; becomes that of h before them.
   void operator()(int t, const Matrix& da, const Tensor& dh) {
@@ -132,15 +131,12 @@ class MogrifierBackward {
     Tensor into = into_x_->tensor[t];
     kernels().affine(dx_.data(), 1, 0, into.data(), dx_.size(), into_x_->add);
   }
-  // Adds the gradients of weight_ih and of the rounds' weights, for all steps at once. Without rounds, and if to_x,
-  // also that of x. da: gradient of x's products.
-  void contribute(const Matrix& da, bool to_x = true) const {
-    if (!m_ && to_x && m_.x_.wants_grad()) gemm(da, m_.weight_ih_.value(), m_.x_.gradient());
-    contribute_product(da, m_.before(m_.count(), 0, h_), m_.weight_ih_);
+  // Adds the gradients of the rounds' weights, for all steps at once.
+  void contribute_rounds() const {
     if (!m_) return;
     const Profile::Within measured(mogrifier_row);
     for (int i = 0; i < m_.count(); ++i) {
-      const auto& [left, right] = m_.mogrifier_.rounds[static_cast<size_t>(i)];
+      const auto& [left, right] = m_.mogrifier_->rounds[static_cast<size_t>(i)];
       const Tensor seen = m_.before(i, 1 - i % 2, h_);
       contribute_product(m_.gate(i), m_.has_rank() ? m_.low_[i] : seen, left);
       if (m_.has_rank()) contribute_product(dlow_[i], seen, right);
@@ -148,10 +144,7 @@ class MogrifierBackward {
   }
 
  private:
-  const Mogrified& m_;
   const Tensor h_;
-  std::optional<StepWeights> weight_ih_;
-  RoundWeights left_, right_;
   Tensor dx_ = {}, dlow_ = {};
   std::optional<Into> into_x_ = {};
 };

@@ -2,10 +2,14 @@
 // row of its own in a profile.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <string>
 
-#include "framework/ops.h"
-#include "layers/recurrent/engines/fused/between_steps.h"
+#include "framework/gemm.h"
+#include "framework/kernels/kernels.h"
+#include "framework/profile.h"
+#include "layers/recurrent/state.h"
 
 namespace unroll::fused {
 
@@ -70,30 +74,40 @@ inline Matrix steps_of(const Tensor& floats, const RoundedTensor& rounded, int b
   return {floats.slice(begin, end), false, rounded.operand(floats, begin).rounded};
 }
 
-// Layer norm. Without a gain nothing happens.
+// Layer norm of rows [steps, batch, width]. Without a gain nothing happens.
 
 constexpr real norm_eps = real(1e-5);
+
+struct NormedRows {
+  Var gain, bias;
+  Tensor rows = {}, mean = {}, rstd = {}, dgain = {}, dbias = {};
+
+  NormedRows(const Var& gain, const Var& bias, const Shape& shape) : gain(gain), bias(bias) {
+    if (has(gain)) rows = Tensor(shape), mean = Tensor({shape[0], shape[1]}), rstd = Tensor(mean.shape());
+  }
+  // Products that are to be normalised are stored here.
+  const Tensor& place(const Tensor& gates) const { return has(gain) ? rows : gates; }
+  void contribute() const {
+    if (dgain.defined()) contribute_rows(dgain, gain);
+    if (dbias.defined()) contribute_rows(dbias, bias);
+  }
+};
 
 // Layer norm of x's products, which begin the gates: gates = x̂·gain + bias, with x̂ the normalised rows of the
 // products. Works on steps begin … end-1: all at once, step by step, or chunk by chunk. With chunks the gain's
 // gradient, a sum over rows, comes at the end.
-struct NormedInputs {
-  Var gain, bias;
-  Tensor product = {}, mean = {}, rstd = {}, dgain = {}, dproduct = {};
+struct NormedInputs : NormedRows {
+  using NormedRows::NormedRows;
+  Tensor dproduct = {};
 
-  NormedInputs(const Var& gain, const Var& bias, const Shape& gates) : gain(gain), bias(bias) {
-    if (has(gain)) product = Tensor(gates), mean = Tensor({gates[0], gates[1]}), rstd = Tensor(mean.shape());
-  }
-  // The products are stored here.
-  const Tensor& place(const Tensor& gates) const { return has(gain) ? product : gates; }
   // Their gradient as an operand. Uses the rounded copy of the gates' gradient if there is one.
   Matrix operand(const Tensor& gates, const RoundedTensor& rounded, int begin, int end) const {
-    if (has(gain)) return (dproduct.defined() ? dproduct : product).slice(begin, end);
+    if (has(gain)) return (dproduct.defined() ? dproduct : rows).slice(begin, end);
     return steps_of(gates, rounded, begin, end);
   }
   void forward(const Tensor& gates, int begin, int end) const {
     if (!has(gain)) return;
-    const Tensor x = product.slice(begin, end);
+    const Tensor x = rows.slice(begin, end);
     Tensor y = gates.slice(begin, end), means = mean.slice(begin, end), rstds = rstd.slice(begin, end);
     kernels().layer_norm(x.data(), gain.value().data(), bias.value().data(), norm_eps, x.rows(), x.cols(),
                          y.data(), false, means.data(), rstds.data());
@@ -101,22 +115,19 @@ struct NormedInputs {
   // Adds to the gain's gradient. If to_products, also replaces the products by their gradient.
   void backward(const Tensor& gates, int begin, int end, bool to_products = true) {
     if (!has(gain)) return;
-    if (!dgain.defined()) dgain = Tensor::zeros({static_cast<int>(product.cols())});
-    slope(gates, begin, end, to_products ? product : Tensor(), dgain);
+    if (!dgain.defined()) dgain = Tensor::zeros({static_cast<int>(rows.cols())});
+    slope(gates, begin, end, to_products ? rows : Tensor(), dgain);
   }
   // Computes only the products' gradient, and keeps the products.
   void backward_to_inputs(const Tensor& gates, int begin, int end) {
     if (!has(gain)) return;
-    if (!dproduct.defined()) dproduct = Tensor(product.shape());
+    if (!dproduct.defined()) dproduct = Tensor(rows.shape());
     slope(gates, begin, end, dproduct, Tensor());
-  }
-  void contribute() const {
-    if (has(gain)) contribute_rows(dgain, gain);
   }
 
  private:
   void slope(const Tensor& gates, int begin, int end, Tensor dx, Tensor sums) const {
-    const Tensor x = product.slice(begin, end), dy = gates.slice(begin, end);
+    const Tensor x = rows.slice(begin, end), dy = gates.slice(begin, end);
     if (dx.defined()) dx = dx.slice(begin, end);
     kernels().layer_norm_gradient(x.data(), gain.value().data(), mean.slice(begin, end).data(),
                                   rstd.slice(begin, end).data(), dy.data(), x.rows(), x.cols(),
@@ -126,56 +137,188 @@ struct NormedInputs {
 };
 
 // Layer norm of h's product in a step. The cell applies it while rows are in a cache; this holds its arguments, and the
-// gradients that each row of the batch gathers over the steps.
-struct NormedProduct {
-  Var gain;
-  Tensor product = {}, mean = {}, rstd = {}, dgain = {};
-
-  NormedProduct(const Var& gain, const Shape& gates) : gain(gain) {
-    if (!has(gain)) return;
-    product = Tensor(gates), mean = Tensor({gates[0], gates[1]}), rstd = Tensor(mean.shape());
-    dgain = Tensor::zeros({gates[1], gates[2]});
+// gradients that each row of the batch gathers over the steps. The rows' gradient replaces them in the end.
+struct NormedProduct : NormedRows {
+  NormedProduct(const Var& gain, const Shape& gates) : NormedRows(gain, {}, gates) {
+    if (has(gain)) dgain = Tensor::zeros({gates[1], gates[2]});
   }
-  // The product is stored here; its gradient replaces it in the end.
-  const Tensor& place(const Tensor& gates) const { return has(gain) ? product : gates; }
   Into into(const Tensor& gates, int t) const { return {place(gates)[t], !has(gain)}; }
-
   LstmStep::Norm step(int t) {
     if (!has(gain)) return {};
     return {.gain = gain.value().data(),
-            .product = product[t].data(),
+            .product = rows[t].data(),
             .mean = mean[t].data(),
             .rstd = rstd[t].data(),
             .dgain = dgain.data()};
   }
-  void contribute() const {
-    if (has(gain)) contribute_rows(dgain, gain);
-  }
 };
 
-// Layer norm of c on its way to h.
-struct NormedState {
-  Var gain, bias;
-  Tensor y = {}, mean = {}, rstd = {}, dgain = {}, dbias = {};
-
-  NormedState(const Var& gain, const Var& bias, const Shape& c) : gain(gain), bias(bias) {
-    if (!has(gain)) return;
-    y = Tensor(c), mean = Tensor({c[0], c[1]}), rstd = Tensor(mean.shape());
-    dgain = Tensor::zeros({c[1], c[2]}), dbias = Tensor::zeros(dgain.shape());
+// Layer norm of c on its way to h. Its rows are normalised.
+struct NormedState : NormedRows {
+  NormedState(const Var& gain, const Var& bias, const Shape& c) : NormedRows(gain, bias, c) {
+    if (has(gain)) dgain = Tensor::zeros({c[1], c[2]}), dbias = Tensor::zeros(dgain.shape());
   }
   LstmStep::StateNorm step(int t) {
     if (!has(gain)) return {};
     return {.gain = gain.value().data(),
             .bias = bias.value().data(),
-            .y = y[t].data(),
+            .y = rows[t].data(),
             .mean = mean[t].data(),
             .rstd = rstd[t].data(),
             .dgain = dgain.data(),
             .dbias = dbias.data()};
   }
-  void contribute() const {
-    if (has(gain)) contribute_rows(dgain, gain), contribute_rows(dbias, bias);
+};
+
+// --- between two steps ------------------------------------------------------------------------------
+
+// Options that act on a state between two steps: zoneout and lengths, resets, recurrent dropout. The cell's kernels
+// carry them out (HandOn in kernels.h); this prepares their arguments, step by step.
+
+// The options of one state, h or c.
+struct StateOptions {
+  Tensor share = {};  // [steps, batch, width]
+  Tensor mask = {};   // [batch, width]
+  Resets resets = {};
+};
+// How a state enters products: not at all; as floats, since something else reads them first; or rounded if that helps.
+enum class Multiplied : uint8_t { no, as_floats, yes };
+// True if a separate pass would have anything to do.
+inline bool acts(const HandOn& on) { return on.share || on.met || on.entering || on.rounded.data; }
+
+// Name of a cell's pass in a profile, which cannot tell its parts apart: one row with the names of the active options,
+// or the operation's own name.
+inline std::string_view row_of_cell(const RecurrentMasks& masks, bool norm = false, bool peepholes = false) {
+  static constexpr const char* names[] = {"layer_norm", "peepholes", "recurrent_dropout", "resets",
+                                          "zoneout and lengths"};
+  static const auto rows = [] {
+    std::array<std::string, 32> result;
+    for (size_t set = 1; set < result.size(); ++set)
+      for (size_t i = 0; i < std::size(names); ++i)
+        if (set >> i & 1)
+          result[set] += (result[set].empty() ? "recurrent: cell with " : " and ") + std::string(names[i]);
+    return result;
+  }();
+  const bool set[] = {norm, peepholes, masks.h.defined(), masks.resets.kept.defined(),
+                      masks.new_h.defined() || masks.new_c.defined()};
+  size_t index = 0;
+  for (size_t i = 0; i < std::size(set); ++i) index += size_t{set[i]} << i;
+  return rows[index];
+}
+
+// A state on its way forward. states [steps + 1, batch, width]: before the first step (set to `first`), and after each.
+class HandedOn {
+ public:
+  HandedOn(const Tensor& first, const Tensor& states, StateOptions options, Multiplied multiplied)
+      : states_(states), options_(std::move(options)), multiplied_(multiplied) {
+    const Shape& shape = first.shape();
+    if (options_.resets.kept.defined()) met_ = Tensor(shape);
+    if (multiplied == Multiplied::yes && RoundedTensor::is_of_use()) rounded_ = RoundedTensor(shape);
+    has_rounded_ = rounded_.copy().data;
+    if (options_.mask.defined() && !has_rounded_) entering_ = Tensor(shape);
+    const HandOn on = into(0);
+    Tensor before = states_[0];
+    kernels().hand_on(on, first.data(), shape[0], shape[1], before.data());
   }
+  // The state that step t meets.
+  Tensor met(int t) const { return options_.resets.act_at(t) ? met_ : states_[t]; }
+  // The state as it enters the product of step t.
+  Matrix entering(int t) const {
+    return rounded_.operand(options_.mask.defined() && !has_rounded_ ? entering_ : met(t));
+  }
+  // Arguments for the pass of step t, which computes the state.
+  HandOn after(int t) {
+    HandOn on = into(t + 1);
+    if (options_.share.defined())
+      on.share = options_.share[t].data(), on.before = std::as_const(*this).met(t).data();
+    return on;
+  }
+
+ private:
+  // Prepares the state for step t. Nothing to do after the last step.
+  HandOn into(int t) {
+    HandOn on;
+    if (t == states_.dim(0) - 1) return on;
+    if (options_.resets.act_at(t)) on.kept = options_.resets.kept[t].data(), on.met = met_.data();
+    if (multiplied_ == Multiplied::no) return on;
+    if (options_.mask.defined()) on.mask = options_.mask.data();
+    if (entering_.defined()) on.entering = entering_.data();
+    on.rounded = rounded_.copy();
+    return on;
+  }
+
+  Tensor states_;
+  const StateOptions options_;
+  const Multiplied multiplied_;
+  bool has_rounded_ = false;
+  Tensor met_ = {}, entering_ = {};
+  RoundedTensor rounded_;
+};
+
+// The states as all steps met them, and as they entered the products. states: as above.
+inline Tensor met(const Tensor& states, const StateOptions& options) {
+  const Tensor before = states.slice(0, states.dim(0) - 1);
+  if (!options.resets.kept.defined()) return before;
+  const Profile::Within measured("recurrent: resets");
+  Tensor result(before.shape());
+  kernels().keep_rows(before.data(), options.resets.kept.data(), before.rows(), before.cols(), result.data(),
+                      false);
+  return result;
+}
+inline Tensor entered(const Tensor& states, const StateOptions& options) {
+  const Tensor before = met(states, options);
+  if (!options.mask.defined()) return before;
+  const Profile::Within measured("recurrent: recurrent_dropout");
+  Tensor result(before.shape());
+  kernels().binary(Binary::mul, before.data(), before.size(), options.mask.data(), options.mask.size(),
+                   result.data(), before.size());
+  return result;
+}
+
+// A state's gradient on its way back.
+struct BackTo {
+  Tensor
+      d;  // [batch, width]: of the state after the last step at first, and then what each step leaves there
+  int steps;
+  StateOptions options;
+  Tensor dy = {};       // of y, the state in all steps; undefined: none
+  Tensor direct = {};   // the state's gradient besides the product's, from the pass of the step after
+  bool product = true;  // if false, the cell adds the waiting `rest` to d at once
+};
+class HandedBack {
+ public:
+  explicit HandedBack(BackTo to) : to_(std::move(to)) {
+    if (to_.options.share.defined()) rest_ = Tensor(to_.d.shape());
+  }
+  // Arguments for the pass of step t.
+  HandOn at(int t) {
+    HandOn on = from(t + 1);
+    if (to_.dy.defined()) on.dy = to_.dy[t].data();
+    if (to_.options.share.defined()) on.share = to_.options.share[t].data(), on.rest_of_before = rest_.data();
+    return on;
+  }
+  // Turns d into the gradient of the state before the first step.
+  void finish() {
+    const HandOn on = from(0);
+    if (on.mask || on.kept || on.direct || on.rest)
+      kernels().hand_on_gradient(on, on.room, to_.d.dim(0), to_.d.dim(1), on.room);
+  }
+
+ private:
+  // Arguments that bring in the gradient from step t. Nothing to add after the last step.
+  HandOn from(int t) {
+    Tensor d = to_.d;
+    HandOn on{.room = d.data()};
+    if (t == to_.steps) return on;
+    if (to_.options.resets.act_at(t)) on.kept = to_.options.resets.kept[t].data();
+    if (to_.options.mask.defined()) on.mask = to_.options.mask.data();
+    if (to_.direct.defined()) on.direct = to_.direct.data();
+    if (to_.product && rest_.defined()) on.rest = rest_.data();
+    return on;
+  }
+
+  const BackTo to_;
+  Tensor rest_ = {};
 };
 
 }  // namespace unroll::fused

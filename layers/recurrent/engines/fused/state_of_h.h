@@ -9,7 +9,7 @@
 namespace unroll::fused {
 
 // A pass has
-//   layer            the cell, with weight_ih, weight_hh, bias and weights()
+//   layer            the cell, with weight_ih, weight_hh and bias
 //   of_x, of_h       [steps, batch, …]: the products of x, plus bias, and of h; after the way back their gradients
 //   one_sum          of_h is of_x: the product of h is added to that of x
 //   forward(t, h_before, h, on)                       h [batch, hidden] of step t
@@ -76,8 +76,9 @@ struct WindowOfH {
       }
       if (to_x) to_x.of_chunk(da(begin, end), begin, end);
     });
-    mogrify.contribute(da(0, steps), !to_x);
-    contribute_product(rounded.operand(cell.of_h), mogrify.after(), layer.weight_hh, masks.weight_hh);
+    to_x.contribute(da(0, steps), mogrify.seen_x());
+    mogrify.contribute_rounds();
+    contribute_product(rounded.operand(cell.of_h), mogrify.seen_h(), layer.weight_hh, masks.weight_hh);
     contribute_rows(cell.of_x, layer.bias);
     cell.contribute();
     if (h0.wants_grad()) back.finish();
@@ -102,7 +103,7 @@ RecurrentOutput over_window(const char* name, const Pass& cell, const Var& x, co
   window.forward(lane);
   auto [y, h] =
       record<2>(name, std::array{window.h.slice(1, window.steps + 1), window.h[window.steps].clone()},
-                inputs(cell.layer.weights(), x, h0),
+                inputs(masks.weights->all, x, h0),
                 [window](const Var& y, const Var& h_last) { window.backward(y, h_last); });
   return {y, {h, {}}};
 }

@@ -1,11 +1,7 @@
-#include "layers/recurrent/stack.h"
+#include "layers/recurrent/state.h"
 
 #include <algorithm>
-#include <climits>
 #include <cmath>
-
-#include "framework/kernels/kernels.h"
-#include "framework/profile.h"
 
 namespace unroll {
 
@@ -93,71 +89,6 @@ Parameter& LayerScope::add(const std::string& name, const Shape& shape, const In
   return p;
 }
 
-Var carried(const Tensor& u, int t, const Var& computed, const Var& before) {
-  if (!u.defined()) return computed;
-  const Var share = u[t];
-  return share * computed + (-share + 1) * before;
-}
-
-RecurrentStack::RecurrentStack(const Scope& scope, const CellFacts& cell, const RecurrentConfig& c)
-    : cell_(cell),
-      config_(c),
-      scope_(scope),
-      places_{scope / "dropout", scope / "recurrent_dropout", scope / "weight_drop", scope / "zoneout_h",
-              scope / "zoneout_c"} {
-  require(c.input > 0 && c.hidden > 0 && c.layers > 0,
-          "{}: input {}, hidden {} and layers {} must be positive", cell.name, c.input, c.hidden, c.layers);
-  require(c.hidden <= INT_MAX / 4, "{}: hidden {} is too large for the rows of four gates", cell.name,
-          c.hidden);
-  if (const auto fault = fault_in(cell, c))
-    throw Error(fmt::format("{}: {} {}", cell.name, fault->option, fault->text));
-}
-
-LayerScope RecurrentStack::scope_of(int layer) const {
-  const int directions = config_.directions();
-  return {.scope = scope_,
-          .suffix = fmt::format("_l{}{}", layer / directions, layer % directions ? "_reverse" : ""),
-          .input = layer < directions ? config_.input : directions * config_.width(),
-          .hidden = hidden_of(layer),
-          .config = config_};
-}
-
-void RecurrentStack::require_input(const Var& x) const {
-  require(x.shape().rank() == 3 && x.dim(2) == config_.input, "{}: x {} must be [steps, batch, {}]",
-          cell_.name, x.shape(), config_.input);
-  require(x.dim(0) > 0, "{}: x {} has no steps", cell_.name, x.shape());
-}
-
-void RecurrentStack::require_state(const Var& x, const RecurrentVars& state) const {
-  require_input(x);
-  const Shape of_h{count(), x.dim(1), config_.width()}, of_c = of_h.with(2, cell_.c_parts * config_.hidden);
-  require(has(state.h) && (!cell_.has_c || has(state.c)),
-          "{}: the state has no {}; zero_state(batch) is the first one", cell_.name,
-          has(state.h) ? "c" : "h");
-  if (state.h.shape() == of_h && (!cell_.has_c || state.c.shape() == of_c)) return;  // and no text is made
-  throw Error(cell_.has_c ? fmt::format("{}: state {} and {} must be {} and {} for x {}", cell_.name,
-                                        state.h.shape(), state.c.shape(), of_h, of_c, x.shape())
-                          : fmt::format("{}: state {} must be {} for x {}", cell_.name, state.h.shape(), of_h,
-                                        x.shape()));
-}
-
-RecurrentState RecurrentStack::zero_state(int batch) const {
-  return {Tensor::zeros({count(), batch, config_.width()}),
-          cell_.has_c ? Tensor::zeros({count(), batch, cell_.c_parts * config_.hidden}) : Tensor()};
-}
-
-RecurrentVars RecurrentStack::state_of(int layer, const RecurrentVars& state) const {
-  const auto own = [&](const Var& all) {
-    return is_last(layer) ? slice(row(all, layer), 1, 0, config_.last_hidden) : row(all, layer);
-  };
-  return {own(state.h), cell_.has_c ? own(state.c) : Var()};
-}
-
-Var RecurrentStack::full_row(const Var& v) const {
-  if (!config_.last_hidden || v.dim(1) == config_.hidden) return v;
-  return concat({v, Var(Tensor::zeros({v.dim(0), config_.hidden - v.dim(1)}))}, 1);
-}
-
 StepRange steps_of_row(const Lengths& lengths, int steps, int batch, int row) {
   if (!lengths.steps.defined()) return {0, steps};
   require(lengths.steps.shape() == Shape{batch}, "lengths {} must be [{}], one for each row of x",
@@ -201,41 +132,6 @@ Resets resets_of(const IdTensor& begins, const Lengths& lengths, int steps, int 
     }
   }
   return any ? Resets{kept, at} : Resets();
-}
-
-// The share of a step in the state: 0 where a unit keeps its value; undefined if all is new.
-static Tensor new_share(const Shape& shape, float zoneout, const Scope& place, const Tensor& real_steps) {
-  if (zoneout == 0 && !real_steps.defined()) return {};
-  const Profile::Within measured("recurrent: zoneout and lengths");
-  Tensor share;
-  if (zoneout > 0 && dropout_is_on()) {
-    share = dropout_mask(shape, zoneout, place.next_key());
-    kernels().unary(Unary::hard_tanh, share.data(), share.data(),
-                    share.size());  // 0, or 1 of a factor above it
-  } else {
-    share = Tensor::full(shape, 1 - real{zoneout});
-  }
-  if (real_steps.defined())
-    kernels().keep_rows(share.data(), real_steps.data(), share.rows(), share.cols(), share.data(), false);
-  return share;
-}
-
-RecurrentMasks RecurrentStack::masks(int layer, int steps, int batch, const Tensor& real_steps,
-                                     const Resets& resets) const {
-  RecurrentMasks result;
-  result.resets = resets;
-  const int width = width_of(layer);
-  if (dropout_is_on() && config_.recurrent_dropout > 0) {
-    const Profile::Within measured("recurrent: recurrent_dropout");
-    result.h = dropout_mask({batch, width}, config_.recurrent_dropout, places_.recurrent_dropout.next_key());
-  }
-  if (dropout_is_on() && config_.weight_drop > 0)
-    result.weight_hh = {config_.weight_drop, places_.weight_drop.next_key()};
-  result.new_h = new_share({steps, batch, width}, config_.zoneout_h, places_.zoneout_h, real_steps);
-  const int of_c = cell_.c_parts * hidden_of(layer);
-  if (cell_.has_c)
-    result.new_c = new_share({steps, batch, of_c}, config_.zoneout_c, places_.zoneout_c, real_steps);
-  return result;
 }
 
 }  // namespace unroll

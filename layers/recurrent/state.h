@@ -1,8 +1,7 @@
-// Around the cells of recurrent layers: states, rows of different lengths, masks, and layers on top of each other.
+// Around the cells of recurrent layers: states, rows of different lengths, resets, masks, lists of weights.
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +15,8 @@ namespace unroll {
 
 // Whether a layer has this weight: those of options that are not taken are undefined.
 inline bool has(const Var& weight) { return weight.value().defined(); }
+// Undefined: none came.
+inline Tensor gradient_of(const Var& y) { return y.has_grad() ? y.grad() : Tensor(); }
 
 // Which steps of the rows of a padded batch are real.
 enum class Padding : uint8_t { after, before };
@@ -53,6 +54,7 @@ struct Resets {
 Resets resets_of(const IdTensor& begins, const Lengths& lengths, int steps, int batch,
                  bool backwards = false);
 
+struct CellWeights;
 struct Mogrifier;  // layers/recurrent/mogrifier.h
 
 // The random masks of one layer in one window, its padding and its resets, drawn once for whichever engine. An undefined mask,
@@ -68,7 +70,9 @@ struct RecurrentMasks {
   Tensor new_h = {}, new_c = {};
   Resets resets = {};
   WavePart part = {};  // of a wavefront of layers: only a cell that computes its windows by chunks gets one
-  const Mogrifier* mogrifier = nullptr;  // of the layer, which copies what it keeps; nullptr: there is none
+  std::shared_ptr<const Mogrifier> mogrifier = {};  // of the layer
+  std::shared_ptr<const CellWeights> weights =
+      {};  // all of the layer, those of a cell that derives from its own too
 };
 
 // A state on the tape: h [layers, batch, width] and c [layers, batch, c_parts*hidden], with two directions twice as many
@@ -114,6 +118,9 @@ struct CellWeights {
   const Var* find(std::string_view name) const;  // nullptr: the cell has none of that name
 };
 
+using ListedWeights =
+    std::vector<std::shared_ptr<const CellWeights>>;  // by layer: forwards, backwards, forwards, …
+
 // A place to register the parameters of one layer in one direction.
 struct LayerScope {
   Scope scope;
@@ -126,100 +133,6 @@ struct LayerScope {
   // Registers a weight and lists it. Uniform in ±1/√hidden, as PyTorch's recurrent layers; a vector is not decayed.
   Parameter& add(const std::string& name, const Shape& shape) const;
   Parameter& add(const std::string& name, const Shape& shape, const Init& init) const;
-};
-
-// u·computed + (1-u)·before in step t; `computed` where there is no u. In elementary operations.
-Var carried(const Tensor& u, int t, const Var& computed, const Var& before);
-
-// Layers on top of each other, whatever their cell.
-class RecurrentStack {
- public:
-  // Throws Error where the options make no sense.
-  RecurrentStack(const Scope& scope, const CellFacts& cell, const RecurrentConfig& config);
-
-  const CellFacts& cell() const& { return cell_; }
-  CellFacts cell() const&& { return cell_; }
-  const RecurrentConfig& config() const& { return config_; }
-  RecurrentConfig config() const&& { return config_; }
-  // Throws Error unless x is [steps, batch, input] and the state fits it.
-  void require_input(const Var& x) const;
-  void require_state(const Var& x, const RecurrentVars& state) const;
-  RecurrentState zero_state(int batch) const;
-  int count() const { return config_.layers * config_.directions(); }
-  LayerScope scope_of(int layer) const;
-  const Scope& scope() const& { return scope_; }
-  Scope scope() const&& { return scope_; }
-  int width_of(int layer) const {
-    return is_last(layer) ? config_.last_hidden : config_.width();
-  }  // of its h
-  int hidden_of(int layer) const { return is_last(layer) ? config_.last_hidden : config_.hidden; }
-
-  // A layer's own rows of a state, which may be narrower than those of the others; and rows of the full width again.
-  RecurrentVars state_of(int layer, const RecurrentVars& state) const;
-  Var full_row(const Var& v) const;
-
-  // Returns y of all layers over x [steps, batch, input]. run(k, x, masks) is y of layer k. A layer that reads backwards gets
-  // its steps so. `resets` is as for resets_of(), or undefined; `order` is of layers that read forwards.
-  template <class Run>
-  Var operator()(const Var& x, const Lengths& lengths, const IdTensor& resets, Run run,
-                 const LayerOrder& order = {}) const {
-    require_input(x);
-    const bool both = config_.directions() == 2;
-    const int steps = x.dim(0), batch = x.dim(1);
-    const auto resets_where = [&](bool backwards) {
-      return resets.defined() ? resets_of(resets, lengths, steps, batch, backwards) : Resets();
-    };
-    const Resets forwards_resets = resets_where(false),
-                 backwards_resets = both ? resets_where(true) : Resets();
-    Tensor backwards;
-    return layer_by_layer(
-        x, lengths,
-        [&](int k, const Var& in, const Tensor& real_steps) {
-          RecurrentMasks drawn = masks(k, steps, batch, real_steps, forwards_resets);
-          drawn.part = order.part(k);
-          const Var forwards = run(k, in, drawn);
-          if (!both) return forwards;
-          if (!backwards.defined()) backwards = unroll::real_steps(lengths.backwards(), steps, batch);
-          return concat(
-              {forwards, flip(run(k + 1, flip(in), masks(k + 1, steps, batch, backwards, backwards_resets)))},
-              2);
-        },
-        false, order);
-  }
-
-  // As the operator, with both directions in one: run(k, x, real_steps) is y of layer k, and with two directions of k+1 too.
-  // Steps that are real are 1 in real_steps [steps, batch], and padding is 0; undefined: all are real. If `at_once`, run is
-  // called once, for all layers, as nothing acts between them.
-  template <class Run>
-  Var layer_by_layer(const Var& x, const Lengths& lengths, Run run, bool at_once = false,
-                     const LayerOrder& order = {}) const {
-    require_input(x);
-    const Tensor real_steps = unroll::real_steps(lengths, x.dim(0), x.dim(1));
-    Var y = real_steps.defined() ? mask_rows(x, real_steps) : x;  // from here on padding is finite
-    const auto dropped = [&](const Var& in) {
-      return order.dropout(in, config_.dropout, places_.dropout.next_key(), config_.locked_dropout);
-    };
-    for (int k = 0; k < count(); k += config_.directions()) {
-      const bool first = k == 0;
-      const Var in = first ? y : dropped(y);
-      const Var out = run(k, in, real_steps);
-      y = config_.residual && !first ? out + y : out;
-      if (at_once) break;
-    }
-    order.end();
-    return real_steps.defined() ? mask_rows(y, real_steps) : y;
-  }
-
- private:
-  RecurrentMasks masks(int layer, int steps, int batch, const Tensor& real_steps, const Resets& resets) const;
-  bool is_last(int layer) const { return config_.last_hidden > 0 && layer >= count() - config_.directions(); }
-
-  CellFacts cell_;
-  RecurrentConfig config_;
-  Scope scope_;
-  struct {
-    Scope dropout, recurrent_dropout, weight_drop, zoneout_h, zoneout_c;
-  } places_;  // of the random numbers
 };
 
 }  // namespace unroll
