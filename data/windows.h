@@ -80,8 +80,8 @@ class BpttWindows {
   }
 
   // Partial shuffle (Press 2019, "Partially shuffling the training data to improve language models"): each stream begins at
-  // a step drawn from (seed, epoch), and what stood before that step follows the stream's end. The same tokens are
-  // predicted, each from the token before it. For training.
+  // a step drawn from (seed, epoch), and what stood before that step follows the stream's end. Each token is still
+  // predicted once, from the token before it. For training.
   void shuffle(uint64_t seed, int epoch) {
     require(shift_ > 0, "windows: an evaluation has its tokens in order");
     const RandomKey random{.seed = seed, .place = place_of("windows/shuffle"), .step = static_cast<uint32_t>(epoch)};

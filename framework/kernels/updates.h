@@ -1,4 +1,4 @@
-// What optimizers and steps tell their kernels; and the arithmetic, one weight at a time, and of a step's outcome.
+// The arguments of optimizers' and steps' kernels, and their arithmetic: of one weight, and of a step's outcome.
 #pragma once
 
 #include "framework/kernels/elementary.h"

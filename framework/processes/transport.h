@@ -51,7 +51,7 @@ class GpuTransport {
   virtual void finish() = 0;   // begins to leave, where all do
 };
 
-// Of the GPU in use: the same for two processes on one, however they count theirs.
+// Names the GPU in use: alike for two processes on one, however they count theirs.
 std::string gpu_identity();
 // The name by which the ranks find each other: made by one of them.
 std::string new_gpu_group();

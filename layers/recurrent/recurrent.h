@@ -102,7 +102,7 @@ class RecurrentStack {
   // Units of a layer's h, and of its cell.
   int width_of(int layer) const { return is_last(layer) ? config_.last_hidden : config_.width(); }
   int hidden_of(int layer) const { return is_last(layer) ? config_.last_hidden : config_.hidden; }
-  // What a layer reads of its rows of a state, which may be narrower than those of others; and rows of the full width again.
+  // The part that a layer reads of its rows of a state, which may be narrower than those of others; and rows of the full width again.
   Var own_part(int layer, const Var& rows) const;
   Var full_rows(const Var& rows) const;
 

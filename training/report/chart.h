@@ -75,9 +75,9 @@ struct DrawnRange {
   }
   bool empty() const { return low > high; }
 };
-// Of all series' y, and the band's if `with_band`.
+// The range of all series' y, and the band's if `with_band`.
 DrawnRange range_of_y(const Chart& chart, bool with_band);
-// Of all series' x, and `from`.
+// The range of all series' x, and `from`.
 DrawnRange range_of_x(const Chart& chart, double from);
 
 // The series with at most `at_most` points: neighbours are replaced by their means.

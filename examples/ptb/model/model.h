@@ -56,7 +56,7 @@ struct LanguageModel {
   // target [steps, batch]; targets of -1 are not scored
   Output operator()(const IdTensor& input, const IdTensor& target, const ModelVars& state,
                     const IdTensor& resets = {}) const;
-  // What the last layer's output says of the next word. y [..., width], after dropout if there is any.
+  // Scores of the next word. y [..., width]: the last layer's output, after dropout if there is any.
   Var logits(const Var& y) const;  // [..., vocab]; of a mixture of softmaxes log p
   // The mean over targets that are scored, in nats. target [...]. `options` are not for a mixture.
   Var loss(const Var& y, const IdTensor& target, const CrossEntropyOptions& options = {}) const;

@@ -84,7 +84,7 @@ RecurrentConfig layers_of(const Recipe& recipe);
 TransformerConfig transformer_of(const Recipe& recipe);
 int width_of(const Recipe& recipe);  // of the last layer's output
 inline bool is_mixture(const Recipe& r) { return r.model.softmax == SoftmaxKind::mixture; }
-// Of the decoder's rows: that, or with a mixture of softmaxes the embedding's width.
+// The width of the decoder's rows: that, or with a mixture of softmaxes the embedding's.
 inline int decoder_width_of(const Recipe& r) { return is_mixture(r) ? r.model.embedding : width_of(r); }
 // "LSTM", "Transformer", "LSTM with attention"
 std::string title_of(const Recipe& recipe);

@@ -79,7 +79,7 @@ class SeriesWindows {
   // The input of the window with this origin, as a batch of one; the origin may lie past the last row, where there
   // is no target. Throws InputError if the window, or the rows of known inputs, do not lie in the series.
   Tensor input_before(int64_t origin) const { return input_before(origin, *series_, 0); }
-  // The same, read from `rows` in place of the series' rows from `first` on.
+  // Reads `rows` in place of the series' rows from `first` on.
   Tensor input_before(int64_t origin, const Series& rows, int64_t first) const;
 
  private:
