@@ -68,8 +68,10 @@ void train(Command& command) {
     static_cast<RecurrentConfig&>(model) = without_dropping(model);
     model.embedding_dropout = model.attention_dropout = 0;
     model.input_dropout = model.hidden_dropout = model.output_dropout = -1;  // as dropout
-    request.recipe.training.activation_regularization = 0;
-    request.recipe.training.temporal_activation_regularization = 0;
+    model.component_dropout = 0;
+    auto& t = request.recipe.training;
+    t.activation_regularization = t.temporal_activation_regularization = 0;
+    t.past_decode = t.adversarial_softmax = 0;
   }
   TextTraining training(request.run, request.recipe);
   if (request.run.dry_run) return training.dry_run();

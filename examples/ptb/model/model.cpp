@@ -177,28 +177,38 @@ std::string LanguageModel::engine_text() const {
 
 double Score::perplexity() const { return std::exp(nats / static_cast<double>(tokens)); }
 
-// Scores the shard's part of the text's `batch` streams.
-static ScoreSum score_shard(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-                            std::span<const int64_t> documents, const Shard& shard) {
+void read_windows(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
+                  std::span<const int64_t> documents, const Shard& streams, const ReadWindow& f) {
   // Few calls with many steps: what is not recurrent runs over a whole window at once.
   constexpr int rows = 1000;
-  const int begin = shard.begin(batch), end = shard.end(batch);
-  if (begin == end) return {};
+  const int begin = streams.begin(batch), end = streams.end(batch);
+  if (begin == end) return;
   const NoTape guard;
   ModelState state = model.zero_state(end - begin);
-  ScoreSum result;
   BpttWindows windows = evaluation_windows(
       text, eos, {.batch = batch, .steps = std::max(1, rows / (end - begin)), .documents = documents});
   for (int64_t k = 0; k < windows.count(); ++k) {
     stop_if_signalled();
     stop_if_another_failed();
     const auto [input, target] = windows.at(k, begin, end);
-    const auto out = model(input, target, state, windows.resets());
-    const int64_t scored = target.size() - std::ranges::count(target.span(), ignored_target);
-    if (scored > 0) result.total += static_cast<double>(out.loss.item()) * static_cast<double>(scored);
-    result.count += scored;
-    state = out.state;
+    const auto [y, next] = model.read(input, state, windows.resets());
+    f(input, target, y, windows.resets());
+    state = next;
   }
+}
+
+// Scores the shard's part of the text's `batch` streams.
+static ScoreSum score_shard(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
+                            std::span<const int64_t> documents, const Shard& shard) {
+  ScoreSum result;
+  read_windows(model, text, eos, batch, documents, shard,
+               [&](const IdTensor&, const IdTensor& target, const Var& y, const IdTensor&) {
+                 const int64_t scored = target.size() - std::ranges::count(target.span(), ignored_target);
+                 if (scored > 0)
+                   result.total +=
+                       static_cast<double>(model.loss(y, target).item()) * static_cast<double>(scored);
+                 result.count += scored;
+               });
   return result;
 }
 

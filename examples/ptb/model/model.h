@@ -94,6 +94,14 @@ struct Score {
 Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
             std::span<const int64_t> documents = {}, int shards = 1);
 
+// Reads a text window by window as score() does, carrying the state: streams begin … end-1 of `batch`, which
+// evaluation_streams() has limited. Calls f(input, target, y, resets) for each: input, target and resets [steps, streams], y
+// [steps, streams, width] of the last layer. Nothing is recorded. Throws Interrupted.
+using ReadWindow =
+    std::function<void(const IdTensor& input, const IdTensor& target, const Var& y, const IdTensor& resets)>;
+void read_windows(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
+                  std::span<const int64_t> documents, const Shard& streams, const ReadWindow& f);
+
 // Like score(), for several processes that share the shards. Requires: the arguments outlive the result.
 SharedScore score_in_shards(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
                             std::span<const int64_t> documents, int shards);

@@ -6,7 +6,6 @@
 
 #include "data/windows.h"
 #include "examples/ptb/model/settings.h"
-#include "framework/signals.h"
 
 namespace ptb {
 
@@ -55,30 +54,16 @@ void TextScorer::add(const Tensor& h, const Tensor& losses, const IdTensor& targ
   add_to(scores_.mixture, nats_);
 }
 
-void read_windows(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-                  std::span<const int64_t> documents, const ReadWindow& f) {
-  constexpr int rows = 1000;  // as in score()
-  batch = evaluation_streams(std::ssize(text), documents, batch);
-  const NoTape guard;
-  ModelState state = model.zero_state(batch);
-  BpttWindows windows = evaluation_windows(
-      text, eos, {.batch = batch, .steps = std::max(1, rows / batch), .documents = documents});
-  for (const auto& [input, target] : windows) {
-    stop_if_signalled();
-    const auto [y, next] = model.read(input, state, windows.resets());
-    f(input, target, y.value().reshape({static_cast<int>(target.size()), y.dim(2)}), windows.resets());
-    state = next;
-  }
-}
-
 TextScores score_in_ways(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
                          const ScoreWays& ways, std::span<const int64_t> documents) {
   batch = evaluation_streams(std::ssize(text), documents, batch);
   require(!ways.cache || batch == 1, "score: a cache needs one stream, not {}", batch);
   TextScorer scorer(ways);
-  read_windows(model, text, eos, batch, documents,
-               [&](const IdTensor&, const IdTensor& target, const Tensor& h, const IdTensor& resets) {
-                 const IdTensor words = target.reshape({h.dim(0)});
+  read_windows(model, text, eos, batch, documents, {0, 1},
+               [&](const IdTensor&, const IdTensor& target, const Var& y, const IdTensor& resets) {
+                 const int count = static_cast<int>(target.size());
+                 const Tensor h = y.value().reshape({count, y.dim(2)});
+                 const IdTensor words = target.reshape({count});
                  scorer.add(h, model.losses(h, words, scorer.temperatures()), words, resets);
                });
   return scorer.scores();

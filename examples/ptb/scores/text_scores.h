@@ -49,13 +49,6 @@ class TextScorer {
   TextScores scores_;
 };
 
-// Reads a text window by window as score() does (model.h), carrying the state. Calls f(input, target, h, resets) for
-// each: input and target [steps, batch], h [steps*batch, width] the last layer's output. Throws Interrupted.
-using ReadWindow = std::function<void(const IdTensor& input, const IdTensor& target, const Tensor& h,
-                                      const IdTensor& resets)>;
-void read_windows(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-                  std::span<const int64_t> documents, const ReadWindow& f);
-
 // Scores as score() does (model.h), in these ways. Throws InputError, Interrupted.
 TextScores score_in_ways(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
                          const ScoreWays& ways, std::span<const int64_t> documents = {});

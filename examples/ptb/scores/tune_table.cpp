@@ -21,8 +21,7 @@ namespace {
 constexpr std::size_t most_bytes_of_table = 1 << 24;
 constexpr const char* kind_of_file = "unroll ptb tune";
 
-// JSON has no infinity.
-Json number_in(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+// The number of number_or_null().
 double number_of(const Json& json) {
   if (json.is_null()) return std::numeric_limits<double>::infinity();
   const double value = json.get<double>();
@@ -87,11 +86,12 @@ std::string TuneTable::text() const {
   Json json = header_of(subject_.value());
   json["trials"] = Json::array();
   for (const Trial& trial : trials_) {
-    Json row{
-        {"stage", trial.stage}, {"settings", trial.settings}, {"perplexity", number_in(trial.perplexity)}};
+    Json row{{"stage", trial.stage},
+             {"settings", trial.settings},
+             {"perplexity", number_or_null<Json>(trial.perplexity)}};
     if (!trial.by_temperature.empty()) {
       row["by_temperature"] = Json::array();
-      for (const double p : trial.by_temperature) row["by_temperature"].push_back(number_in(p));
+      for (const double p : trial.by_temperature) row["by_temperature"].push_back(number_or_null<Json>(p));
     }
     json["trials"].push_back(row);
   }
