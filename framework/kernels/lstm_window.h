@@ -23,10 +23,11 @@ struct LstmWindow {
   bool gradient_of_entering = false;
 };
 
-// By the numbers that weights, h and gradients of gates are rounded to where they are multiplied.
+// By the numbers that weights, h and gradients of gates are rounded to where they are multiplied. Both return false, and have
+// done nothing, if the GPU does not take the plan's blocks at once: another process may have a part of it.
 struct LstmWindowKernels {
-  void (*forward)(const LstmWindow&);
-  void (*backward)(const LstmWindow&);
+  bool (*forward)(const LstmWindow&);
+  bool (*backward)(const LstmWindow&);
 };
 struct PersistentKernels {
   LstmWindowKernels tf32, bf16, fp16;

@@ -50,6 +50,11 @@ __global__ void pass_round(int steps, real* x, real* y, unsigned* come) {
 __global__ void wait_in_vain(unsigned* come) {
   if (blockIdx.x > 0) GridBarrier(come).wait();
 }
+// The others wait for block 0, which goes on for ever and never comes.
+__global__ void never_come(unsigned* numbers) {
+  if (blockIdx.x > 0) return GridBarrier(numbers, 1000).wait();
+  while (true) add_release(numbers + 1, 1), load_acquire(numbers + 1);
+}
 __global__ void sum_warp(real* y) {
   const real mine = static_cast<real>(threadIdx.x);
   const real* const all = static_cast<const real*>(exchange_in_warp(&mine, sizeof mine));
@@ -173,8 +178,8 @@ std::string refusal_together(void (*kernel)(Parameters...), dim3 grid, dim3 bloc
 // A word of the device's that is 0.
 unsigned* zero() {
   void* word = nullptr;
-  gpu::check(cudaMalloc(&word, sizeof(unsigned)), "cudaMalloc");
-  clear_on_device(word, sizeof(unsigned));
+  gpu::check(cudaMalloc(&word, 2 * sizeof(unsigned)), "cudaMalloc");
+  clear_on_device(word, 2 * sizeof(unsigned));
   return static_cast<unsigned*>(word);
 }
 
@@ -216,6 +221,9 @@ TEST_CASE("threads that wait for ever are found, and what they wait for") {
                   [] { return launch_together(wait_in_vain, 3, 40, 0, zero()), std::string("launched"); }),
               {"signal 6", "a kernel, void (unsigned int*): threads wait for ever: 78 at the barrier ",
                "barrier.h:", "2 for a number that nobody changes any more; 40 of 120 have ended"}) == "");
+  CHECK(lacks(on_gpu_in_child(
+                  [] { return launch_together(never_come, 2, 1, 0, zero()), std::string("launched"); }),
+              {"signal 6", "ended with an error"}) == "");
   CHECK(lacks(on_gpu_in_child([] { return launch(wait_in_vain, 3, 40, zero()), std::string("launched"); }),
               {"signal 6", "not all blocks run"}) == "");
   CHECK(lacks(refusal_together(part_in_warp, 1, 64, 0, 7u),

@@ -53,6 +53,9 @@ struct Control {
   // That of a kernel is reported by all calls from then on, another by one.
   cudaError_t failure = cudaErrorIllegalAddress;
   int64_t calls_until_failure = -1;  // that many calls succeed; negative: all do
+  int refusals_together =
+      0;  // so many launches of blocks together are refused, after `takes_together` that are not
+  int takes_together = 0;
   std::string missing_library;       // "libcublas": every library with this in its name is not there
   // Records.
   std::size_t in_use = 0;  // bytes given by cudaMalloc

@@ -276,6 +276,7 @@ const void* exchange_in_warp(const void* mine, std::size_t bytes, const char* fi
 }
 
 void has_changed() { idle = 0; }
+void end_with_error() { stop_kernel(*launched, "ended with an error"); }
 
 void let_others_run() {
   if (!together())

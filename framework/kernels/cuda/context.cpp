@@ -31,7 +31,10 @@ cublasHandle_t create_cublas() {
 // numbers those that only newer toolkits name.
 bool ends_the_process(cudaError_t status) {
   switch (static_cast<int>(status)) {
-    case 226:  // cudaErrorContained
+    case cudaErrorDevicesUnavailable:  // 46
+    case cudaErrorECCUncorrectable:    // 214
+    case 226:                          // cudaErrorContained
+    case cudaErrorUnknown:             // 999
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
     case cudaErrorAssert:
@@ -166,6 +169,12 @@ void check(cudaError_t status, const char* what) {
   if (!ends_the_process(status)) throw Error("CUDA has failed: " + report);
   throw Error(
       fmt::format("the GPU has failed: {}; nothing more can be computed on it in this process", report));
+}
+
+bool was_taken(cudaError_t status) {
+  if (status != cudaErrorCooperativeLaunchTooLarge) check(status, "a kernel");
+  cudaGetLastError();
+  return status == cudaSuccess;
 }
 
 void check(cublasStatus_t status, const char* what) {

@@ -49,6 +49,9 @@ double* sum_of_reduction();
 // computed.
 void check(cudaError_t status, const char* what);
 void check(cublasStatus_t status, const char* what);
+// The status of a launch of blocks that must be on the GPU at once: false if it does not take them, which is no failure. Throws
+// as check() does.
+bool was_taken(cudaError_t status);
 [[noreturn]] void fail(const char* message);  // throws Error; fmt's headers are nothing for nvcc
 
 }  // namespace unroll::gpu

@@ -32,18 +32,17 @@ void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block,
 }
 
 // As launch(), with all blocks on the GPU at once, so that they may wait for each other (barrier.h). Each block has
-// shared_bytes of dynamic shared memory. An error if so many blocks do not fit.
+// shared_bytes of dynamic shared memory. Returns false, and launches nothing, if the GPU does not take so many blocks at once.
 template <class... Parameters>
-void launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+bool launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
                      const std::type_identity_t<Parameters>&... arguments) {
   const void* const code = reinterpret_cast<const void*>(kernel);
   gpu::check(
       cudaFuncSetAttribute(code, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
       "a kernel's shared memory");
   const void* given[] = {&arguments...};
-  gpu::check(
-      cudaLaunchCooperativeKernel(code, grid, block, const_cast<void**>(given), shared_bytes, gpu::stream()),
-      "a kernel");
+  return gpu::was_taken(
+      cudaLaunchCooperativeKernel(code, grid, block, const_cast<void**>(given), shared_bytes, gpu::stream()));
 }
 
 // A number that all threads of the GPU see. add_release() adds n, after all that this thread has done or seen done.
@@ -58,6 +57,8 @@ UNROLL_KERNEL inline unsigned load_acquire(const unsigned* number) {
 }
 // 16 aligned bytes that another block has written: past the processor's own cache.
 UNROLL_KERNEL inline uint4 load_16_bytes(const void* from) { return __ldcg(static_cast<const uint4*>(from)); }
+// Ends the kernel: the next call reports cudaErrorLaunchFailure.
+UNROLL_KERNEL inline void end_with_error() { asm volatile("trap;"); }
 // Reads a number ahead of its use, into the processor's own cache.
 UNROLL_KERNEL inline void touch(const float* from) {
   [[maybe_unused]] float number;
@@ -118,6 +119,7 @@ inline unsigned load_acquire(const unsigned* number) {
 }
 inline uint4 load_16_bytes(const void* from) { return *static_cast<const uint4*>(from); }
 inline void touch(const void*) {}
+void end_with_error();
 
 // Runs thread(arguments) for every thread of the grid, on a copy of the arguments' bytes if that is later. `type` names the kernel.
 struct Launch {
@@ -132,26 +134,26 @@ void launch(const Launch& what, const void* arguments, std::size_t bytes, cudaSt
 void check_device_memory(const void* memory, std::size_t bytes);
 
 template <class... Parameters>
-void launch(Launch what, void (*kernel)(Parameters...),
-            const std::type_identity_t<Parameters>&... arguments) {
+cudaError_t try_to_launch(Launch what, void (*kernel)(Parameters...),
+                          const std::type_identity_t<Parameters>&... arguments) {
   const auto thread = [=] { kernel(arguments...); };
   using Thread = decltype(thread);
   static_assert(std::is_trivially_copyable_v<Thread>);  // a graph copies it byte by byte, as CUDA does
   what.type = &typeid(void(Parameters...));
   what.thread = [](const void* context) { (*static_cast<Thread*>(context))(); };
   launch(what, &thread, sizeof thread, gpu::stream());
-  gpu::check(cudaGetLastError(), "a kernel");
+  return cudaGetLastError();
 }
 template <class... Parameters>
 void launch(void (*kernel)(Parameters...), dim3 grid, dim3 block,
             const std::type_identity_t<Parameters>&... arguments) {
-  launch({.grid = grid, .block = block}, kernel, arguments...);
+  gpu::check(try_to_launch({.grid = grid, .block = block}, kernel, arguments...), "a kernel");
 }
 template <class... Parameters>
-void launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+bool launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
                      const std::type_identity_t<Parameters>&... arguments) {
-  launch({.grid = grid, .block = block, .together = true, .shared_bytes = shared_bytes}, kernel,
-         arguments...);
+  return gpu::was_taken(try_to_launch(
+      {.grid = grid, .block = block, .together = true, .shared_bytes = shared_bytes}, kernel, arguments...));
 }
 
 template <class T>

@@ -210,7 +210,7 @@ __global__ void UNROLL_THREADS(persistent_threads) lstm_backward(Recurrence<W> r
 }
 
 template <class W>
-void run(void (*kernel)(Recurrence<W>), const LstmWindow& w, const PersistentProduct& product) {
+bool run(void (*kernel)(Recurrence<W>), const LstmWindow& w, const PersistentProduct& product) {
   const LstmStep& s = w.first;
   const int64_t n = s.batch * s.hidden, of_steps = w.steps * n;
   given(s.gates, s.gate_count() * of_steps), given(s.c_prev, n), given(s.c, of_steps), given(s.h, of_steps);
@@ -223,21 +223,21 @@ void run(void (*kernel)(Recurrence<W>), const LstmWindow& w, const PersistentPro
   const int64_t bytes = apart + w.plan.operand_bytes(product);
   auto* const memory = static_cast<char*>(gpu::workspace(static_cast<std::size_t>(bytes)));
   gpu::check(cudaMemsetAsync(memory, 0, sizeof(unsigned), gpu::stream()), "cudaMemsetAsync");
-  launch_together(kernel, static_cast<unsigned>(w.plan.blocks), persistent_threads,
-                  static_cast<std::size_t>(w.plan.shared_bytes(product)),
-                  {w,
-                   {reinterpret_cast<typename W::Number*>(memory + apart), static_cast<int>(w.plan.rows()),
-                    static_cast<int>(product.chunks())},
-                   reinterpret_cast<unsigned*>(memory),
-                   static_cast<int>(product.groups())});
+  return launch_together(kernel, static_cast<unsigned>(w.plan.blocks), persistent_threads,
+                         static_cast<std::size_t>(w.plan.shared_bytes(product)),
+                         {w,
+                          {reinterpret_cast<typename W::Number*>(memory + apart),
+                           static_cast<int>(w.plan.rows()), static_cast<int>(product.chunks())},
+                          reinterpret_cast<unsigned*>(memory),
+                          static_cast<int>(product.groups())});
 }
 template <class W>
-void forward(const LstmWindow& w) {
-  run<W>(lstm_forward<W>, w, w.plan.forward);
+bool forward(const LstmWindow& w) {
+  return run<W>(lstm_forward<W>, w, w.plan.forward);
 }
 template <class W>
-void backward(const LstmWindow& w) {
-  run<W>(lstm_backward<W>, w, w.plan.backward);
+bool backward(const LstmWindow& w) {
+  return run<W>(lstm_backward<W>, w, w.plan.backward);
 }
 template <class W>
 constexpr LstmWindowKernels kernels_in = {forward<W>, backward<W>};

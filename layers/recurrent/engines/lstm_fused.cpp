@@ -16,14 +16,15 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
   PartInLane lane(masks.part, PartInLane::Way::forward);
   const auto window =
       std::allocate_shared<LstmLayerWindow>(PoolAllocator<LstmLayerWindow>(), *this, x, state, masks);
-  const auto plan = plan_of_one_kernel(*window);
-  plan ? forward_in_one_kernel(*window, *plan) : forward_by_steps(*window, lane);
+  auto plan = plan_of_one_kernel(*window);
+  if (plan && !forward_in_one_kernel(*window, *plan)) plan.reset();
+  if (!plan) forward_by_steps(*window, lane);
   auto [y, h, c] =
       record<3>("lstm_layer_fused", window->outputs(), inputs(masks.weights->all, x, state.h, state.c),
                 [window, plan](const Var& y, const Var& h_last, const Var& c_last) {
                   PartInLane lane(window->masks.part, PartInLane::Way::back);
                   LstmBackward back(*window, y, h_last, c_last);
-                  plan ? backward_in_one_kernel(back, *plan) : backward_by_steps(back, lane);
+                  if (!plan || !backward_in_one_kernel(back, *plan)) backward_by_steps(back, lane);
                 });
   return {y, {h, c}};
 }

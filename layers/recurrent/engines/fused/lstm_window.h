@@ -79,9 +79,9 @@ struct LstmBackward {
 void forward_by_steps(LstmLayerWindow& window, PartInLane& lane);
 void backward_by_steps(LstmBackward& back, PartInLane& lane);
 // lstm_one_kernel.cpp: one kernel for all steps of a window on a GPU, split as the plan says. No plan: it does not serve this
-// window.
+// window. False: the GPU does not take so many blocks at once. Nothing was done, and no window has a plan from then on.
 std::optional<PersistentPlan> plan_of_one_kernel(const LstmLayerWindow& window);
-void forward_in_one_kernel(LstmLayerWindow& window, const PersistentPlan& plan);
-void backward_in_one_kernel(LstmBackward& back, const PersistentPlan& plan);
+bool forward_in_one_kernel(LstmLayerWindow& window, const PersistentPlan& plan);
+bool backward_in_one_kernel(LstmBackward& back, const PersistentPlan& plan);
 
 }  // namespace unroll::fused
