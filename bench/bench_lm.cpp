@@ -25,6 +25,7 @@
 
 #include "bench/peak.h"
 #include "bench/process.h"
+#include "framework/kernels/updates.h"
 #include "framework/device.h"
 #include "framework/kernels/kernels.h"
 #include "framework/memory.h"
