@@ -1,4 +1,5 @@
-// `ptb` with model.softmax = "mixture": from the recipe to the file and back, and what it refuses by name.
+// `ptb` with model.softmax = "mixture": from the recipe to the file and back, and what it refuses by name; and with the other
+// additions to what training asks of a decoder.
 #include <fmt/format.h>
 
 #include "tests/examples/ptb.h"
@@ -53,18 +54,25 @@ TEST_CASE("a mixture of softmaxes trains, is scored in every way, and writes") {
   CHECK_MESSAGE(explained.find("mixture.latent.weight") != explained.npos, explained);
 }
 
-TEST_CASE("a mixture that is killed goes on in the same bits, in shards too") {
+TEST_CASE("a training with each addition that is killed goes on in the same bits, in shards too") {
   const Folder& folder = mixed();
-  for (const Words& options : {Words{}, Words{"--set", "training.shards=2"}}) {
-    const std::string name = options.empty() ? "plain" : "shards";
-    const Words train =
-        Words{"train", "tiny.toml", "--quiet", "--set", "training.save_every_steps=30"} + mixture + options;
-    ptb_out(train + Words{"--out", name + "-whole"}, folder.path());
+  const Words others = {
+      "--set", "data.partial_shuffle=true",      "--set", "training.past_decode=0.1",
+      "--set", "training.past_decode_share=0.5", "--set", "training.adversarial_softmax=0.01"};
+  for (const auto& [name, options] : {std::pair{"mixture", mixture},
+                                      {"mixture-in-shards", mixture + Words{"--set", "training.shards=2"}},
+                                      {"others", others},
+                                      {"others-in-shards", others + Words{"--set", "training.shards=2"}}}) {
+    CAPTURE(name);
+    const Words train = Words{"train", "tiny.toml",        "--quiet", "--set", "training.save_every_steps=30",
+                              "--set", "training.epochs=2"} +
+                        options;
+    const std::string whole = fmt::format("{}-whole", name);
+    ptb_out(train + Words{"--out", whole}, folder.path());
     run_program(program_named("ptb"), train + Words{"--out", name}, folder.path(), "",
                 {SIGKILL, [&] { return fs::exists(folder / name / "last.safetensors"); }});
     ptb_out({"resume", name, "--quiet"}, folder.path());
-    CHECK(read_text(folder / name / "last.safetensors") ==
-          read_text(folder / (name + "-whole") / "last.safetensors"));
+    CHECK(read_text(folder / name / "last.safetensors") == read_text(folder / whole / "last.safetensors"));
   }
 }
 

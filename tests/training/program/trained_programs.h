@@ -26,7 +26,8 @@ struct Subject {
   std::vector<Case> refused;
 };
 
-inline const std::string common_sections = R"(epochs = 3
+inline const std::string common_sections = R"([training]
+epochs = 3
 clip = 1.0
 save_every_steps = 1
 
@@ -61,13 +62,8 @@ dropout = 0.2
 corpus = "text"
 batch = 4
 bptt = 8
-partial_shuffle = true
 eval_batch = 4
 
-[training]
-past_decode = 0.1
-past_decode_share = 0.5
-adversarial_softmax = 0.01
 )" + common_sections,
      write_text,
      {"--data", "text"},
@@ -90,7 +86,6 @@ horizon = 3
 batch = 16
 calendar = ["hour"]
 
-[training]
 )" + common_sections,
      write_series,
      {"--csv", "series.csv"},
