@@ -108,6 +108,7 @@ void launch(const Launch& what, const void* arguments, std::size_t bytes, cudaSt
   require_device_of_streams("a kernel");
   require_launchable(what);
   ++control().launches;
+  count_launch(what);
   const char* const begin = static_cast<const char*>(arguments);
   in_stream_order(stream, [what, copy = std::vector<char>(begin, begin + bytes)] {
     const OpenMemory opened;
@@ -279,6 +280,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (kind == cudaMemcpyHostToDevice && is_captured(stream))
     stop("cudaMemcpyAsync: a graph would read the host's memory later");
   if (kind == cudaMemcpyDeviceToHost) require_no_capture(call);
+  if (kind == cudaMemcpyDeviceToDevice) count_moved("copy", bytes, bytes);
   in_stream_order(stream, [=] {
     const OpenMemory opened;
     std::memcpy(to, from, bytes);
@@ -289,6 +291,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   require_stream("cudaMemsetAsync", stream);
   if (const cudaError_t status = reach()) return status;
   require_device("cudaMemsetAsync", to, bytes);
+  count_moved("clear", 0, bytes);
   in_stream_order(stream, [=] {
     const OpenMemory opened;
     std::memset(to, value, bytes);

@@ -44,12 +44,15 @@ UNROLL_KERNEL inline real handed_back(const HandOn& on, int64_t at, int64_t widt
   return d;
 }
 
-inline void check_rounded(const RoundedCopy& copy, int64_t n) { given(static_cast<uint16_t*>(copy.data), n); }
-inline void check_hand_on(const HandOn& on, int64_t batch, int64_t width) {
+// Of `steps` steps, as this one is.
+inline void check_rounded(const RoundedCopy& copy, int64_t n, int64_t steps = 1) {
+  given(static_cast<uint16_t*>(copy.data), n, n * steps);
+}
+inline void check_hand_on(const HandOn& on, int64_t batch, int64_t width, int64_t steps = 1) {
   const int64_t n = batch * width;
-  given(on.share, n), given(on.kept, batch), given(on.mask, n), given(on.before, n), given(on.met, n);
-  given(on.entering, n), given(on.dy, n), given(on.direct, n), given(on.rest, n), given(on.rest_of_before, n);
-  check_rounded(on.rounded, n);
+  for (const real* x : {on.share, on.mask, on.before, on.dy, on.direct, on.rest}) given(x, n, n * steps);
+  for (real* x : {on.met, on.entering, on.rest_of_before}) given(x, n, n * steps);
+  given(on.kept, batch, batch * steps), check_rounded(on.rounded, n, steps);
 }
 
 }  // namespace unroll::cuda

@@ -46,35 +46,34 @@ struct CrossEntropy {
 };
 void cross_entropy(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows,
                    int64_t cols, real* loss, bool gradient, real scale, real smoothing, real* scored) {
-  each_row(rows, CrossEntropy{given(x, rows * cols), given(target, rows), given(weights, rows), ignore, cols,
-                              given(loss, rows), gradient, scale, smoothing, given(scored, rows)});
+  if (gradient)
+    changed(x, rows * cols);
+  else
+    given(static_cast<const real*>(x), rows * cols);
+  each_row(rows, CrossEntropy{x, given(target, rows), given(weights, rows), ignore, cols, given(loss, rows),
+                              gradient, scale, smoothing, given(scored, rows)});
 }
 
 struct BceValue {
-  const real *x, *t;
   real pos_weight;
-  real* y;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    y[i] = pointwise::binary_cross_entropy(x[i], t[i], pos_weight);
+  UNROLL_KERNEL void operator()(real x, real t, real& y) const {
+    y = pointwise::binary_cross_entropy(x, t, pos_weight);
   }
 };
 void bce(const real* x, const real* t, real pos_weight, real* y, int64_t n) {
-  each(n, BceValue{given(x, n), given(t, n), pos_weight, given(y, n)});
+  each(n, BceValue{pos_weight}, read(x, n), read(t, n), write(y, n));
 }
 
 struct BceSlope {
-  const real *x, *t;
   real pos_weight;
-  const real* dy;
-  real* dx;
   bool add;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    put(add, dx[i], dy[i] * binary_cross_entropy_slope(x[i], t[i], pos_weight));
+  UNROLL_KERNEL void operator()(real x, real t, real dy, real& dx) const {
+    put(add, dx, dy * binary_cross_entropy_slope(x, t, pos_weight));
   }
 };
 void bce_gradient(const real* x, const real* t, real pos_weight, const real* dy, real* dx, int64_t n,
                   bool add) {
-  each(n, BceSlope{given(x, n), given(t, n), pos_weight, given(dy, n), given(dx, n), add});
+  each(n, BceSlope{pos_weight, add}, read(x, n), read(t, n), read(dy, n), write(dx, n, add));
 }
 
 }  // namespace

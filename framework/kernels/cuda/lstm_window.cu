@@ -213,11 +213,13 @@ template <class W>
 void run(void (*kernel)(Recurrence<W>), const LstmWindow& w, const PersistentProduct& product) {
   const LstmStep& s = w.first;
   const int64_t n = s.batch * s.hidden, of_steps = w.steps * n;
-  given(s.gates, s.gate_count() * of_steps), given(s.c_prev, n), given(s.c, of_steps), given(s.h, of_steps);
+  changed(s.gates, s.gate_count() * of_steps), given(s.c_prev, n, of_steps), given(s.c, of_steps);
+  given(s.h, of_steps);
   given(s.c_after, s.c_after ? of_steps : 0), given(s.peepholes, s.peephole_count() * s.hidden);
   given(w.weight_hh, s.gate_count() * s.hidden * s.hidden), given(w.entering, n), given(w.dh, n),
       given(w.dc, n);
-  check_hand_on(s.h_on, s.batch, s.hidden), check_hand_on(s.c_on, s.batch, s.hidden);
+  check_hand_on(s.h_on, s.batch, s.hidden, w.steps), check_hand_on(s.c_on, s.batch, s.hidden, w.steps);
+  check_rounded(s.rounded_gates, s.gate_count() * n, w.steps);
   // The barrier's number, then what is handed on.
   constexpr int64_t apart = 256;
   const int64_t bytes = apart + w.plan.operand_bytes(product);
