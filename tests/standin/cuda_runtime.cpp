@@ -97,11 +97,9 @@ void require_device_of_streams(const char* call) {
 int device_of_thread() { return of_thread; }
 
 }  // namespace standin
-
 using namespace standin;
 
 namespace unroll::cuda {
-
 void launch(const Launch& what, const void* arguments, std::size_t bytes, cudaStream_t stream) {
   require_stream("a kernel", stream);
   if (reach()) return;  // which is asked for after a launch
@@ -109,6 +107,7 @@ void launch(const Launch& what, const void* arguments, std::size_t bytes, cudaSt
   require_launchable(what);
   ++control().launches;
   count_launch(what);
+  if (!control().computes) return;
   const char* const begin = static_cast<const char*>(arguments);
   in_stream_order(stream, [what, copy = std::vector<char>(begin, begin + bytes)] {
     const OpenMemory opened;

@@ -51,6 +51,7 @@ struct Control {
   std::size_t memory = std::size_t{4} << 30;  // bytes of the device
   int processors = 132;                       // those of an H100 SXM
   std::size_t shared_memory = 227 << 10;      // of a block that asks for it
+  bool computes = true;  // false: kernels and products are checked and counted, and then nothing happens
   // That of a kernel is reported by all calls from then on, another by one.
   cudaError_t failure = cudaErrorIllegalAddress;
   int64_t calls_until_failure = -1;  // that many calls succeed; negative: all do
