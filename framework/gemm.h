@@ -49,6 +49,11 @@ class RoundedTensor {
   RoundedTensor() = default;
   explicit RoundedTensor(const Shape& shape);  // contents undefined
   explicit RoundedTensor(const Tensor& x);     // its numbers
+  // Whether it has numbers, of the process's precision.
+  bool is_current() const;
+  // From number `first` on, as a tensor of that shape.
+  RoundedTensor part(int64_t first, const Shape& shape) const;
+  void overwrite(const Tensor& x) const;
   // For a kernel that writes all of it, or row i of its first dimension.
   RoundedCopy copy() const;
   RoundedCopy copy(int i) const;
@@ -59,7 +64,7 @@ class RoundedTensor {
 
  private:
   Memory memory_;
-  int64_t row_ = 0;  // bytes
+  int64_t first_ = 0, row_ = 0;  // bytes
   bool half_ = false;
 };
 

@@ -125,10 +125,10 @@ Var linear(const Var& x, const Var& w, const Var& b) {
   require(b.shape() == Shape{w.dim(0)}, "linear: bias {} must have one element per row of w {}", b.shape(),
           w.shape());
   Tensor y(x.shape().with(-1, w.dim(0)));
-  gemm(x.value(), transposed(w.value()), b.value(), y);
+  gemm(x.value(), transposed(rounded(w).operand(w.value())), b.value(), y);
   return record("linear", y, inputs(x, w, b), [=](const Var& y) {
     const Tensor& dy = y.grad();
-    if (x.wants_grad()) gemm(dy, w.value(), x.gradient());
+    if (x.wants_grad()) gemm(dy, rounded(w).operand(w.value()), x.gradient());
     if (w.wants_grad()) gemm(transposed(dy), x.value(), w.gradient());
     if (b.wants_grad()) {
       const Into db = b.gradient();
@@ -141,9 +141,9 @@ Var linear(const Var& x, const Var& w, const Var& b) {
 Var linear(const Var& x, const Var& w) {
   require_linear(x, w);
   Tensor y(x.shape().with(-1, w.dim(0)));
-  gemm(x.value(), transposed(w.value()), overwrite(y));
+  gemm(x.value(), transposed(rounded(w).operand(w.value())), overwrite(y));
   return record("linear", y, inputs(x, w), [=](const Var& y) {
-    if (x.wants_grad()) gemm(y.grad(), w.value(), x.gradient());
+    if (x.wants_grad()) gemm(y.grad(), rounded(w).operand(w.value()), x.gradient());
     if (w.wants_grad()) gemm(transposed(y.grad()), x.value(), w.gradient());
   });
 }
@@ -344,31 +344,6 @@ Var layer_norm(const Var& x, const Var& gain, const Var& bias, real eps) {
 }
 
 // --- layers' operations -----------------------------------------------------------------------------------------------
-
-static void require_ids(const char* name, const IdTensor& ids, int bound, const Shape& of) {
-  require(ids.defined(), "{}: the ids are empty: nothing was assigned to them", name);
-  for (int32_t id : ids.span())
-    require(id >= 0 && id < bound, "{}: id {} is not in 0 … {} of {}", name, id, bound - 1, of);
-}
-
-// y[k] = table[ids[k]]        dtable[ids[k]] += dy[k]
-Var embedding(const Var& table, const IdTensor& ids) {
-  require(table.shape().rank() == 2 && ids.rank() < Shape::max_rank,
-          "embedding: table {} must be [vocab, dim] and ids {} have less than {} dimensions", table.shape(),
-          ids.shape(), Shape::max_rank);
-  require_ids("embedding", ids, table.dim(0), table.shape());
-  Shape shape = ids.shape();
-  shape.append(table.dim(1));
-  Tensor y(shape);
-  // A loop may fill the caller's tokens anew before the backward. A GPU's are looked up by where they lie (DeviceIds).
-  const IdTensor kept = recorded("embedding", inputs(table)) ? ids.clone() : ids;
-  const KernelIds for_kernels(on_gpu() ? ids : kept);
-  kernels().take_rows(table.value().data(), for_kernels.data(), kept.size(), table.dim(1), y.data());
-  return record("embedding", y, inputs(table), [=](const Var& y) {
-    const Into d = table.gradient_rows(kept.span());
-    kernels().add_to_rows(y.grad().data(), for_kernels.data(), kept.size(), table.dim(1), d.tensor.data());
-  });
-}
 
 // i f o = σ(gates), g = tanh(gates);  c = f c_prev + i g;  h = o tanh(c)
 //   dc += dh o (1 - tanh²(c));  di = dc g i(1-i);  df = dc c_prev f(1-f);  dg = dc i (1-g²);

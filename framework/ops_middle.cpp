@@ -233,4 +233,32 @@ TopK topk(const Var& x, int count, int axis) {
   return {taken("topk", x, last, indices, false, indices.shape()), indices};
 }
 
+static void require_ids(const char* name, const IdTensor& ids, int bound, const Shape& of) {
+  require(ids.defined(), "{}: the ids are empty: nothing was assigned to them", name);
+  for (int32_t id : ids.span())
+    require(id >= 0 && id < bound, "{}: id {} is not in 0 … {} of {}", name, id, bound - 1, of);
+}
+
+// y[k] = table[ids[k]]        dtable[ids[k]] += dy[k]
+Var embedding(const Var& table, const IdTensor& ids) {
+  require(table.shape().rank() == 2 && ids.rank() < Shape::max_rank,
+          "embedding: table {} must be [vocab, dim] and ids {} have less than {} dimensions", table.shape(),
+          ids.shape(), Shape::max_rank);
+  require_ids("embedding", ids, table.dim(0), table.shape());
+  Shape shape = ids.shape();
+  shape.append(table.dim(1));
+  Tensor y(shape);
+  // A loop may fill the caller's tokens anew before the backward. A GPU's are looked up by where they lie (DeviceIds).
+  const IdTensor kept = recorded("embedding", inputs(table)) ? ids.clone() : ids;
+  const KernelIds for_kernels(on_gpu() ? ids : kept);
+  kernels().take_rows(table.value().data(), for_kernels.data(), kept.size(), table.dim(1), y.data());
+  return record("embedding", y, inputs(table), [=](const Var& y) {
+    if (auto* const rows = table.row_sums(kept.size()))
+      return kernels().sums_of_rows(y.grad().data(), for_kernels.data(), kept.size(), table.dim(1),
+                                    rows->sums.data(), rows->ids());
+    const Into d = table.gradient_rows(kept.span());
+    kernels().add_to_rows(y.grad().data(), for_kernels.data(), kept.size(), table.dim(1), d.tensor.data());
+  });
+}
+
 }  // namespace unroll

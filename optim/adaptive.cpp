@@ -81,14 +81,15 @@ void Adam::update() {
                .eps = static_cast<real>(eps_),
                .weight_decay = 0,
                .decoupled = decoupled_};
-  real* const p = params_.changed_values().data();
+  RoundedCopy rounded;
+  real* const p = params_.changed_values(&rounded).data();
   const real* const g = params_.contributed_gradients().data();
   real* const m = slab(m_).data();
   real* const v = slab(v_).data();
   for (const Range& range : complete_ranges()) {
     const int64_t begin = range.begin;
     u.weight_decay = static_cast<real>(range.decay);
-    u.rate = range.rate;
+    u.rate = range.rate, u.rounded = rounded.from(range.begin);
     u.corrections =
         range.group > 0 ? static_cast<const double*>(corrections_.data()) + 2 * range.first : nullptr;
     kernels().adam(u, step_values(), p + begin, g + begin, m + begin, v + begin, range.size);
@@ -129,12 +130,13 @@ void Rmsprop::order(StepOrders& orders) {
 
 void Rmsprop::update() {
   RmspropUpdate u{.alpha = static_cast<real>(alpha_), .eps = static_cast<real>(eps_)};
-  real* const p = params_.changed_values().data();
+  RoundedCopy rounded;
+  real* const p = params_.changed_values(&rounded).data();
   const real* const g = params_.contributed_gradients().data();
   real *const v = slab(v_).data(), *const buffer = has_buffer_ ? slab(buffer_).data() : nullptr;
   for (const Range& range : complete_ranges()) {
     u.weight_decay = static_cast<real>(range.decay);
-    u.rate = range.rate;
+    u.rate = range.rate, u.rounded = rounded.from(range.begin);
     kernels().rmsprop(u, step_values(), p + range.begin, g + range.begin, v + range.begin,
                       buffer ? buffer + range.begin : nullptr, range.size);
   }
@@ -168,12 +170,13 @@ void Lion::order(StepOrders& orders) {
 
 void Lion::update() {
   LionUpdate u{.beta2 = static_cast<real>(beta2_)};
-  real* const p = params_.changed_values().data();
+  RoundedCopy rounded;
+  real* const p = params_.changed_values(&rounded).data();
   const real* const g = params_.contributed_gradients().data();
   real* const m = slab(m_).data();
   for (const Range& range : complete_ranges()) {
     u.weight_decay = static_cast<real>(range.decay);
-    u.rate = range.rate;
+    u.rate = range.rate, u.rounded = rounded.from(range.begin);
     kernels().lion(u, step_values(), p + range.begin, g + range.begin, m + range.begin, range.size);
   }
 }

@@ -20,10 +20,10 @@ double checked(float factor, const char* what, const Parameter& p) {
 }
 double rate_of(const Parameter& p) { return checked(p.rate, "rate", p); }
 
-// Calls piece(begin, size, rate) for the pieces of the slab where gradients were contributed that count, in a fixed
-// order. Neighbours make one piece, with the padding between them, which is zero; with `by_rate` only those of one rate.
-template <class F>
-void for_each_contribution(const ParameterSet& params, bool by_rate, F piece) {
+// Calls piece(begin, size, rate) for the pieces of the slab where gradients were contributed that count, and
+// sums(parameter, row_sums, rate) where rows of one have their sums beside it, in a fixed order. Neighbours make one piece, with the padding between them, which is zero; with `by_rate` only those of one rate.
+template <class F, class Sums>
+void for_each_contribution(const ParameterSet& params, bool by_rate, F piece, Sums sums) {
   int64_t begin = 0, end = 0;
   double rate = 1;
   const auto flush = [&] {
@@ -35,6 +35,9 @@ void for_each_contribution(const ParameterSet& params, bool by_rate, F piece) {
     if (by_rate && rate != rate_of(*p)) flush(), rate = rate_of(*p);
     if (p->frozen || !gradient.written() || p->size() == 0) {
       flush();
+    } else if (const Gradient::RowSums* const rows = gradient.row_sums()) {
+      flush();
+      sums(*p, *rows, rate);
     } else if (gradient.only_some_rows() && 2 * std::ssize(gradient.rows()) < p->shape[0]) {
       // A few rows of an embedding. (The others are zero, so if most are there, all of them together are
       // simpler.)
@@ -63,11 +66,14 @@ void check_finite(const ParameterSet& params, double norm) {
 }  // namespace
 
 double grad_norm(const ParameterSet& params) {
-  const real* g = params.contributed_gradients().data();
+  const real* g = params.gradients_beside_sums().data();
   double sum = 0;
-  for_each_contribution(params, false, [&](int64_t begin, int64_t size, double) {
-    sum += kernels().sum_of_squares(g + begin, size);
-  });
+  for_each_contribution(
+      params, false,
+      [&](int64_t begin, int64_t size, double) { sum += kernels().sum_of_squares(g + begin, size); },
+      [&](const Parameter&, const Gradient::RowSums& rows, double) {
+        sum += kernels().sum_of_squares(rows.sums.data(), rows.sums.size());
+      });
   return std::sqrt(sum);
 }
 
@@ -81,9 +87,12 @@ double clip_grad_norm(ParameterSet& params, double max_norm) {
   if (factor < 1) {
     Tensor slab = params.contributed_gradients();
     real* const g = slab.data();
-    for_each_contribution(params, false, [&](int64_t begin, int64_t size, double) {
-      kernels().affine(g + begin, static_cast<real>(factor), 0, g + begin, size, false);
-    });
+    for_each_contribution(
+        params, false,
+        [&](int64_t begin, int64_t size, double) {
+          kernels().affine(g + begin, static_cast<real>(factor), 0, g + begin, size, false);
+        },
+        [](const auto&...) {});  // there are none in the whole
   }
   return norm;
 }
@@ -188,19 +197,24 @@ StepOrders Optimizer::orders_for(const StepOptions& options) {
 void Optimizer::order_step(const StepOptions& options) {
   check(options);
   const StepOrders orders = orders_for(options);
+  params_.renew_rounded();
   copy_to_device(&step_values()->orders, &orders, sizeof orders);
 }
 
 void Optimizer::order_window() {
   const uint32_t step = parameters().step();
+  params_.renew_rounded();
   copy_to_device(&step_values()->orders.step, &step, sizeof step);
 }
 
 void Optimizer::enqueue_step() {
-  const real* g = parameters().contributed_gradients().data();
-  for_each_contribution(params_, false, [&](int64_t begin, int64_t size, double) {
-    kernels().add_squares(g + begin, size, step_values());
-  });
+  const real* g = parameters().gradients_beside_sums().data();
+  for_each_contribution(
+      params_, false,
+      [&](int64_t begin, int64_t size, double) { kernels().add_squares(g + begin, size, step_values()); },
+      [&](const Parameter&, const Gradient::RowSums& rows, double) {
+        kernels().add_squares(rows.sums.data(), rows.sums.size(), step_values());
+      });
   kernels().decide_step(step_values());
   update_weights();
 }
@@ -273,19 +287,29 @@ void Sgd::order(StepOrders& orders) {
 }
 
 void Sgd::update() {
+  RoundedCopy rounded;
+  real* const p = params_.changed_values(&rounded).data();
   SgdUpdate u{.weight_decay = 0, .nesterov = nesterov_};
-  real* const p = params_.changed_values().data();
-  const real* const g = params_.contributed_gradients().data();
+  const real* const g = params_.gradients_beside_sums().data();
   if (!has_velocity_ && weight_decay_ == 0) {
-    for_each_contribution(params_, true, [&](int64_t begin, int64_t size, double rate) {
-      u.rate = rate;
-      kernels().sgd(u, step_values(), p + begin, g + begin, nullptr, size);
-    });
+    for_each_contribution(
+        params_, true,
+        [&](int64_t begin, int64_t size, double rate) {
+          u.rate = rate, u.rounded = rounded.from(begin);
+          kernels().sgd(u, step_values(), p + begin, g + begin, nullptr, size);
+        },
+        [&](const Parameter& table, const Gradient::RowSums& rows, double rate) {
+          SgdUpdate of_rows = u;
+          of_rows.rate = rate, of_rows.rounded = rounded.from(table.offset);
+          of_rows.rows = rows.ids(), of_rows.cols = table.size() / table.shape[0];
+          kernels().sgd(of_rows, step_values(), p + table.offset, rows.sums.data(), nullptr,
+                        rows.sums.size());
+        });
   } else {
     real* const velocity = has_velocity_ ? slab(velocity_).data() : nullptr;
     for (const Range& range : complete_ranges()) {
       u.weight_decay = static_cast<real>(range.decay);
-      u.rate = range.rate;
+      u.rate = range.rate, u.rounded = rounded.from(range.begin);
       kernels().sgd(u, step_values(), p + range.begin, g + range.begin,
                     velocity ? velocity + range.begin : nullptr, range.size);
     }

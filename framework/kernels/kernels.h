@@ -19,11 +19,25 @@ namespace unroll {
 
 enum class Binary : uint8_t { add, sub, mul, div, max, min, pow, less, less_equal, equal, not_equal };
 
+// A second copy of what a kernel writes, in the 16 bits in which products take operands on a GPU (Products::round):
+// bfloat16, or half precision. Without data there is no such copy. The CPU's kernels make none.
+struct RoundedCopy {
+  void* data = nullptr;
+  bool half = false;
+  constexpr RoundedCopy from(int64_t i) const {
+    return data ? RoundedCopy{static_cast<uint16_t*>(data) + i, half} : *this;
+  }
+};
+
 // How one pass of an optimizer changes n parameters p with gradients g, beside what StepOrders say.
 struct SgdUpdate {
   real weight_decay = 0;
   bool nesterov = false;
-  double rate = 1;  // of these parameters: multiplies the learning rate
+  double rate = 1;           // of these parameters: multiplies the learning rate
+  RoundedCopy rounded = {};  // of p
+  // Without momentum, rows of p by number: g's row k, of `cols` numbers, is of p's row rows[k], and of none below 0.
+  const int32_t* rows = nullptr;
+  int64_t cols = 0;
 };
 struct AdamUpdate {
   real beta2 = 0, eps = 0;
@@ -31,15 +45,18 @@ struct AdamUpdate {
   double rate = 1;                      // as above
   bool decoupled = false;               // AdamW: decay the weights, not through the moments
   const double* corrections = nullptr;  // [2], where the weights are: theirs, in place of the step's
+  RoundedCopy rounded = {};
 };
 
 struct RmspropUpdate {
   real alpha = 0, eps = 0, weight_decay = 0;
   double rate = 1;  // as above
+  RoundedCopy rounded = {};
 };
 struct LionUpdate {
   real beta2 = 0, weight_decay = 0;
   double rate = 1;  // as above
+  RoundedCopy rounded = {};
 };
 struct DynamicUpdate {
   real decay = 0, epsilon = 0;
@@ -71,13 +88,6 @@ struct StepOutcome {                     // by the device
 struct StepValues {
   StepOrders orders;
   StepOutcome outcome;
-};
-
-// A second copy of what a kernel writes, in the 16 bits in which products take operands on a GPU (Products::round):
-// bfloat16, or half precision. Without data there is no such copy. The CPU's kernels make none.
-struct RoundedCopy {
-  void* data = nullptr;
-  bool half = false;
 };
 
 // Options act on a state [batch, width] between the step that computes it and the next one, which meets it and
@@ -154,6 +164,12 @@ struct RnnStep {
   real* h;
   HandOn h_on = {};
   RoundedCopy rounded_sums = {};  // of their gradients
+};
+
+// On a GPU, of logits whose cross entropy is computed. bias [cols] is added to them before. rounded: a copy of the gradient.
+struct LogitsOptions {
+  const real* bias = nullptr;
+  RoundedCopy rounded = {};
 };
 
 // The columns of a matrix that each of its rows sees. Row r sees those from begin + r·step up to, but without, end +
@@ -290,8 +306,12 @@ struct Kernels {
   // --- indices ------------------------------------------------------------------------------------------------
   // y [n, cols] = rows ids of table
   void (*take_rows)(const real* table, const int32_t* ids, int64_t n, int64_t cols, real* y);
-  // table[ids[k]] += dy[k], k in order
+  // table[ids[k]] += dy[k], k in order; ids below 0 are left out
   void (*add_to_rows)(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* table);
+  // The same beside the table: where an id stands first, sums [n, cols] has the sum of its rows of dy, and firsts [n] the id.
+  // Where it stands again, these are 0 and -1.
+  void (*sums_of_rows)(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* sums,
+                       int32_t* firsts);
 
   // --- cells -------------------------------------------------------------------------------------------------------
   // HandOn's formulas by themselves, [batch, width]. Forward: computed -> state, which may be computed. Back: d of
@@ -321,7 +341,8 @@ struct Kernels {
   // `gradient`, x is overwritten with weight_r · scale · (softmax(x) - t). If target is `ignore` or the weight 0, both
   // are 0, whatever x holds. weights [rows] may be null, and so may scored [rows]: it becomes 1, or 0 in those rows.
   void (*cross_entropy)(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows,
-                        int64_t cols, real* loss, bool gradient, real scale, real smoothing, real* scored);
+                        int64_t cols, real* loss, bool gradient, real scale, real smoothing, real* scored,
+                        const LogitsOptions& options);
   // y[i] = pos_weight·t·softplus(-x) + (1-t)·softplus(x)
   void (*binary_cross_entropy)(const real* x, const real* t, real pos_weight, real* y, int64_t n);
   void (*binary_cross_entropy_gradient)(const real* x, const real* t, real pos_weight, const real* dy,

@@ -76,13 +76,14 @@ std::string table_of(const Size& size, const Moved& moved) {
 
 }  // namespace
 
+// Before weights, sums of an embedding's rows and biases were spared passes of their own these were 250.5, 797.4 and 2032.2.
 TEST_CASE("a step's passes over memory move no more bytes than these") {
   struct Most {
     Size size;
     double megabytes;
   };
-  for (const auto& [size, most] : {Most{{"small", 200, 20, 0}, 250.7}, Most{{"medium", 650, 35, 0.5f}, 797.6},
-                                   Most{{"large", 1500, 35, 0.65f}, 2032.5}}) {
+  for (const auto& [size, most] : {Most{{"small", 200, 20, 0}, 129.2}, Most{{"medium", 650, 35, 0.5f}, 461.1},
+                                   Most{{"large", 1500, 35, 0.65f}, 1302.6}}) {
     const Moved moved = moved_in_a_step(size);
     const std::string table = table_of(size, moved);
     MESSAGE(table);

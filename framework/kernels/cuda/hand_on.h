@@ -1,20 +1,10 @@
 // Hands one element of a state on from one step to the next (HandOn in kernels.h), for the kernels of cells.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include "framework/kernels/cuda/launch.h"
+#include "framework/kernels/cuda/rounded.h"
 
 namespace unroll::cuda {
-
-UNROLL_KERNEL inline void put_rounded(const RoundedCopy& copy, int64_t at, real x) {
-  if (!copy.data) return;
-  if (copy.half)
-    static_cast<__half*>(copy.data)[at] = __float2half(static_cast<float>(x));
-  else
-    static_cast<__nv_bfloat16*>(copy.data)[at] = __float2bfloat16(static_cast<float>(x));
-}
 
 // Element `at` of [batch, width], as the step computed it -> the state, which the caller puts where it belongs.
 UNROLL_KERNEL inline real handed_on(const HandOn& on, int64_t at, int64_t width, real computed) {
@@ -45,9 +35,6 @@ UNROLL_KERNEL inline real handed_back(const HandOn& on, int64_t at, int64_t widt
 }
 
 // Of `steps` steps, as this one is.
-inline void check_rounded(const RoundedCopy& copy, int64_t n, int64_t steps = 1) {
-  given(static_cast<uint16_t*>(copy.data), n, n * steps);
-}
 inline void check_hand_on(const HandOn& on, int64_t batch, int64_t width, int64_t steps = 1) {
   const int64_t n = batch * width;
   for (const real* x : {on.share, on.mask, on.before, on.dy, on.direct, on.rest}) given(x, n, n * steps);

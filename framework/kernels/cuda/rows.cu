@@ -230,8 +230,12 @@ struct AddToRows {
   real* table;
   UNROLL_KERNEL void operator()(const Team& team, int64_t first) const {
     const int32_t id = ids[first];
-    if (team.any(first, [=, this](int64_t k) { return ids[k] == id; })) return;
-    real* row = table + id * cols;
+    if (id < 0 || team.any(first, [=, this](int64_t k) { return ids[k] == id; })) return;
+    add(team, first, table + id * cols);
+  }
+  // The rows with the number of ids[first], from there on.
+  UNROLL_KERNEL void add(const Team& team, int64_t first, real* row) const {
+    const int32_t id = ids[first];
     const auto is_it = [=, this](int64_t k) { return ids[k] == id; };
     team.gather(first, n, is_it, [=, this](const int64_t* list, int count) {
       for (int64_t c = threadIdx.x; c < cols; c += team_size) {
@@ -242,6 +246,22 @@ struct AddToRows {
     });
   }
 };
+struct SumsOfRows {
+  AddToRows rows;
+  int32_t* firsts;
+  UNROLL_KERNEL void operator()(const Team& team, int64_t k) const {
+    const int32_t id = rows.ids[k];
+    real* const sum = rows.table + k * rows.cols;
+    const bool again = team.any(k, [=, this](int64_t before) { return rows.ids[before] == id; });
+    team.each(1, [=, this](int64_t) { firsts[k] = again ? -1 : id; });
+    team.each(rows.cols, [=](int64_t c) { sum[c] = 0; });
+    if (!again) rows.add(team, k, sum);
+  }
+};
+void sums_of_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* sums, int32_t* firsts) {
+  each_row(
+      n, SumsOfRows{{given(dy, n * cols), given(ids, n), n, cols, given(sums, n * cols)}, given(firsts, n)});
+}
 void add_to_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* table) {
   each_row(n, AddToRows{given(dy, n * cols), given(ids, n), n, cols, changed(table, 1, n * cols)});
 }
@@ -262,6 +282,7 @@ void fill_rows(Kernels& k) {
   k.max_middle_gradient = max_middle_gradient;
   k.take_rows = take_rows;
   k.add_to_rows = add_to_rows;
+  k.sums_of_rows = sums_of_rows;
 }
 
 }  // namespace unroll::cuda

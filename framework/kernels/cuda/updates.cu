@@ -2,6 +2,7 @@
 #include "framework/device.h"
 #include "framework/kernels/cuda/fill.h"
 #include "framework/kernels/cuda/launch.h"
+#include "framework/kernels/cuda/rounded.h"
 #include "framework/kernels/updates.h"
 
 namespace unroll::cuda {
@@ -28,6 +29,51 @@ struct OfStep {
   UNROLL_KERNEL bool acts() const { return step->outcome.go; }
 };
 
+// A step whose weights are put down rounded, too.
+template <class F>
+struct RoundedWeight {
+  F f;
+  template <class... Numbers>
+  UNROLL_KERNEL void operator()(real& rounded, real& p, Numbers&... numbers) const {
+    f(p, numbers...);
+    rounded = p;
+  }
+};
+template <class F>
+struct RoundedStep : OfStep {
+  F f;
+  UNROLL_KERNEL auto for_thread() const { return RoundedWeight{f.for_thread()}; }
+};
+template <class F, class... Streams>
+void each_weight(int64_t n, const F& f, const RoundedCopy& rounded, Streams... streams) {
+  if (rounded.data)
+    each(n, RoundedStep<F>{{f.step}, f}, write_rounded(rounded, n), streams...);
+  else
+    each(n, f, streams...);
+}
+
+// Rows of weights by number, which no two rows of a gradient have; none below 0.
+template <class Rows>
+struct RowsByNumber : Rows {
+  const int32_t* numbers;
+  Divisor cols;
+  bool in_pieces() const { return Rows::in_pieces() && cols.is_multiple_of_4(); }
+  UNROLL_KERNEL int64_t place(int64_t i) const {
+    const int64_t k = cols.quotient(i), row = numbers[k];
+    return row < 0 ? -1 : row * cols.by() + (i - k * cols.by());
+  }
+  template <int width>
+  UNROLL_KERNEL Piece<real, width> load(int64_t i) const {
+    const int64_t at = place(i);
+    if (at >= 0) return Rows::template load<width>(at);
+    return {};
+  }
+  template <int width>
+  UNROLL_KERNEL void store(int64_t i, const Piece<real, width>& piece) const {
+    if (const int64_t at = place(i); at >= 0) Rows::store(at, piece);
+  }
+};
+
 struct SgdWeight {
   SgdFactors u;
   UNROLL_KERNEL void operator()(real& p, real g) const { p -= u.learning_rate * sgd_direction(u, p, g); }
@@ -41,10 +87,20 @@ struct SgdStep : OfStep {
 };
 void sgd(const SgdUpdate& u, const StepValues* step, real* p, const real* g, real* velocity, int64_t n) {
   const SgdStep f{{given(step, 1)}, u};
-  if (velocity)
-    each(n, f, change(p, n), read(g, n), change(velocity, n));
-  else
-    each(n, f, change(p, n), read(g, n));
+  if (u.rows) {
+    const Divisor cols(u.cols);
+    given(u.rows, n / u.cols), changed(p, 1, n), given(static_cast<uint16_t*>(u.rounded.data), 1, n);
+    const RowsByNumber<Written<real>> rows{{p, true}, u.rows, cols};
+    if (u.rounded.data)
+      each(n, RoundedStep<SgdStep>{{step}, f}, RowsByNumber<Rounded>{{u.rounded}, u.rows, cols}, rows,
+           read(g, n));
+    else
+      each(n, f, rows, read(g, n));
+  } else if (velocity) {
+    each_weight(n, f, u.rounded, change(p, n), read(g, n), change(velocity, n));
+  } else {
+    each_weight(n, f, u.rounded, change(p, n), read(g, n));
+  }
 }
 
 struct AdamWeight {
@@ -57,7 +113,8 @@ struct AdamStep : OfStep {
   UNROLL_KERNEL auto for_thread() const { return AdamWeight{u, adam_factors(u, *step)}; }
 };
 void adam(const AdamUpdate& u, const StepValues* step, real* p, const real* g, real* m, real* v, int64_t n) {
-  each(n, AdamStep{{given(step, 1)}, u}, change(p, n), read(g, n), change(m, n), change(v, n));
+  each_weight(n, AdamStep{{given(step, 1)}, u}, u.rounded, change(p, n), read(g, n), change(m, n),
+              change(v, n));
 }
 
 struct RmspropWeight {
@@ -78,9 +135,9 @@ void rmsprop(const RmspropUpdate& u, const StepValues* step, real* p, const real
              int64_t n) {
   const RmspropStep f{{given(step, 1)}, u};
   if (buffer)
-    each(n, f, change(p, n), read(g, n), change(v, n), change(buffer, n));
+    each_weight(n, f, u.rounded, change(p, n), read(g, n), change(v, n), change(buffer, n));
   else
-    each(n, f, change(p, n), read(g, n), change(v, n));
+    each_weight(n, f, u.rounded, change(p, n), read(g, n), change(v, n));
 }
 
 struct LionWeight {
@@ -92,7 +149,7 @@ struct LionStep : OfStep {
   UNROLL_KERNEL auto for_thread() const { return LionWeight{lion_factors(u, *step)}; }
 };
 void lion(const LionUpdate& u, const StepValues* step, real* p, const real* g, real* m, int64_t n) {
-  each(n, LionStep{{given(step, 1)}, u}, change(p, n), read(g, n), change(m, n));
+  each_weight(n, LionStep{{given(step, 1)}, u}, u.rounded, change(p, n), read(g, n), change(m, n));
 }
 
 struct DynamicWeight {

@@ -21,12 +21,14 @@ class InputProduct {
         sums_(sums),
         by_chunks_(!mogrified && part.waits()),
         at_once_(!mogrified && !part.waits()),
-        weight_(transposed(weight_ih.value()), by_chunks_ ? part.chunks() : 1) {}
+        weight_(weight_ih, true, by_chunks_ ? part.chunks() : 1),
+        rounded_x_(at_once_ ? RoundedTensor(x_) : RoundedTensor()) {}
   // Make the product, of the window before its steps or of a chunk before its steps. True if it was made.
   bool at_once() const {
     if (at_once_) make(0, x_.dim(0));
     return at_once_;
   }
+  const RoundedTensor& rounded_x() const { return rounded_x_; }
   bool of_chunk(int begin, int end) const {
     if (by_chunks_) make(begin, end);
     return by_chunks_;
@@ -34,13 +36,15 @@ class InputProduct {
 
  private:
   void make(int begin, int end) const {
-    const Tensor x = x_.slice(begin, end), sums = sums_.slice(begin, end);
+    const Matrix x = at_once_ ? rounded_x_.operand(x_) : Matrix(x_.slice(begin, end));
+    const Tensor sums = sums_.slice(begin, end);
     bias_.defined() ? gemm(x, weight_, bias_, sums) : gemm(x, weight_, overwrite(sums));
   }
 
   const Tensor x_, bias_, sums_;
   const bool by_chunks_, at_once_;
   const StepWeights weight_;
+  const RoundedTensor rounded_x_;  // for the one product of a window, and that of the gradient
 };
 
 // x's gradient by chunks. Without chunks it is empty, and MogrifierBackward::contribute() adds the window's gradient.
@@ -48,7 +52,7 @@ class InputGradient {
  public:
   InputGradient(const Var& x, const Var& weight_ih, const WavePart& part, bool mogrified) {
     if (mogrified || !part.waits() || !x.wants_grad()) return;
-    weight_.emplace(weight_ih.value(), part.chunks());
+    weight_.emplace(weight_ih, false, part.chunks());
     into_ = x.gradient();
   }
   explicit operator bool() const { return into_.has_value(); }

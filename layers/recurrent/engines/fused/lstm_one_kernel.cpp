@@ -25,8 +25,9 @@ class OneKernel final : public LstmWay {
 
   void forward(LstmLayerWindow& w, PartInLane&) const override {
     w.h_options.resets = w.c_options.resets = at_each_step(w.masks.resets);
-    LstmForward go(w, Multiplied::as_floats);
-    const Tensor weight_hh = w.weight_hh();
+    LstmForward go(w, Multiplied::as_floats, Tensor());
+    const Tensor weight_hh = w.weight_hh(), bias = w.bias_of_x();
+    const RoundedTensor rounded_hh = w.rounded_weight_hh();
     const Profile::Within measured(persistent_row);
     const auto step = [&](int t) {
       LstmStep s = go.step(t);
@@ -39,11 +40,14 @@ class OneKernel final : public LstmWay {
                   .first = step(0),
                   .second = step(1),
                   .weight_hh = weight_hh.data(),
+                  .rounded_weight_hh = rounded_hh.copy().data,
+                  .bias = std::as_const(bias).data(),
                   .entering = go.h.entering(0).tensor.data()});
   }
 
   void backward(LstmBackward& back, PartInLane&) const override {
     const Tensor weight_hh = back.w.weight_hh();
+    const RoundedTensor rounded_hh = back.w.rounded_weight_hh();
     const auto step = [&](int t) {
       LstmStep s = back.step(t);
       s.h_on = back.h.at(t);
@@ -57,6 +61,7 @@ class OneKernel final : public LstmWay {
                      .first = step(0),
                      .second = step(1),
                      .weight_hh = weight_hh.data(),
+                     .rounded_weight_hh = rounded_hh.copy().data,
                      .dh = back.dout.data(),
                      .dc = back.dc.data(),
                      .gradient_of_entering = back.w.h0.wants_grad()});

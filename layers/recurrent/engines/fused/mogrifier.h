@@ -55,11 +55,11 @@ class MogrifierForward {
   explicit MogrifierForward(const Mogrified& m) : m_(m) {
     if (!m) return;
     const int steps = m.x_.dim(0);
-    weight_ih_.emplace(transposed(m.weight_ih_.value()), steps);
+    weight_ih_.emplace(m.weight_ih_, true, steps);
     left_.reserve(m.mogrifier_.rounds.size()), right_.reserve(m.mogrifier_.rounds.size());
     for (const auto& [left, right] : m.mogrifier_.rounds) {
-      left_.emplace_back(transposed(left.value()), steps);
-      if (has(right)) right_.emplace_back(transposed(right.value()), steps);
+      left_.emplace_back(left, true, steps);
+      if (has(right)) right_.emplace_back(right, true, steps);
     }
   }
   // h [batch, width], as it enters the recurrent product -> h after the rounds. Fills `sums` with x's product, plus the
@@ -99,11 +99,11 @@ class MogrifierBackward {
   MogrifierBackward(const Mogrified& m, const Tensor& h) : m_(m), h_(h) {
     if (!m) return;
     const Tensor& x = m.x_.value();
-    weight_ih_.emplace(m.weight_ih_.value(), x.dim(0));
+    weight_ih_.emplace(m.weight_ih_, false, x.dim(0));
     left_.reserve(m.mogrifier_.rounds.size()), right_.reserve(m.mogrifier_.rounds.size());
     for (const auto& [left, right] : m.mogrifier_.rounds) {
-      left_.emplace_back(left.value(), x.dim(0));
-      if (has(right)) right_.emplace_back(right.value(), x.dim(0));
+      left_.emplace_back(left, false, x.dim(0));
+      if (has(right)) right_.emplace_back(right, false, x.dim(0));
     }
     dx_ = Tensor({x.dim(1), x.dim(2)});
     if (m.has_rank()) dlow_ = Tensor(m.low_.shape());
@@ -133,11 +133,14 @@ class MogrifierBackward {
     kernels().affine(dx_.data(), 1, 0, into.data(), dx_.size(), into_x_->add);
   }
   // Adds the gradients of weight_ih and of the rounds' weights, for all steps at once. Without rounds, and if to_x,
-  // also that of x. da: gradient of x's products.
-  void contribute(const Matrix& da, bool to_x = true) const {
-    if (!m_ && to_x && m_.x_.wants_grad()) gemm(da, m_.weight_ih_.value(), m_.x_.gradient());
+  // also that of x. da: gradient of x's products. x: rounded, if it is.
+  void contribute(const Matrix& da, bool to_x = true, const RoundedTensor& x = {}) const {
+    if (!m_ && to_x && m_.x_.wants_grad()) {
+      const RoundedTensor weights = rounded(m_.weight_ih_);
+      gemm(da, weights.operand(m_.weight_ih_.value()), m_.x_.gradient());
+    }
+    if (!m_) return contribute_product(da, x.operand(m_.x_.value()), m_.weight_ih_);
     contribute_product(da, m_.before(m_.count(), 0, h_), m_.weight_ih_);
-    if (!m_) return;
     const Profile::Within measured(mogrifier_row);
     for (int i = 0; i < m_.count(); ++i) {
       const auto& [left, right] = m_.mogrifier_.rounds[static_cast<size_t>(i)];
