@@ -31,6 +31,8 @@ cublasHandle_t create_cublas() {
 // numbers those that only newer toolkits name.
 bool ends_the_process(cudaError_t status) {
   switch (static_cast<int>(status)) {
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorECCUncorrectable:
     case 226:  // cudaErrorContained
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchTimeout:
@@ -43,6 +45,7 @@ bool ends_the_process(cudaError_t status) {
     case cudaErrorLaunchFailure:
     case 721:  // cudaErrorTensorMemoryLeak
     case 810:  // cudaErrorMpsClientTerminated
+    case cudaErrorUnknown:
       return true;
     default:
       return false;
