@@ -59,8 +59,8 @@ struct RowsByNumber : Rows {
   Divisor cols;
   bool in_pieces() const { return Rows::in_pieces() && cols.is_multiple_of_4(); }
   UNROLL_KERNEL int64_t place(int64_t i) const {
-    const int64_t k = cols.quotient(i), row = numbers[k];
-    return row < 0 ? -1 : row * cols.by() + (i - k * cols.by());
+    const int64_t k = cols.quotient(i);
+    return numbers[k] * cols.by() + (i - k * cols.by());  // below 0, if the row is
   }
   template <int width>
   UNROLL_KERNEL Piece<real, width> load(int64_t i) const {
