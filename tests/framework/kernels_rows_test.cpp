@@ -301,7 +301,9 @@ TEST_CASE(
       values.orders.learning_rate = 0.5;
       each_variant([&](const Kernels& k) {
         Reals sums(dy.size(), not_a_number), whole(weights.size(), 0), spread(whole), p(weights),
-            of_rows(weights);
+            padded(static_cast<size_t>(cols), 9);
+        padded.insert(padded.end(), weights.begin(), weights.end());
+        real* const of_rows = padded.data() + cols;
         Ids firsts(ids.size());
         KernelVector<StepValues> step(1, values);
         k.add_to_rows(dy.data(), ids.data(), n, cols, whole.data());
@@ -314,13 +316,14 @@ TEST_CASE(
         k.add_to_rows(sums.data(), firsts.data(), n, cols, spread.data());
         CHECK(spread == whole);
         k.sgd({.weight_decay = 0.5f}, step.data(), p.data(), whole.data(), nullptr, 50 * cols);
-        k.sgd({.weight_decay = 0.5f, .rows = firsts.data(), .cols = cols}, step.data(), of_rows.data(),
-              sums.data(), nullptr, n * cols);
+        k.sgd({.weight_decay = 0.5f, .rows = firsts.data(), .cols = cols}, step.data(), of_rows, sums.data(),
+              nullptr, n * cols);
         for (int64_t i = 0; i < 50 * cols; ++i) {
           const auto at = static_cast<size_t>(i);
           const bool read = std::ranges::count(ids, static_cast<int32_t>(i / cols)) > 0;
-          if (of_rows[at] != (read ? p[at] : weights[at])) FAIL("weight ", i);
+          if (of_rows[i] != (read ? p[at] : weights[at])) FAIL("weight ", i);
         }
+        CHECK(std::count(padded.begin(), padded.begin() + cols, real(9)) == cols);  // no row -1
       });
     }
   }

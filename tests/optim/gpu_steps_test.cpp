@@ -143,6 +143,8 @@ TEST_CASE("what was changed between two steps is rounded before the next is orde
   CHECK(launches_of("Round") == 1);  // of w, the only one that a product has met
   sgd.order_step({});
   CHECK(launches_of("Round") == 1);
+  (void)linear(layer.x, layer.w, layer.b);
+  CHECK(launches_of("Round") == 2);  // of x, and not of w again
   CHECK(layer.is_current());
 }
 
