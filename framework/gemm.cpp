@@ -124,12 +124,22 @@ RoundedTensor::RoundedTensor(const Shape& shape) {
   row_ = shape.rank() > 0 ? 2 * shape.row().size() : 0;
   half_ = current_precision == Precision::fp16;
 }
-RoundedTensor::RoundedTensor(const Tensor& x) : RoundedTensor(x.shape()) {
-  if (memory_.data()) available(current_precision).round(x.data(), memory_.data(), x.size());
+RoundedTensor::RoundedTensor(const Tensor& x) : RoundedTensor(x.shape()) { overwrite(x); }
+bool RoundedTensor::is_current() const {
+  return memory_.data() && is_of_use() && half_ == (current_precision == Precision::fp16);
+}
+RoundedTensor RoundedTensor::part(int64_t first, const Shape& shape) const {
+  RoundedTensor result = *this;
+  result.first_ += 2 * first;
+  result.row_ = shape.rank() > 0 ? 2 * shape.row().size() : 0;
+  return result;
+}
+void RoundedTensor::overwrite(const Tensor& x) const {
+  if (memory_.data()) available(current_precision).round(x.data(), copy().data, x.size());
 }
 RoundedCopy RoundedTensor::copy(int i) const {
   auto* first = static_cast<char*>(memory_.data());
-  return {first ? first + i * row_ : nullptr, half_};
+  return {first ? first + first_ + i * row_ : nullptr, half_};
 }
 Matrix RoundedTensor::operand(const Tensor& floats) const { return {floats, false, copy(0).data}; }
 Matrix RoundedTensor::operand(const Tensor& floats, int i) const { return {floats[i], false, copy(i).data}; }

@@ -48,6 +48,11 @@ class RoundedTensor {
   RoundedTensor() = default;
   explicit RoundedTensor(const Shape& shape);  // contents undefined
   explicit RoundedTensor(const Tensor& x);     // its numbers
+  // Whether it has numbers, of the process's precision.
+  bool is_current() const;
+  // From number `first` on, as a tensor of that shape.
+  RoundedTensor part(int64_t first, const Shape& shape) const;
+  void overwrite(const Tensor& x) const;
   // For a kernel that writes all of it, or from row i of its first dimension on.
   RoundedCopy copy(int i = 0) const;
   // `floats`, or its row i, as an operand whose numbers are here, if there are any. Its shape is the one that this
@@ -57,7 +62,7 @@ class RoundedTensor {
 
  private:
   Memory memory_;
-  int64_t row_ = 0;  // bytes
+  int64_t first_ = 0, row_ = 0;  // bytes
   bool half_ = false;
 };
 

@@ -1,6 +1,9 @@
 #include "framework/gradient.h"
 
+#include <algorithm>
 #include <mutex>
+
+#include "framework/kernels/kernels.h"
 
 namespace unroll {
 
@@ -12,7 +15,7 @@ void Gradient::ensure(const Shape& shape) {
 
 void Gradient::bind(const Tensor& tensor, WriteTime* written) {
   tensor_ = tensor.telling(nullptr), shown_written_ = written;
-  state_ = State::empty, stale_rows_ = shown_ = false;
+  state_ = State::empty, stale_rows_ = shown_ = false, sums_ = {};
   if (written) written->mark_gradient();
 }
 
@@ -50,6 +53,7 @@ void Gradient::make_ready(const Shape& shape) {
 
 Into Gradient::into(const Shape& shape) {
   make_ready(shape);
+  spread();
   const bool add = written();
   state_ = State::all;
   return {tensor_, add};
@@ -58,6 +62,7 @@ Into Gradient::into(const Shape& shape) {
 Into Gradient::into_rows(const Shape& shape, std::span<const int32_t> ids) {
   make_ready(shape);
   if (on_gpu()) {  // where one pass over all of them costs less than a call for each
+    spread();
     const bool add = written();
     state_ = State::all;
     if (!add) tensor_.fill(0);
@@ -78,6 +83,24 @@ Into Gradient::into_rows(const Shape& shape, std::span<const int32_t> ids) {
     for (int32_t row : ids)
       if (!is_row_[row]) is_row_[row] = 1, rows_.push_back(row);
   return {tensor_, true};
+}
+
+Gradient::RowSums* Gradient::row_sums(const Shape& shape, int64_t n) {
+  ensure(shape);
+  settle();
+  if (!on_gpu() || written() || !reserved_.expired() || 2 * n > shape[0]) return nullptr;
+  state_ = State::sums;
+  sums_ = {Tensor(shape.with(0, static_cast<int>(n))), Memory(static_cast<std::size_t>(n) * sizeof(int32_t))};
+  return &sums_;
+}
+
+void Gradient::spread() {
+  if (state_ != State::sums) return;
+  tensor_.fill(0);
+  const Tensor& sums = sums_.sums;
+  const int64_t n = sums.dim(0);
+  kernels().add_to_rows(sums.data(), sums_.ids(), n, sums.size() / std::max<int64_t>(n, 1), tensor_.data());
+  state_ = State::all, sums_ = {};
 }
 
 std::shared_ptr<Tensor> Gradient::reserve(const Shape& shape) {
@@ -107,6 +130,7 @@ void Gradient::end_reservation() {
 
 const Tensor& Gradient::value(const Shape& shape) {
   make_ready(shape);
+  spread();
   if (!written()) {
     if (stale_rows_)
       for (int32_t row : rows_) tensor_[row].fill(0);
@@ -122,6 +146,7 @@ void Gradient::spend() {
   if (changed) shown_written_->forget();
   state_ = State::empty;
   shown_ = false;
+  sums_ = {};
 }
 
 void Gradient::release() { bind({}, nullptr); }

@@ -11,6 +11,8 @@
 
 namespace unroll {
 
+class RoundedTensor;
+
 // A gradient: a tensor, and a mark whether anything was written yet. Backwards contribute to it. The
 // first contribution overwrites, later ones add, and nothing is filled with zeros first.
 class Gradient {
@@ -20,6 +22,19 @@ class Gradient {
   // For contributions to some rows only (an embedding): rows `ids` are ready to be added to, every other row
   // holds what was contributed before, or zero. shape [rows, …].
   Into into_rows(const Shape& shape, std::span<const int32_t> ids);
+
+  // On a GPU a table of which few rows are read has their sums beside its memory, until anyone asks for the whole: passes over
+  // its memory would cost more than all else. sums [n, …], and firsts [n] in the device's memory (Kernels::sums_of_rows).
+  struct RowSums {
+    Tensor sums;
+    Memory firsts;
+    int32_t* ids() const { return static_cast<int32_t*>(firsts.data()); }
+  };
+  // Room for the sums of n rows, which count as contributed from now on; null where into_rows() is to be used.
+  RowSums* row_sums(const Shape& shape, int64_t n);
+  const RowSums* row_sums() const { return state_ == State::sums ? &sums_ : nullptr; }
+  // Puts the sums where the other gradients are.
+  void spread();
 
   // A fused loss computes gradients in the forward pass, before the factor from above is known. This reserves the gradient's
   // memory for it. If that is taken, or something else is contributed meanwhile, the tensor has memory of its own.
@@ -47,7 +62,7 @@ class Gradient {
   void release();
 
  private:
-  enum class State : uint8_t { empty, rows, all };
+  enum class State : uint8_t { empty, rows, sums, all };
   void ensure(const Shape& shape);
   void make_ready(const Shape& shape);
   void end_reservation();  // before others write: who reserved the memory keeps a copy
@@ -61,6 +76,7 @@ class Gradient {
   bool stale_rows_ = false;      // while empty: only rows_ may differ from zero
   std::vector<int32_t> rows_;    // contributed rows, each once
   std::vector<uint8_t> is_row_;  // by row: stands in rows_
+  RowSums sums_;
 };
 
 // A value's place on a tape. Parameters own theirs; a tape owns those of its operations' results.
@@ -72,7 +88,8 @@ struct Node {
 
 // A parameter's value is found through this, so that it may be placed in a slab late.
 struct Leaf {
-  virtual const Tensor& leaf_value() = 0;  // throws Error if the set that held it is gone
+  virtual const Tensor& leaf_value() = 0;          // throws Error if the set that held it is gone
+  virtual RoundedTensor leaf_rounded() const = 0;  // gemm.h
   virtual const std::string& leaf_name() const = 0;
   virtual bool leaf_frozen() const = 0;
 

@@ -201,7 +201,7 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
   Tensor losses(target.shape());
   kernels().cross_entropy(d.data(), KernelIds(target).data(), options.weights.data(), options.ignore_index,
                           d.rows(), d.cols(), losses.data(), gradient, static_cast<real>(norm),
-                          options.label_smoothing, nullptr);
+                          options.label_smoothing, nullptr, {});
   margins.keep_gradient(rows, 0);
   const Tensor loss = total(losses, norm);
   return record("softmax_cross_entropy", loss, inputs(read), [=](const Var& y) {
@@ -231,6 +231,11 @@ static int rows_of_chunk(int rows, int classes, int asked) {
   return std::clamp(asked > 0 ? asked : (rows + chunks - 1) / chunks, 1, std::max(rows, 1));
 }
 
+// A row of x that is not scored may hold anything, and would reach dw: 0 · NaN is NaN.
+static bool leaves_out_rows(const CrossEntropyOptions& options, const IdTensor& target) {
+  return options.weights.defined() || std::ranges::count(target.span(), options.ignore_index) > 0;
+}
+
 // As above with logits = x wᵀ + b, in chunks of rows; with d = dlogits of a chunk:
 //   dx = d w      dw += dᵀ x      db += Σ_rows d
 // The gradients form while a chunk is in cache, before their factor is known.
@@ -253,41 +258,41 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   const int chunk = rows_of_chunk(rows, classes, options.chunk_rows);
   const Tensor x_rows = x.value().reshape({rows, in});
   Tensor logits({chunk, classes}), losses({rows});
+  const RoundedTensor rounded_w = rounded(w), rounded_x(x_rows),
+                      rounded_d = gradient ? RoundedTensor(logits.shape()) : RoundedTensor();
   const EarlyGradient dx(x, gradient), dw(w, gradient), db(b, gradient);
   const TargetMargins margins(options, target, gradient);
-  // A row of x that is not scored may hold anything, and would reach dw: 0 · NaN is NaN.
-  const bool all_scored =
-      !options.weights.defined() && std::ranges::count(target.span(), options.ignore_index) == 0;
-  Tensor scored = dw && !all_scored ? Tensor({chunk}) : Tensor();
+  Tensor scored = dw && leaves_out_rows(options, target) ? Tensor({chunk}) : Tensor();
   Tensor scored_rows = scored.defined() ? Tensor({chunk, in}) : Tensor();
   if (dw && rows == 0) (*dw).fill(0);
   if (db && rows == 0) (*db).fill(0);
   for (int begin = 0; begin < rows; begin += chunk) {
     const int end = std::min(rows, begin + chunk);
     Tensor d = logits.slice(0, end - begin), part = x_rows.slice(begin, end);
-    gemm(part, transposed(w.value()), b.value(), d);
+    const Matrix of_x(part, false, rounded_x.copy(begin).data), of_w = rounded_w.operand(w.value());
+    // A GPU's kernel adds the bias itself, which saves a pass each way.
+    on_gpu() ? gemm(of_x, transposed(of_w), overwrite(d)) : gemm(of_x, transposed(of_w), b.value(), d);
     margins.take_from(d, begin);
     const real* weights = options.weights.defined() ? options.weights.data() + begin : nullptr;
     kernels().cross_entropy(d.data(), targets.data() + begin, weights, options.ignore_index, d.rows(),
                             d.cols(), losses.data() + begin, gradient, static_cast<real>(scaled),
-                            options.label_smoothing, scored.data());
+                            options.label_smoothing, scored.data(),
+                            {.bias = on_gpu() ? b.value().data() : nullptr, .rounded = rounded_d.copy()});
     margins.keep_gradient(d, begin);
-    if (dx) gemm(d, w.value(), overwrite((*dx).reshape({rows, in}).slice(begin, end)));
+    const Matrix of_d = rounded_d.operand(d);
+    if (dx) gemm(of_d, of_w, overwrite((*dx).reshape({rows, in}).slice(begin, end)));
     if (scored.defined()) {
       Tensor kept = scored_rows.slice(0, end - begin);
       kernels().keep_rows(std::as_const(part).data(), scored.data(), kept.rows(), in, kept.data(), false);
-      part = kept;
+      if (dw) gemm(transposed(of_d), kept, {*dw, begin > 0});
+    } else if (dw) {
+      gemm(transposed(of_d), of_x, {*dw, begin > 0});
     }
-    if (dw) gemm(transposed(d), part, {*dw, begin > 0});
     if (db) kernels().sum_rows(d.data(), d.rows(), d.cols(), (*db).data(), begin > 0);
   }
   const Tensor loss = total(losses, norm);
   return record("softmax_cross_entropy", loss, inputs(read), [=](const Var& y) {
-    Tensor factor = y.grad();
-    if (scaled != norm) {
-      factor = Tensor(factor.shape());
-      kernels().affine(y.grad().data(), static_cast<real>(norm / scaled), 0, factor.data(), 1, false);
-    }
+    const Tensor factor = scaled == norm ? y.grad() : total(y.grad(), norm / scaled);
     dx.contribute(x, factor);
     dw.contribute(w, factor);
     db.contribute(b, factor);

@@ -121,10 +121,10 @@ Var linear(const Var& x, const Var& w, const Var& b) {
   require(b.shape() == Shape{w.dim(0)}, "linear: bias {} must have one element per row of w {}", b.shape(),
           w.shape());
   Tensor y(x.shape().with(-1, w.dim(0)));
-  gemm(x.value(), transposed(w.value()), b.value(), y);
+  gemm(x.value(), transposed(rounded(w).operand(w.value())), b.value(), y);
   return record("linear", y, inputs(x, w, b), [=](const Var& y) {
     const Tensor& dy = y.grad();
-    if (x.wants_grad()) gemm(dy, w.value(), x.gradient());
+    if (x.wants_grad()) gemm(dy, rounded(w).operand(w.value()), x.gradient());
     if (w.wants_grad()) gemm(transposed(dy), x.value(), w.gradient());
     if (b.wants_grad()) {
       const Into db = b.gradient();
@@ -137,9 +137,9 @@ Var linear(const Var& x, const Var& w, const Var& b) {
 Var linear(const Var& x, const Var& w) {
   require_linear(x, w);
   Tensor y(x.shape().with(-1, w.dim(0)));
-  gemm(x.value(), transposed(w.value()), overwrite(y));
+  gemm(x.value(), transposed(rounded(w).operand(w.value())), overwrite(y));
   return record("linear", y, inputs(x, w), [=](const Var& y) {
-    if (x.wants_grad()) gemm(y.grad(), w.value(), x.gradient());
+    if (x.wants_grad()) gemm(y.grad(), rounded(w).operand(w.value()), x.gradient());
     if (w.wants_grad()) gemm(transposed(y.grad()), x.value(), w.gradient());
   });
 }

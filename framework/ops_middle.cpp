@@ -200,6 +200,9 @@ Var embedding(const Var& table, const IdTensor& ids) {
   const KernelIds for_kernels(on_gpu() ? ids : kept);
   kernels().take_rows(table.value().data(), for_kernels.data(), kept.size(), table.dim(1), y.data());
   return record("embedding", y, inputs(table), [=](const Var& y) {
+    if (auto* const rows = table.row_sums(kept.size()))
+      return kernels().sums_of_rows(y.grad().data(), for_kernels.data(), kept.size(), table.dim(1),
+                                    rows->sums.data(), rows->ids());
     const Into d = table.gradient_rows(kept.span());
     kernels().add_to_rows(y.grad().data(), for_kernels.data(), kept.size(), table.dim(1), d.tensor.data());
   });

@@ -6,6 +6,10 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "framework/gemm.h"
+#include "framework/ops.h"
+#include "framework/rounded_copy.h"
+
 namespace unroll {
 
 // The contents of a ParameterSet. Parameters and scopes point here, so that the set itself can be moved. Names and
@@ -20,6 +24,8 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
   Tensor values, gradients;
   Tensor shown_gradients;      // the same, and knows when a program writes there
   bool gaps_are_zero = false;  // of the gradients
+  RoundedTensor rounded;       // the values, as products take them on a GPU: those that products have met
+  std::mutex rounding;
 
   // Gives each parameter its place. Returns the size of a slab.
   int64_t lay_out() const {
@@ -64,7 +70,8 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
       Parameter& p = *parameters[i];
       const int begin = static_cast<int>(p.offset), end = begin + static_cast<int>(p.size());
       const auto part = [&](const Tensor& slab) { return slab.slice(begin, end).reshape(p.shape); };
-      p.value = part(values).telling(values.memory().write_time_of(i));
+      p.written = values.memory().write_time_of(i), p.rounded_of = 0;
+      p.value = part(values).telling(p.written);
       p.node.gradient.bind(part(gradients), gradients.memory().write_time_of(i));
     }
     try {
@@ -78,7 +85,7 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
   }
   void end() {
     for (Parameter* p : parameters) p->value = {}, p->node.gradient.release();
-    values = gradients = shown_gradients = {};
+    values = gradients = shown_gradients = {}, rounded = {};
     ready.store(false, std::memory_order_release);
     gone = true;
   }
@@ -141,6 +148,29 @@ struct Slabs : std::enable_shared_from_this<Slabs> {
         std::rotate(p, p + 1, before + 1);
     }
   }
+  // The weights' copy, as operands of the process's precision. Other threads may ask, too.
+  RoundedTensor rounded_part(const Parameter& p) {
+    if (!RoundedTensor::is_of_use()) return {};
+    materialize(&p);
+    const std::lock_guard lock(rounding);
+    if (!rounded.is_current()) {
+      rounded = RoundedTensor(values.shape());
+      for (auto& other : parameters) other->rounded_of = 0;
+    }
+    if (!is_rounded(p)) {
+      // A graph that is recorded has not been played: it has a copy of its own.
+      if (recording_graph()) return RoundedTensor(std::as_const(p.value));
+      round(p);
+    }
+    return rounded.part(p.offset, p.shape);
+  }
+  static bool is_rounded(const Parameter& p) { return p.rounded_of == p.written->last() + 1; }
+  void round(const Parameter& p) {
+    rounded.part(p.offset, p.shape).overwrite(std::as_const(p.value));
+    mark_rounded(p);
+  }
+  // What is written from now on has a later time.
+  static void mark_rounded(const Parameter& p) { p.rounded_of = p.written->last() + 1, WriteTime::next(); }
   void draw(Parameter& p) const { p.init.fill(p.value, {.seed = seed, .place = place_of(p.name)}); }
 };
 
@@ -148,6 +178,8 @@ const Tensor& Parameter::leaf_value() {
   owner->materialize(this);
   return value;
 }
+RoundedTensor Parameter::leaf_rounded() const { return owner->rounded_part(*this); }
+RoundedTensor rounded(const Var& w) { return w.leaf() ? w.leaf()->leaf_rounded() : RoundedTensor(w.value()); }
 Var Parameter::var() { return Var(std::shared_ptr<Leaf>(owner->shared_from_this(), this), node); }
 
 ParameterSet::ParameterSet(std::shared_ptr<Slabs> slabs, bool owner)
@@ -226,11 +258,23 @@ const Tensor& ParameterSet::values() const& {
   slabs().materialize();
   return slabs().values;
 }
-Tensor ParameterSet::changed_values() {
-  slabs().materialize();
-  for (Parameter* p : slabs().parameters)
+Tensor ParameterSet::changed_values(RoundedCopy* rounded) {
+  Slabs& slabs = this->slabs();
+  slabs.materialize();
+  const bool follows = rounded && slabs.rounded.is_current();
+  if (follows) *rounded = slabs.rounded.copy();
+  for (Parameter* p : slabs.parameters) {
+    const bool was_rounded = follows && Slabs::is_rounded(*p);
     if (!p->frozen) p->value.data();
-  return slabs().values.telling(nullptr);
+    if (was_rounded) Slabs::mark_rounded(*p);
+  }
+  return slabs.values.telling(nullptr);
+}
+void ParameterSet::renew_rounded() const {
+  Slabs& slabs = this->slabs();
+  if (!slabs.rounded.is_current()) return;
+  for (auto& p : slabs.parameters)
+    if (p->rounded_of != 0 && !Slabs::is_rounded(*p)) slabs.round(*p);
 }
 const Tensor& ParameterSet::gradients() const& {
   slabs().whole_gradients();
@@ -243,7 +287,11 @@ std::span<real> ParameterSet::gradients_to_change() {
   slabs().gaps_are_zero = false;
   return {slab.data(), static_cast<size_t>(slab.size())};
 }
-const Tensor& ParameterSet::contributed_gradients() const { return slabs().whole_gradients(); }
+const Tensor& ParameterSet::contributed_gradients() const {
+  for (auto& p : slabs().parameters) p->node.gradient.spread();
+  return slabs().whole_gradients();
+}
+const Tensor& ParameterSet::gradients_beside_sums() const { return slabs().whole_gradients(); }
 void ParameterSet::complete_gradients() {
   slabs().whole_gradients();
   for (Parameter* p : slabs().parameters) p->node.gradient.value(p->shape);

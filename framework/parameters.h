@@ -19,6 +19,7 @@
 namespace unroll {
 
 struct Slabs;
+struct RoundedCopy;  // framework/kernels/kernels.h
 
 // One named tensor of a model. Lives as long as its ParameterSet. Its var(), which layers hold, may live longer;
 // using it then throws Error.
@@ -37,6 +38,7 @@ struct Parameter final : Leaf {
   const Tensor& leaf_value() override;
   const std::string& leaf_name() const override { return name; }
   bool leaf_frozen() const override { return frozen; }
+  RoundedTensor leaf_rounded() const override;
   Var var();
   int64_t size() const { return shape.size(); }
   // The whole of its gradient counts as contributed from now on; of a frozen parameter it is zero.
@@ -47,6 +49,9 @@ struct Parameter final : Leaf {
   friend class ParameterSet;
   Slabs* owner = nullptr;
   Tensor value;
+  WriteTime* written = nullptr;  // when its value was
+  mutable uint64_t rounded_of =
+      0;  // that time, and 1, for the values in the rounded copy; 0: they are not there
 };
 
 class Scope;
@@ -100,12 +105,17 @@ class ParameterSet {
   }
   // For optimizers. Gradients as operations left them: valid where Gradient::written() says so; the padding is zero.
   const Tensor& contributed_gradients() const;
+  // As above, but Gradient::row_sums() stay beside them.
+  const Tensor& gradients_beside_sums() const;
   // Puts zeros into segments that nothing contributed to, so that the whole slab can be read.
   void complete_gradients();
   // Forgets all gradients, after an optimizer has used them.
   void spend_gradients();
-  // The values, to be changed: counts as a write of every parameter that is not frozen.
-  Tensor changed_values();
+  // The values, to be changed: counts as a write of every parameter that is not frozen. Who asks for `rounded` puts each
+  // number that it changes there, too, rounded, if there is such a copy.
+  Tensor changed_values(RoundedCopy* rounded = nullptr);
+  // Rounds the weights whose copy is older than they are, before a graph reads it.
+  void renew_rounded() const;
 
   // Seed of first values and masks, and the number of optimizer steps so far: the masks of a step depend on both.
   uint64_t seed() const;

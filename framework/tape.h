@@ -59,6 +59,7 @@ class Var {
   Into gradient_rows(std::span<const int32_t> ids) const {
     return input_node().gradient.into_rows(shape(), ids);
   }
+  Gradient::RowSums* row_sums(int64_t n) const { return input_node().gradient.row_sums(shape(), n); }
   // The sum of the contributions; zeros if there were none.
   const Tensor grad() const;
   bool has_grad() const { return node_ && checked_node().gradient.written(); }

@@ -86,7 +86,7 @@ static void put_losses(const Tensor& logits, const KernelIds& targets, std::span
       x = scaled.data();
     }
     kernels().cross_entropy(x, targets.data() + begin, nullptr, -1, logits.rows(), logits.cols(),
-                            losses[static_cast<int>(k)].data() + begin, false, 1, 0, nullptr);
+                            losses[static_cast<int>(k)].data() + begin, false, 1, 0, nullptr, {});
   }
 }
 

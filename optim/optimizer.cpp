@@ -19,10 +19,10 @@ double checked(float factor, const char* what, const Parameter& p) {
 }
 double rate_of(const Parameter& p) { return checked(p.rate, "rate", p); }
 
-// Calls piece(begin, size, rate) for the pieces of the slab where gradients were contributed that count, in a fixed
-// order. Neighbours make one piece, with the padding between them, which is zero; with `by_rate` only those of one rate.
-template <class F>
-void for_each_contribution(const ParameterSet& params, bool by_rate, F piece) {
+// Calls piece(begin, size, rate) for the pieces of the slab where gradients were contributed that count, and
+// sums(parameter, row_sums, rate) where rows of one have their sums beside it, in a fixed order. Neighbours make one piece, with the padding between them, which is zero; with `by_rate` only those of one rate.
+template <class F, class Sums>
+void for_each_contribution(const ParameterSet& params, bool by_rate, F piece, Sums sums) {
   int64_t begin = 0, end = 0;
   double rate = 1;
   const auto flush = [&] {
@@ -34,6 +34,9 @@ void for_each_contribution(const ParameterSet& params, bool by_rate, F piece) {
     if (by_rate && rate != rate_of(*p)) flush(), rate = rate_of(*p);
     if (p->frozen || !gradient.written() || p->size() == 0) {
       flush();
+    } else if (const Gradient::RowSums* const rows = gradient.row_sums()) {
+      flush();
+      sums(*p, *rows, rate);
     } else if (gradient.only_some_rows() && 2 * std::ssize(gradient.rows()) < p->shape[0]) {
       // A few rows of an embedding. (The others are zero, so if most are there, all of them together are simpler.)
       flush();
@@ -61,11 +64,14 @@ void check_finite(const ParameterSet& params, double norm) {
 }  // namespace
 
 double grad_norm(const ParameterSet& params) {
-  const real* g = params.contributed_gradients().data();
+  const real* g = params.gradients_beside_sums().data();
   double sum = 0;
-  for_each_contribution(params, false, [&](int64_t begin, int64_t size, double) {
-    sum += kernels().sum_of_squares(g + begin, size);
-  });
+  for_each_contribution(
+      params, false,
+      [&](int64_t begin, int64_t size, double) { sum += kernels().sum_of_squares(g + begin, size); },
+      [&](const Parameter&, const Gradient::RowSums& rows, double) {
+        sum += kernels().sum_of_squares(rows.sums.data(), rows.sums.size());
+      });
   return std::sqrt(sum);
 }
 
@@ -79,9 +85,12 @@ double clip_grad_norm(ParameterSet& params, double max_norm) {
   if (factor < 1) {
     Tensor slab = params.contributed_gradients();
     real* const g = slab.data();
-    for_each_contribution(params, false, [&](int64_t begin, int64_t size, double) {
-      kernels().affine(g + begin, static_cast<real>(factor), 0, g + begin, size, false);
-    });
+    for_each_contribution(
+        params, false,
+        [&](int64_t begin, int64_t size, double) {
+          kernels().affine(g + begin, static_cast<real>(factor), 0, g + begin, size, false);
+        },
+        [](const auto&...) {});  // there are none in the whole
   }
   return norm;
 }
@@ -179,19 +188,24 @@ StepOrders Optimizer::orders_for(const StepOptions& options) {
 void Optimizer::order_step(const StepOptions& options) {
   check(options);
   const StepOrders orders = orders_for(options);
+  params_.renew_rounded();
   copy_to_device(&step_values()->orders, &orders, sizeof orders);
 }
 
 void Optimizer::order_window() {
   const uint32_t step = parameters().step();
+  params_.renew_rounded();
   copy_to_device(&step_values()->orders.step, &step, sizeof step);
 }
 
 void Optimizer::enqueue_step() {
-  const real* g = parameters().contributed_gradients().data();
-  for_each_contribution(params_, false, [&](int64_t begin, int64_t size, double) {
-    kernels().add_squares(g + begin, size, step_values());
-  });
+  const real* g = parameters().gradients_beside_sums().data();
+  for_each_contribution(
+      params_, false,
+      [&](int64_t begin, int64_t size, double) { kernels().add_squares(g + begin, size, step_values()); },
+      [&](const Parameter&, const Gradient::RowSums& rows, double) {
+        kernels().add_squares(rows.sums.data(), rows.sums.size(), step_values());
+      });
   kernels().decide_step(step_values());
   update_weights();
 }
@@ -300,86 +314,23 @@ void Sgd::update() {
     return each_range(update, [&](const SgdUpdate& u, const Range& range, real* p, const real* g) {
       kernels().sgd(u, step_values(), p, g, velocity ? velocity + range.begin : nullptr, range.size);
     });
-  real* const p = params_.changed_values().data();
-  const real* const g = params_.contributed_gradients().data();
-  for_each_contribution(params_, true, [&](int64_t begin, int64_t size, double rate) {
-    kernels().sgd({.nesterov = nesterov_, .rate = rate}, step_values(), p + begin, g + begin, nullptr, size);
-  });
-}
-
-// --- averaged weights, and averaged gradient descent ---------------------------------------------
-
-Tensor& WeightAverage::memory_for(const Tensor& weights) {
-  if (!memory.defined()) memory = Tensor::zeros(weights.shape());
-  return memory;
-}
-
-double WeightAverage::begin_step(const Tensor& weights) {
-  present = next_share();
-  if (present > 0) memory_for(weights), ++count;
-  return present;
-}
-
-void WeightAverage::end_step(const StepValues* step, const Tensor& weights) {
-  if (present > 0) kernels().average(step, weights.data(), memory.data(), weights.size());
-}
-
-void WeightAverage::keep(const ParameterSet& params, std::span<Parameter* const> parameters) {
-  const Tensor &weights = params.values(), &kept = memory_for(weights);
-  if (count++ == 0) return kept.copy_from(weights);
-  for (const Parameter* p : parameters) {
-    const int begin = static_cast<int>(p->offset), end = begin + static_cast<int>(p->size());
-    kept.slice(begin, end).copy_from(weights.slice(begin, end));
-  }
-}
-
-Asgd::Asgd(ParameterSet& params, const AsgdConfig& c)
-    : Sgd(params, {.learning_rate = c.learning_rate, .weight_decay = c.weight_decay}),
-      average_after_(c.average_after),
-      mean_(set_average({.what = "mean of its weights",
-                         .counter = "averaged",
-                         .slab = "average",
-                         .may_lack = false,
-                         .share = [this](int64_t n) {
-                           return steps() >= average_after_ ? 1 / static_cast<double>(n + 1) : 0;
-                         }})) {
-  require(c.average_after >= 0, "optimizer: average_after = {} steps is negative", c.average_after);
-}
-
-void Asgd::start_averaging() { average_after_ = std::min(average_after_, steps()); }
-
-OptimizerState Asgd::state() {
-  OptimizerState state = Sgd::state();
-  state.counters.push_back({"average_after", &average_after_});
-  return state;
-}
-
-AveragedWeights::AveragedWeights(Optimizer& optimizer) : optimizer_(optimizer) {
-  require(!optimizer.averaged_in_, "averaged weights: they are in use already");
-  if (const Tensor* averages = optimizer.averages()) averages_ = *averages;
-  swap();
-}
-AveragedWeights::~AveragedWeights() {
-  try {
-    swap();
-  } catch (const Error&) {  // the device is gone, and with it what it held; whatever follows says so
-  }
-}
-
-void AveragedWeights::swap() {
-  if (!averages_.defined()) return;
-  // Contents, not pointers: variables and layers know where the weights lie.
-  const Tensor& weights = optimizer_.parameters().values();
-  constexpr int at_once = 1 << 18;
-  const int size = weights.dim(0);
-  if (!between_.defined()) between_ = Tensor({std::min(at_once, size)});
-  for (int begin = 0; begin < size; begin += at_once) {
-    const int end = std::min(size, begin + at_once);
-    const Tensor mine = weights.slice(begin, end), other = averages_.slice(begin, end);
-    const Tensor between = between_.slice(0, end - begin);
-    between.copy_from(mine), mine.copy_from(other), other.copy_from(between);
-  }
-  optimizer_.averaged_in_ = !optimizer_.averaged_in_;
+  RoundedCopy rounded;
+  real* const p = params_.changed_values(&rounded).data();
+  const real* const g = params_.gradients_beside_sums().data();
+  for_each_contribution(
+      params_, true,
+      [&](int64_t begin, int64_t size, double rate) {
+        kernels().sgd({.nesterov = nesterov_, .rate = rate, .rounded = rounded.from(begin)}, step_values(),
+                      p + begin, g + begin, nullptr, size);
+      },
+      [&](const Parameter& table, const Gradient::RowSums& rows, double rate) {
+        const SgdUpdate of_rows{.nesterov = nesterov_,
+                                .rate = rate,
+                                .rounded = rounded.from(table.offset),
+                                .rows = rows.ids(),
+                                .cols = table.size() / table.shape[0]};
+        kernels().sgd(of_rows, step_values(), p + table.offset, rows.sums.data(), nullptr, rows.sums.size());
+      });
 }
 
 }  // namespace unroll

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "framework/parameters.h"
+#include "framework/rounded_copy.h"
 #include "optim/weight_average.h"
 
 namespace unroll {
@@ -204,10 +205,12 @@ class MomentOptimizer : public Optimizer {
   // its weights and gradients begin.
   template <class Update, class Apply>
   void each_range(Update u, Apply apply) {
-    real* const p = params_.changed_values().data();
+    RoundedCopy rounded;
+    real* const p = params_.changed_values(&rounded).data();
     const real* const g = params_.contributed_gradients().data();
     for (const Range& range : complete_ranges()) {
       u.weight_decay = static_cast<real>(range.decay), u.rate = range.rate;
+      u.rounded = rounded.from(range.begin);
       apply(u, range, p + range.begin, g + range.begin);
     }
   }

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "framework/real.h"
+#include "framework/rounded_copy.h"
 #include "framework/unary.h"
 
 namespace unroll {
@@ -24,13 +25,6 @@ struct RmspropUpdate;
 struct LionUpdate;
 struct DynamicUpdate;
 struct StepValues;
-
-// A second copy of what a kernel writes, in the 16 bits in which products take operands on a GPU (Products::round):
-// bfloat16, or half precision. Without data there is no such copy. The CPU's kernels make none.
-struct RoundedCopy {
-  void* data = nullptr;
-  bool half = false;
-};
 
 // Options act on a state [batch, width] between the step that computes it and the next one, which meets it and
 // multiplies it. A cell's kernels do it in the pass that they make anyway. Null: that option does not act.
@@ -106,6 +100,12 @@ struct RnnStep {
   real* h;
   HandOn h_on = {};
   RoundedCopy rounded_sums = {};  // of their gradients
+};
+
+// On a GPU, of logits whose cross entropy is computed. bias [cols] is added to them before. rounded: a copy of the gradient.
+struct LogitsOptions {
+  const real* bias = nullptr;
+  RoundedCopy rounded = {};
 };
 
 // The columns of a matrix that each of its rows sees. Row r sees those from begin + r·step up to, but without, end +
@@ -242,8 +242,12 @@ struct Kernels {
   // --- indices ------------------------------------------------------------------------------------------------
   // y [n, cols] = rows ids of table
   void (*take_rows)(const real* table, const int32_t* ids, int64_t n, int64_t cols, real* y);
-  // table[ids[k]] += dy[k], k in order
+  // table[ids[k]] += dy[k], k in order; ids below 0 are left out
   void (*add_to_rows)(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* table);
+  // The same beside the table: where an id stands first, sums [n, cols] has the sum of its rows of dy, and firsts [n] the id.
+  // Where it stands again, these are 0 and -1.
+  void (*sums_of_rows)(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* sums,
+                       int32_t* firsts);
 
   // --- cells -------------------------------------------------------------------------------------------------------
   // HandOn's formulas by themselves, [batch, width]. Forward: computed -> state, which may be computed. Back: d of
@@ -273,7 +277,8 @@ struct Kernels {
   // `gradient`, x is overwritten with weight_r · scale · (softmax(x) - t). If target is `ignore` or the weight 0, both
   // are 0, whatever x holds. weights [rows] may be null, and so may scored [rows]: it becomes 1, or 0 in those rows.
   void (*cross_entropy)(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows,
-                        int64_t cols, real* loss, bool gradient, real scale, real smoothing, real* scored);
+                        int64_t cols, real* loss, bool gradient, real scale, real smoothing, real* scored,
+                        const LogitsOptions& options);
   // y[i] = pos_weight·t·softplus(-x) + (1-t)·softplus(x)
   void (*binary_cross_entropy)(const real* x, const real* t, real pos_weight, real* y, int64_t n);
   void (*binary_cross_entropy_gradient)(const real* x, const real* t, real pos_weight, const real* dy,
@@ -317,13 +322,13 @@ struct Kernels {
               use(layer_norm_gradient) use(sum_middle) use(sum_middle_gradient) use(max_middle)              \
                   use(max_middle_gradient) use(log_sum_exp) use(log_sum_exp_gradient) use(cumulate)          \
                       use(take_middle) use(add_to_middle) use(largest) use(softmax_within) use(take_rows)    \
-                          use(add_to_rows) use(hand_on) use(hand_on_gradient) use(lstm_cell)                 \
-                              use(lstm_cell_gradient) use(gru_cell) use(gru_cell_gradient) use(rnn_cell)     \
-                                  use(rnn_cell_gradient) use(cross_entropy) use(binary_cross_entropy)        \
-                                      use(binary_cross_entropy_gradient) use(sum_of_squares) use(sgd)        \
-                                          use(adam) use(rmsprop) use(lion) use(dynamic) use(add_square)      \
-                                              use(average) use(add_loss) use(add_squares) use(decide_step)   \
-                                                  use(keep)
+                          use(add_to_rows) use(sums_of_rows) use(hand_on) use(hand_on_gradient)              \
+                              use(lstm_cell) use(lstm_cell_gradient) use(gru_cell) use(gru_cell_gradient)    \
+                                  use(rnn_cell) use(rnn_cell_gradient) use(cross_entropy)                    \
+                                      use(binary_cross_entropy) use(binary_cross_entropy_gradient)           \
+                                          use(sum_of_squares) use(sgd) use(adam) use(rmsprop) use(lion)      \
+                                              use(dynamic) use(add_square) use(average) use(add_loss)        \
+                                                  use(add_squares) use(decide_step) use(keep)
 
 // The kernels of the device that computes (device.h). The CPU's are in the best instruction set of this machine.
 // UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx in the environment asks for another: an error if the machine lacks

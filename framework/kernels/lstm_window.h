@@ -15,7 +15,10 @@ struct LstmWindow {
   // Steps 0 and 1: in each further step a pointer advances by the difference between the two. HandOn's pointers for the step
   // after the last are never read. Its rounded copies are null: what enters a product, or comes of one, stays in the kernel.
   LstmStep first, second;
-  const real* weight_hh;  // [gates·hidden, hidden]
+  const real* weight_hh;                    // [gates·hidden, hidden]
+  const void* rounded_weight_hh = nullptr;  // the same in the kernel's 16 bits, if there is such a copy
+  // Forward: [gates·hidden], added to the sums before the recurrent product is; null: it is in them.
+  const real* bias = nullptr;
   // Forward: h [batch, hidden] as it enters the product of step 0.
   const real* entering = nullptr;
   // Back: d of the last step's h and c at first; then d of c before step 0, and, if it is asked for, of h as it entered step 0.

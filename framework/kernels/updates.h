@@ -10,7 +10,11 @@ namespace unroll {
 struct SgdUpdate {
   real weight_decay = 0;
   bool nesterov = false;
-  double rate = 1;  // of these parameters: multiplies the learning rate
+  double rate = 1;           // of these parameters: multiplies the learning rate
+  RoundedCopy rounded = {};  // of p
+  // Without momentum, rows of p by number: g's row k, of `cols` numbers, is of p's row rows[k], and of none below 0.
+  const int32_t* rows = nullptr;
+  int64_t cols = 0;
 };
 struct AdamUpdate {
   real beta2 = 0, eps = 0;
@@ -18,14 +22,17 @@ struct AdamUpdate {
   double rate = 1;                      // as above
   bool decoupled = false;               // AdamW: decay the weights, not through the moments
   const double* corrections = nullptr;  // [2], where the weights are: theirs, in place of the step's
+  RoundedCopy rounded = {};
 };
 struct RmspropUpdate {
   real alpha = 0, eps = 0, weight_decay = 0;
   double rate = 1;  // as above
+  RoundedCopy rounded = {};
 };
 struct LionUpdate {
   real beta2 = 0, weight_decay = 0;
   double rate = 1;  // as above
+  RoundedCopy rounded = {};
 };
 struct DynamicUpdate {
   real decay = 0, epsilon = 0;

@@ -245,6 +245,19 @@ TEST_CASE("a GPU that fails while it computes is named as the reason") {
       "nothing more can be computed on it in this process");
 }
 
+TEST_CASE("a GPU that is gone, or of which nothing is known, computes no more") {
+  for (const cudaError_t failure :
+       {cudaErrorDevicesUnavailable, cudaErrorECCUncorrectable, cudaErrorUnknown}) {
+    const std::string said = on_gpu_in_child([&] {
+      standin::control().failure = failure;
+      standin::control().calls_until_failure = 0;
+      gpu::check(cudaMallocHost(nullptr, 1), "cudaMallocHost");
+      return std::string("fine");
+    });
+    CHECK(said.ends_with("nothing more can be computed on it in this process"));
+  }
+}
+
 TEST_CASE("what was caught once is not reported again by the next kernel") {
   const std::string said = on_gpu_in_child([] {
     const Tensor x = Tensor::zeros({4});

@@ -153,9 +153,9 @@ TEST_CASE("cross-entropy, its gradient, weights, ignored and extreme rows") {
         CAPTURE(cols);
         Reals same(x), dx(x), loss(static_cast<size_t>(rows)), again(loss);
         const real* w = weighted ? weights.data() : nullptr;
-        k.cross_entropy(same.data(), target.data(), w, -1, rows, cols, loss.data(), false, 3, 0, nullptr);
+        k.cross_entropy(same.data(), target.data(), w, -1, rows, cols, loss.data(), false, 3, 0, nullptr, {});
         CHECK(std::memcmp(same.data(), x.data(), x.size() * sizeof(real)) == 0);
-        k.cross_entropy(dx.data(), target.data(), w, -1, rows, cols, again.data(), true, 3, 0, nullptr);
+        k.cross_entropy(dx.data(), target.data(), w, -1, rows, cols, again.data(), true, 3, 0, nullptr, {});
         std::vector<double> want(x.size()), losses(loss.size());
         for (int64_t r = 0; r < rows; ++r) {
           const size_t at = static_cast<size_t>(r * cols), n = static_cast<size_t>(cols),
@@ -181,7 +181,7 @@ TEST_CASE("cross-entropy, its gradient, weights, ignored and extreme rows") {
     Reals x(100, 1), loss(1);
     x[70] = not_a_number;
     const Ids target(1, 3);
-    k.cross_entropy(x.data(), target.data(), nullptr, -1, 1, 100, loss.data(), false, 1, 0, nullptr);
+    k.cross_entropy(x.data(), target.data(), nullptr, -1, 1, 100, loss.data(), false, 1, 0, nullptr, {});
     CHECK(std::isnan(loss[0]));
   });
 }
@@ -196,7 +196,7 @@ TEST_CASE("a row of a cross-entropy that is not scored, or has the weight 0, may
     const auto run = [&](Reals& x, Reals& loss) {
       Reals scored(rows, 7);
       k.cross_entropy(x.data(), target.data(), weights.data(), -1, rows, cols, loss.data(), true, 3, 0,
-                      scored.data());
+                      scored.data(), {});
       CHECK(scored == share);
     };
     Reals dx = usual, loss(rows, 7);

@@ -290,6 +290,45 @@ TEST_CASE("rows are taken by number and added back in order") {
   }
 }
 
+TEST_CASE(
+    "rows that are added beside a table have the bits of those added to zeros in it, and update its rows alike") {
+  Numbers numbers("sums of rows");
+  for (int64_t cols : {1, 4, 33, 300}) {
+    for (int64_t n : {1, 33, 200}) {
+      const Reals dy = numbers.reals(n * cols), weights = numbers.reals(50 * cols);
+      const Ids ids = numbers.ids(n, 50);
+      StepValues values;
+      values.orders.learning_rate = 0.5;
+      each_variant([&](const Kernels& k) {
+        Reals sums(dy.size(), not_a_number), whole(weights.size(), 0), spread(whole), p(weights),
+            padded(static_cast<size_t>(cols), 9);
+        padded.insert(padded.end(), weights.begin(), weights.end());
+        real* const of_rows = padded.data() + cols;
+        Ids firsts(ids.size());
+        KernelVector<StepValues> step(1, values);
+        k.add_to_rows(dy.data(), ids.data(), n, cols, whole.data());
+        k.sums_of_rows(dy.data(), ids.data(), n, cols, sums.data(), firsts.data());
+        for (size_t i = 0; i < firsts.size(); ++i) {
+          const bool again =
+              std::count(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(i), ids[i]) > 0;
+          CHECK(firsts[i] == (again ? -1 : ids[i]));
+        }
+        k.add_to_rows(sums.data(), firsts.data(), n, cols, spread.data());
+        CHECK(spread == whole);
+        k.sgd({.weight_decay = 0.5f}, step.data(), p.data(), whole.data(), nullptr, 50 * cols);
+        k.sgd({.weight_decay = 0.5f, .rows = firsts.data(), .cols = cols}, step.data(), of_rows, sums.data(),
+              nullptr, n * cols);
+        for (int64_t i = 0; i < 50 * cols; ++i) {
+          const auto at = static_cast<size_t>(i);
+          const bool read = std::ranges::count(ids, static_cast<int32_t>(i / cols)) > 0;
+          if (of_rows[i] != (read ? p[at] : weights[at])) FAIL("weight ", i);
+        }
+        CHECK(std::count(padded.begin(), padded.begin() + cols, real(9)) == cols);  // no row -1
+      });
+    }
+  }
+}
+
 // Each block of 4096 rounds at most 4096 times, by at most half an epsilon of the sum so far; added one by one, three million
 // numbers were off by a thousandth.
 TEST_CASE("a long row is summed as a short one") {

@@ -142,6 +142,12 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t of_a, cubla
     stop("cublasGemmEx: c does not lie in one block of device memory");
   ++control().launches;
   const double scale = element(alpha, c_type, 0), kept = element(beta, c_type, 0);
+  const auto bytes = [](int64_t rows, int64_t cols, cudaDataType type) {
+    return static_cast<std::size_t>(rows * cols) * size_of(type);
+  };
+  count_moved("product", bytes(m, k, a_type) + bytes(k, n, b_type) + (kept == 0 ? 0 : bytes(m, n, c_type)),
+              bytes(m, n, c_type));
+  if (!control().computes) return CUBLAS_STATUS_SUCCESS;
   const int parts = of_a == CUBLAS_OP_N && of_b == CUBLAS_OP_N ? 1 : std::min(m, n) <= 2 ? 32 : 4;
   in_stream_order(h.stream, [=] {
     const OpenMemory opened;

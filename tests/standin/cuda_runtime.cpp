@@ -109,6 +109,8 @@ void launch(const Launch& what, const void* arguments, std::size_t bytes, cudaSt
   if (what.together && is_refused()) return static_cast<void>(result(cudaErrorCooperativeLaunchTooLarge));
   require_launchable(what);
   ++control().launches;
+  count_launch(what);
+  if (!control().computes) return;
   const char* const begin = static_cast<const char*>(arguments);
   in_stream_order(stream, [what, copy = std::vector<char>(begin, begin + bytes)] {
     const OpenMemory opened;
@@ -192,42 +194,6 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   return cudaSuccess;
 }
 cudaError_t cudaGetLastError() { return std::exchange(last, failed ? last : cudaSuccess); }
-const char* cudaGetErrorName(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "cudaSuccess";
-    case cudaErrorMemoryAllocation:
-      return "cudaErrorMemoryAllocation";
-    case cudaErrorIllegalAddress:
-      return "cudaErrorIllegalAddress";
-    case cudaErrorInsufficientDriver:
-      return "cudaErrorInsufficientDriver";
-    case cudaErrorNoDevice:
-      return "cudaErrorNoDevice";
-    case cudaErrorStreamCaptureInvalidated:
-      return "cudaErrorStreamCaptureInvalidated";
-    default:
-      return "cudaErrorUnknown";
-  }
-}
-const char* cudaGetErrorString(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return "no error";
-    case cudaErrorMemoryAllocation:
-      return "out of memory";
-    case cudaErrorIllegalAddress:
-      return "an illegal memory access was encountered";
-    case cudaErrorInsufficientDriver:
-      return "CUDA driver version is insufficient for CUDA runtime version";
-    case cudaErrorNoDevice:
-      return "no CUDA-capable device is detected";
-    case cudaErrorStreamCaptureInvalidated:
-      return "operation failed due to a previous error during capture";
-    default:
-      return "unknown error";
-  }
-}
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   if (const cudaError_t status = reach()) return status;
@@ -280,6 +246,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
   if (kind == cudaMemcpyHostToDevice && is_captured(stream))
     stop("cudaMemcpyAsync: a graph would read the host's memory later");
   if (kind == cudaMemcpyDeviceToHost) require_no_capture(call);
+  if (kind == cudaMemcpyDeviceToDevice) count_moved("copy", bytes, bytes);
   in_stream_order(stream, [=] {
     const OpenMemory opened;
     std::memcpy(to, from, bytes);
@@ -290,6 +257,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
   require_stream("cudaMemsetAsync", stream);
   if (const cudaError_t status = reach()) return status;
   require_device("cudaMemsetAsync", to, bytes);
+  count_moved("clear", 0, bytes);
   in_stream_order(stream, [=] {
     const OpenMemory opened;
     std::memset(to, value, bytes);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <regex>
 #include <string>
 
 #include <cxxabi.h>
@@ -83,10 +84,25 @@ const void* given = nullptr;  // the kernel's arguments
 
 }  // namespace
 
-void stop_kernel(const Launch& launch, const std::string& what) {
+static std::string type_of_kernel(const Launch& launch) {
   const std::unique_ptr<char, void (*)(void*)> name(
       abi::__cxa_demangle(launch.type->name(), nullptr, nullptr, nullptr), std::free);
-  stop("a kernel, " + std::string(name ? name.get() : launch.type->name()) + ": " + what);
+  return name ? name.get() : launch.type->name();
+}
+static std::string name_of_kernel(const Launch& launch) {
+  static const std::regex functor("unroll::cuda::(?:\\(anonymous namespace\\)::)?(\\w+)");
+  const std::string type = type_of_kernel(launch);
+  std::smatch found;
+  return std::regex_search(type, found, functor) ? found[1].str() : type;
+}
+static std::size_t bytes_read = 0, bytes_written = 0;  // by the next launch
+void count_launch(const Launch& launch) {
+  const dim3 &grid = launch.grid, &block = launch.block;
+  count_moved(name_of_kernel(launch), std::exchange(bytes_read, 0), std::exchange(bytes_written, 0))
+      .threads += int64_t{grid.x} * grid.y * grid.z * block.x * block.y * block.z;
+}
+void stop_kernel(const Launch& launch, const std::string& what) {
+  stop("a kernel, " + type_of_kernel(launch) + ": " + what);
 }
 std::string place(const char* file, int line) { return std::string(file) + ":" + std::to_string(line); }
 
@@ -275,6 +291,10 @@ void run_threads(const Launch& launch, const void* arguments) {
 }  // namespace standin
 
 namespace unroll::cuda {
+
+void count_bytes(std::size_t read, std::size_t written) {
+  standin::bytes_read += read, standin::bytes_written += written;
+}
 
 void __syncthreads(const char* file, int line) { __syncthreads_or(0, file, line); }
 int __syncthreads_or(int mine, const char* file, int line) {

@@ -11,6 +11,8 @@ namespace standin {
 // Ends the process, naming the kernel, where a launch is beyond a GPU's limits.
 void require_launchable(const unroll::cuda::Launch& launch);
 
+// Counts a launch in control().moved, by its functor's name without template arguments: "SgdStep".
+void count_launch(const unroll::cuda::Launch& launch);
 // Ends the process, naming the kernel.
 [[noreturn]] void stop_kernel(const unroll::cuda::Launch& launch, const std::string& what);
 std::string place(const char* file, int line);  // "launch.h:70", of a barrier

@@ -129,4 +129,10 @@ bool memory_is_intact() {
   return true;
 }
 
+Control::Moved& count_moved(const std::string& name, std::size_t read, std::size_t written) {
+  Control::Moved& all = control().moved[name];
+  ++all.launches, all.read += static_cast<int64_t>(read), all.written += static_cast<int64_t>(written);
+  return all;
+}
+
 }  // namespace standin

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 
 #include <cuda_runtime_api.h>
@@ -50,6 +51,7 @@ struct Control {
   std::size_t memory = std::size_t{4} << 30;  // bytes of the device
   int processors = 132;                       // those of an H100 SXM
   std::size_t shared_memory = 227 << 10;      // of a block that asks for it
+  bool computes = true;  // false: kernels and products are checked and counted, and then nothing happens
   // That of a kernel is reported by all calls from then on, another by one.
   cudaError_t failure = cudaErrorIllegalAddress;
   int64_t calls_until_failure = -1;  // that many calls succeed; negative: all do
@@ -61,7 +63,15 @@ struct Control {
   std::size_t in_use = 0;  // bytes given by cudaMalloc
   int64_t calls = 0, launches = 0, synchronizations = 0, allocations = 0;
   int64_t graphs = 0, graph_launches = 0;  // that were instantiated; of all of them
+  // Bytes of the device's memory that were to be read and written: by kernels, as they say themselves (given() in language.h),
+  // by products, copies and clearing. Keys are the kernels' names, "product", "copy" and "clear".
+  struct Moved {
+    int64_t launches = 0, read = 0, written = 0, threads = 0;
+  };
+  std::map<std::string, Moved> moved;
 };
+// Counts a launch or a call in control().moved.
+Control::Moved& count_moved(const std::string& name, std::size_t read, std::size_t written);
 Control& control();
 // Whether this launch of blocks together is one that control() has refused.
 inline bool is_refused() { return control().takes_together-- <= 0 && control().refusals_together-- > 0; }

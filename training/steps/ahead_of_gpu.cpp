@@ -165,6 +165,9 @@ LossFacts AheadOfGpu::train_window(const TrainingTask& task, Step& step) {
     reduce_gradients(task);
     const Profile::Part part("optimizer step");
     training_.optimizer.enqueue_step();
+  } else {
+    (void)training_.optimizer.parameters()
+        .contributed_gradients();  // whole, for the graph of the next window
   }
   if (task.carry) task.carry();
   return loss.facts();

@@ -35,7 +35,8 @@ static void cross_entropy_row(real* x, int32_t target, real weight, int64_t cols
 }
 
 void cross_entropy(real* x, const int32_t* target, const real* weights, int32_t ignore, int64_t rows,
-                   int64_t cols, real* loss, bool gradient, real scale, real smoothing, real* scored) {
+                   int64_t cols, real* loss, bool gradient, real scale, real smoothing, real* scored,
+                   const LogitsOptions&) {
   with_flag(gradient, [=](auto with_gradient) {
     each_row(rows, cols, 6, [=](int64_t r) {
       real* row = x + r * cols;

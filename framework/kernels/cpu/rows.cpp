@@ -281,10 +281,24 @@ void add_to_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, re
   spread((cols + width - 1) / width, n * cols, [=](int64_t piece) {
     const int64_t begin = piece * width, count = smaller(width, cols - begin);
     for (int64_t k = 0; k < n; ++k) {
+      if (ids[k] < 0) continue;
       const real* from = dy + k * cols + begin;
       real* to = table + ids[k] * cols + begin;
       simd(count, [&](int64_t c) { to[c] += from[c]; });
     }
+  });
+}
+
+void sums_of_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* sums, int32_t* firsts) {
+  each_row(n, n * cols, 1, [=](int64_t k) {
+    real* sum = sums + k * cols;
+    for (int64_t c = 0; c < cols; ++c) sum[c] = 0;
+    firsts[k] = ids[k];
+    for (int64_t before = 0; before < k; ++before)
+      if (ids[before] == ids[k]) firsts[k] = -1;
+    for (int64_t at = k; firsts[k] >= 0 && at < n; ++at)
+      if (ids[at] == ids[k])
+        for (int64_t c = 0; c < cols; ++c) sum[c] += dy[at * cols + c];
   });
 }
 

@@ -15,6 +15,13 @@ double sum_of_squares(const real* x, int64_t n) {
 void sgd(const SgdUpdate& update, const StepValues* step, real* p, const real* g, real* velocity, int64_t n) {
   if (!step->outcome.go) return;
   const SgdFactors u = sgd_factors(update, *step);
+  if (const int32_t* const rows = update.rows)
+    return each_row(n / update.cols, update.cols, 1, [=, cols = update.cols](int64_t k) {
+      for (int64_t c = 0; rows[k] >= 0 && c < cols; ++c) {
+        real& weight = p[rows[k] * cols + c];
+        weight -= u.learning_rate * sgd_direction(u, weight, g[k * cols + c]);
+      }
+    });
   if (!velocity)
     return each(n, 1, [=](int64_t i) { p[i] -= u.learning_rate * sgd_direction(u, p[i], g[i]); });
   with_flag(u.first, [=](auto first) {

@@ -46,6 +46,7 @@ bool ends_the_process(cudaError_t status) {
     case cudaErrorLaunchFailure:
     case 721:  // cudaErrorTensorMemoryLeak
     case 810:  // cudaErrorMpsClientTerminated
+    case cudaErrorUnknown:
       return true;
     default:
       return false;

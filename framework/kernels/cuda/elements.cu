@@ -6,157 +6,120 @@ namespace unroll::cuda {
 namespace {
 
 struct Fill {
-  real* y;
   real value;
-  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = value; }
+  UNROLL_KERNEL void operator()(real& y) const { y = value; }
 };
-void fill(real* y, real value, int64_t n) { each(n, Fill{given(y, n), value}); }
+void fill(real* y, real value, int64_t n) { each(n, Fill{value}, write(y, n)); }
 
 template <class F>
 struct UnaryValue {
-  const real* x;
-  real* y;
-  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = F::value(x[i]); }
+  UNROLL_KERNEL void operator()(real x, real& y) const { y = F::value(x); }
 };
 void unary(Unary f, const real* x, real* y, int64_t n) {
-  with_functor(f, [=]<class F>(F) { each(n, UnaryValue<F>{given(x, n), given(y, n)}); });
+  with_functor(f, [=]<class F>(F) { each(n, UnaryValue<F>{}, read(x, n), write(y, n)); });
 }
 
 template <class F>
 struct UnarySlope {
-  const real *x, *y, *dy;
-  real* dx;
   bool add;
-  UNROLL_KERNEL void operator()(int64_t i) const { put(add, dx[i], dy[i] * F::slope(x[i], y[i])); }
+  UNROLL_KERNEL void operator()(real x, real y, real dy, real& dx) const {
+    put(add, dx, dy * F::slope(x, y));
+  }
 };
 void unary_gradient(Unary f, const real* x, const real* y, const real* dy, real* dx, int64_t n, bool add) {
   with_functor(f, [=]<class F>(F) {
-    each(n, UnarySlope<F>{given(x, n), given(y, n), given(dy, n), given(dx, n), add});
+    each(n, UnarySlope<F>{add}, read(x, n), read(y, n), read(dy, n), write(dx, n, add));
   });
 }
 
-// The operands of a function of two elements: one is repeated.
-struct Pair {
-  const real* a;
-  int64_t na;
-  const real* b;
-  int64_t nb, n;
-  UNROLL_KERNEL real a_at(int64_t i) const { return a[na == n ? i : rest_of(i, na)]; }
-  UNROLL_KERNEL real b_at(int64_t i) const { return b[nb == n ? i : rest_of(i, nb)]; }
-};
-
+// Of the operands of a function of two elements one is repeated.
 template <class F>
 struct BinaryValue {
-  Pair x;
-  real* y;
-  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = F::value(x.a_at(i), x.b_at(i)); }
+  UNROLL_KERNEL void operator()(real a, real b, real& y) const { y = F::value(a, b); }
 };
 void binary(Binary f, const real* a, int64_t na, const real* b, int64_t nb, real* y, int64_t n) {
-  const Pair x{given(a, na), na, given(b, nb), nb, n};
-  with_functor(f, [=]<class F>(F) { each(n, BinaryValue<F>{x, given(y, n)}); });
+  with_functor(f, [=]<class F>(F) {
+    each(n, BinaryValue<F>{}, read_repeated(a, na, n), read_repeated(b, nb, n), write(y, n));
+  });
 }
 
 template <class F>
 struct BinarySlope {
-  Pair x;
-  const real* dy;
-  real* d;
   bool of_b, add;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    const real a = x.a_at(i), b = x.b_at(i);
-    put(add, d[i], dy[i] * (of_b ? F::slope_b(a, b) : F::slope_a(a, b)));
+  UNROLL_KERNEL void operator()(real a, real b, real dy, real& d) const {
+    put(add, d, dy * (of_b ? F::slope_b(a, b) : F::slope_a(a, b)));
   }
 };
 void binary_gradient(Binary f, bool of_b, const real* a, int64_t na, const real* b, int64_t nb,
                      const real* dy, real* d, int64_t n, bool add) {
-  const Pair x{given(a, na), na, given(b, nb), nb, n};
-  with_functor(f, [=]<class F>(F) { each(n, BinarySlope<F>{x, given(dy, n), given(d, n), of_b, add}); });
+  with_functor(f, [=]<class F>(F) {
+    each(n, BinarySlope<F>{of_b, add}, read_repeated(a, na, n), read_repeated(b, nb, n), read(dy, n),
+         write(d, n, add));
+  });
 }
 
 struct Affine {
-  const real* x;
   real scale, shift;
-  real* y;
   bool add;
-  UNROLL_KERNEL void operator()(int64_t i) const { put(add, y[i], scale * x[i] + shift); }
+  UNROLL_KERNEL void operator()(real x, real& y) const { put(add, y, scale * x + shift); }
 };
 void affine(const real* x, real scale, real shift, real* y, int64_t n, bool add) {
-  each(n, Affine{given(x, n), scale, shift, given(y, n), add});
+  each(n, Affine{scale, shift, add}, read(x, n), write(y, n, add));
 }
 
 struct Select {
-  const real *c, *a;
-  real a0;
-  const real* b;
-  real b0;
-  real* y;
+  bool has_a, has_b;
+  real a0, b0;
   bool add;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    put(add, y[i], c[i] != 0 ? (a ? a[i] : a0) : (b ? b[i] : b0));
+  UNROLL_KERNEL void operator()(real c, real a, real b, real& y) const {
+    put(add, y, c != 0 ? (has_a ? a : a0) : (has_b ? b : b0));
   }
 };
 void select(const real* c, const real* a, real a0, const real* b, real b0, real* y, int64_t n, bool add) {
-  each(n, Select{given(c, n), given(a, n), a0, given(b, n), b0, given(y, n), add});
+  each(n, Select{a != nullptr, b != nullptr, a0, b0, add}, read(c, n), read_if(a, n), read_if(b, n),
+       write(y, n, add));
 }
 
 struct GateValue {
-  real* a;
-  const real* x;
-  real* y;
-  UNROLL_KERNEL void operator()(int64_t i) const { y[i] = gated(a[i], x[i]); }
+  UNROLL_KERNEL void operator()(real& a, real x, real& y) const { y = gated(a, x); }
 };
 void gate(real* a, const real* x, real* y, int64_t n) {
-  each(n, GateValue{given(a, n), given(x, n), given(y, n)});
+  each(n, GateValue{}, change(a, n), read(x, n), write(y, n));
 }
 
 struct GateSlope {
-  real* s;
-  const real* x;
-  real* d;
-  UNROLL_KERNEL void operator()(int64_t i) const { gated_gradient(s[i], x[i], d[i]); }
+  UNROLL_KERNEL void operator()(real& s, real x, real& d) const { gated_gradient(s, x, d); }
 };
 void gate_gradient(real* s, const real* x, real* d, int64_t n) {
-  each(n, GateSlope{given(s, n), given(x, n), given(d, n)});
+  each(n, GateSlope{}, change(s, n), read(x, n), change(d, n));
 }
 
-struct CopyBlocks {
-  const real* src;
-  int64_t src_stride;
-  real* dst;
-  int64_t dst_stride, length;
+struct Copy {
   bool add;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    const int64_t block = quotient(i, length), at = i - block * length;
-    put(add, dst[block * dst_stride + at], src[block * src_stride + at]);
-  }
+  UNROLL_KERNEL void operator()(real x, real& y) const { put(add, y, x); }
 };
-// The block that is first in memory may be the last: a stride may be negative.
-const real* given_blocks(const real* x, int64_t stride, int64_t blocks, int64_t length) {
-  const int64_t reach = (blocks - 1) * stride;
-  given(reach < 0 ? x + reach : x, (reach < 0 ? -reach : reach) + length);
-  return x;
-}
 void copy_blocks(const real* src, int64_t src_stride, real* dst, int64_t dst_stride, int64_t blocks,
                  int64_t length, bool add) {
   if (blocks * length == 0) return;
-  given_blocks(src, src_stride, blocks, length), given_blocks(dst, dst_stride, blocks, length);
-  each(blocks * length, CopyBlocks{src, src_stride, dst, dst_stride, length, add});
+  each(blocks * length, Copy{add}, read_lines(src, src_stride, blocks, length),
+       write_lines(dst, dst_stride, blocks, length, add));
 }
 
-struct Transpose {
-  const real* x;
-  int64_t rows, cols, inner;
-  real* y;
-  bool add;
-  UNROLL_KERNEL void operator()(int64_t k) const {
-    const int64_t i = k % inner, r = k / inner % rows, c = k / (inner * rows) % cols,
-                  o = k / (inner * rows * cols);
-    put(add, y[k], x[((o * rows + r) * cols + c) * inner + i]);
+// Where element k of [outer, cols, rows, inner] lies in [outer, rows, cols, inner].
+struct Transposed {
+  Divisor inner, rows, cols;
+  UNROLL_KERNEL int64_t operator()(int64_t k) const {
+    const int64_t line = inner.quotient(k), i = k - line * inner.by();
+    const int64_t column = rows.quotient(line), r = line - column * rows.by();
+    const int64_t o = cols.quotient(column), c = column - o * cols.by();
+    return ((o * rows.by() + r) * cols.by() + c) * inner.by() + i;
   }
 };
 void transpose(const real* x, int64_t outer, int64_t rows, int64_t cols, int64_t inner, real* y, bool add) {
   const int64_t n = outer * rows * cols * inner;
-  each(n, Transpose{given(x, n), rows, cols, inner, given(y, n), add});
+  if (n == 0) return;
+  each(n, Copy{add}, read_chosen(x, n, n, Transposed{Divisor(inner), Divisor(rows), Divisor(cols)}),
+       write(y, n, add));
 }
 
 }  // namespace

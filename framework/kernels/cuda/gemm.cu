@@ -12,21 +12,21 @@ namespace {
 
 // A factor [rows, cols] as cuBLAS sees it: lines of `length` elements, one behind the other at `distance`. The lines of a
 // transposed operand are its columns.
-struct Lines {
+struct Factor {
   const void* data;
   bool transposed;
   int64_t count, length, distance;
   bool rounded = false;  // beforehand
 };
-Lines lines_of(const Operand& x, int64_t rows, int64_t cols) {
+Factor factor_of(const Operand& x, int64_t rows, int64_t cols) {
   const bool transposed = x.col != 1;
   const int64_t count = transposed ? cols : rows, length = transposed ? rows : cols;
   const int64_t distance = transposed ? x.col : x.row;
   const int64_t n = (count - 1) * distance + length;
   if (x.rounded)
-    given(static_cast<const uint16_t*>(x.rounded), n);
+    given(static_cast<const uint16_t*>(x.rounded), n, 0);  // what the product reads, it counts
   else
-    given(x.data, n);
+    given(x.data, n, 0);
   return {x.rounded ? x.rounded : x.data,
           transposed,
           count,
@@ -66,27 +66,23 @@ namespace {
 
 template <class P>
 struct Round {
-  const real* x;
-  int64_t length, distance;
-  typename P::Element* y;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    y[i] = P::rounded(x[quotient(i, length) * distance + rest_of(i, length)]);
-  }
+  UNROLL_KERNEL void operator()(real x, typename P::Element& y) const { y = P::rounded(x); }
 };
 template <class P>
 constexpr bool rounds = sizeof(typename P::Element) < sizeof(real);
 
 // The lines rounded, close together.
 template <class P>
-Lines rounded(const Lines& x, void* into) {
+Factor rounded(const Factor& x, void* into) {
   if (x.rounded) return x;
   const int64_t n = x.count * x.length;
   auto* y = static_cast<typename P::Element*>(into);
-  each(n, Round<P>{static_cast<const real*>(x.data), x.length, x.distance, given(y, n)});
+  each(n, Round<P>{}, read_lines(static_cast<const real*>(x.data), x.distance, x.count, x.length),
+       write(y, n));
   return {into, x.transposed, x.count, x.length, x.length};
 }
 template <class P>
-std::size_t bytes_of(const Lines& x) {  // apart by whole lines of the cache
+std::size_t bytes_of(const Factor& x) {  // apart by whole lines of the cache
   if (x.rounded) return 0;
   return (static_cast<std::size_t>(x.count * x.length) * sizeof(typename P::Element) + 255) / 256 * 256;
 }
@@ -97,25 +93,19 @@ int as_int(int64_t size) {
 }
 
 // One row for all of c's, which cuBLAS then adds to.
-struct BroadcastRows {
-  const real* row;
-  int64_t n;
-  real* c;
-  int64_t c_row;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    const int64_t r = quotient(i, n), j = i - r * n;
-    c[r * c_row + j] = row[j];
-  }
+struct BroadcastRow {
+  UNROLL_KERNEL void operator()(real row, real& c) const { c = row; }
 };
 
 // cuBLAS sees columns where rows lie: c = a b, row by row, is cᵀ = bᵀ aᵀ.
 template <class P>
-void multiply(const Lines& a, const Lines& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
+void multiply(const Factor& a, const Factor& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
               const Addend& addend) {
   const real alpha = 1, beta = addend.data ? 1 : 0;
-  given(c, (m - 1) * c_row + n);
-  if (addend.data && addend.data != c) each(m * n, BroadcastRows{given(addend.data, n), n, c, c_row});
-  const auto operation = [](const Lines& x) { return x.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  given(c, (m - 1) * c_row + n, 0);
+  if (addend.data && addend.data != c)
+    each(m * n, BroadcastRow{}, read_repeated(addend.data, n, m * n), write_lines(c, c_row, m, n, false));
+  const auto operation = [](const Factor& x) { return x.transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
   gpu::check(
       gpu::cublas().gemm(gpu::cublas_handle(), operation(b), operation(a), as_int(n), as_int(m), as_int(k),
                          &alpha, b.data, P::type, as_int(b.distance), a.data, P::type, as_int(a.distance),
@@ -126,7 +116,7 @@ void multiply(const Lines& a, const Lines& b, int64_t m, int64_t n, int64_t k, r
 template <class P>
 void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
           const Addend& addend, void*, int) {
-  Lines left = lines_of(a, m, k), right = lines_of(b, k, n);
+  Factor left = factor_of(a, m, k), right = factor_of(b, k, n);
   if constexpr (rounds<P>) {
     auto* scratch = static_cast<char*>(gpu::workspace(bytes_of<P>(left) + bytes_of<P>(right)));
     right = rounded<P>(right, scratch + bytes_of<P>(left));
@@ -138,22 +128,18 @@ void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, r
 // A packed matrix is [k, n], rounded.
 template <class P>
 struct Pack {
-  const real* x;
-  int64_t row, col, n;
-  typename P::Element* y;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    const int64_t r = quotient(i, n);
-    const real value = x[r * row + (i - r * n) * col];
+  UNROLL_KERNEL void operator()(real x, typename P::Element& y) const {
     if constexpr (rounds<P>)
-      y[i] = P::rounded(value);
+      y = P::rounded(x);
     else
-      y[i] = value;
+      y = x;
   }
 };
 template <class P>
 void pack(const Operand& b, int64_t k, int64_t n, void* packed) {
-  given(b.data, (k - 1) * b.row + (n - 1) * b.col + 1);
-  each(k * n, Pack<P>{b.data, b.row, b.col, n, given(static_cast<typename P::Element*>(packed), k * n)});
+  given(b.data, (k - 1) * b.row + (n - 1) * b.col + 1, k * n);
+  each(k * n, Pack<P>{}, Strided{{}, b.data, b.row, b.col, Divisor(n)},
+       write(static_cast<typename P::Element*>(packed), k * n));
 }
 template <class P>
 int64_t packed_bytes(int64_t k, int64_t n) {
@@ -162,25 +148,23 @@ int64_t packed_bytes(int64_t k, int64_t n) {
 template <class P>
 void gemm_packed(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
                  const Addend& addend, void*, int) {
-  Lines left = lines_of(a, m, k);
+  Factor left = factor_of(a, m, k);
   if constexpr (rounds<P>) left = rounded<P>(left, gpu::workspace(bytes_of<P>(left)));
   multiply<P>(left, {b, false, k, n, n}, m, n, k, c, c_row, addend);
 }
 
 template <class P>
 struct Widen {
-  const typename P::Element* x;
-  real* y;
   bool add;
-  UNROLL_KERNEL void operator()(int64_t i) const { put(add, y[i], P::widened(x[i])); }
+  UNROLL_KERNEL void operator()(typename P::Element x, real& y) const { put(add, y, P::widened(x)); }
 };
 template <class P>
 void round(const real* x, void* y, int64_t n) {
-  each(n, Round<P>{given(x, n), n, n, given(static_cast<typename P::Element*>(y), n)});
+  each(n, Round<P>{}, read(x, n), write(static_cast<typename P::Element*>(y), n));
 }
 template <class P>
 void widen(const void* x, real* y, int64_t n, bool add) {
-  each(n, Widen<P>{given(static_cast<const typename P::Element*>(x), n), given(y, n), add});
+  each(n, Widen<P>{add}, read(static_cast<const typename P::Element*>(x), n), write(y, n, add));
 }
 
 template <class P>

@@ -23,14 +23,14 @@ struct GruValue {
 // Checks the arguments that both directions are given.
 void check_step(const GruStep& s) {
   const int64_t n = s.batch * s.hidden;
-  given(s.gates, 3 * n), given(s.sums, 3 * n), given(s.h_prev, n);
+  changed(s.gates, 3 * n), changed(s.sums, 3 * n), given(s.h_prev, n);
   check_hand_on(s.h_on, s.batch, s.hidden);
 }
 
 void gru_cell(const GruStep& s) {
   const int64_t n = s.batch * s.hidden;
   check_step(s), given(s.bias_hn, s.hidden), given(s.h, n);
-  each(n, GruValue{s});
+  each_index(n, GruValue{s});
 }
 
 struct GruSlope {
@@ -52,7 +52,7 @@ struct GruSlope {
 void gru_cell_gradient(const GruStep& s, const real* dh, real* kept) {
   const int64_t n = s.batch * s.hidden;
   check_step(s), given(dh, n), given(kept, n), check_rounded(s.rounded_sums, 3 * n);
-  each(n, GruSlope{s, dh, kept});
+  each_index(n, GruSlope{s, dh, kept});
 }
 
 }  // namespace

@@ -1,20 +1,10 @@
 // Hands one element of a state on from one step to the next (HandOn in kernels.h), for the kernels of cells.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include "framework/kernels/cuda/launch.h"
+#include "framework/kernels/cuda/rounded.h"
 
 namespace unroll::cuda {
-
-UNROLL_KERNEL inline void put_rounded(const RoundedCopy& copy, int64_t at, real x) {
-  if (!copy.data) return;
-  if (copy.half)
-    static_cast<__half*>(copy.data)[at] = __float2half(static_cast<float>(x));
-  else
-    static_cast<__nv_bfloat16*>(copy.data)[at] = __float2bfloat16(static_cast<float>(x));
-}
 
 // Element `at` of [batch, width], as the step computed it -> the state, which the caller puts where it belongs.
 UNROLL_KERNEL inline real handed_on(const HandOn& on, int64_t at, int64_t width, real computed) {
@@ -44,12 +34,12 @@ UNROLL_KERNEL inline real handed_back(const HandOn& on, int64_t at, int64_t widt
   return d;
 }
 
-inline void check_rounded(const RoundedCopy& copy, int64_t n) { given(static_cast<uint16_t*>(copy.data), n); }
-inline void check_hand_on(const HandOn& on, int64_t batch, int64_t width) {
+// The same for `steps` steps.
+inline void check_hand_on(const HandOn& on, int64_t batch, int64_t width, int64_t steps = 1) {
   const int64_t n = batch * width;
-  given(on.share, n), given(on.kept, batch), given(on.mask, n), given(on.before, n), given(on.met, n);
-  given(on.entering, n), given(on.dy, n), given(on.direct, n), given(on.rest, n), given(on.rest_of_before, n);
-  check_rounded(on.rounded, n);
+  for (const real* x : {on.share, on.mask, on.before, on.dy, on.direct, on.rest}) given(x, n, n * steps);
+  for (real* x : {on.met, on.entering, on.rest_of_before}) given(x, n, n * steps);
+  given(on.kept, batch, batch * steps), check_rounded(on.rounded, n, steps);
 }
 
 }  // namespace unroll::cuda

@@ -65,9 +65,14 @@ UNROLL_KERNEL inline void touch(const float* from) {
   asm volatile("ld.global.f32 %0, [%1];" : "=f"(number) : "l"(from));
 }
 
-// For what kernels are given: nothing to check here.
+// For what a kernel is given: n elements, all of which or `moved` are read, or written if they are not const; and both
+// by changed(). Nothing to check here, and nothing is counted.
 template <class T>
-T* given(T* memory, int64_t) {
+T* given(T* memory, int64_t, int64_t = 0) {
+  return memory;
+}
+template <class T>
+T* changed(T* memory, int64_t, int64_t = 0) {
   return memory;
 }
 
@@ -132,6 +137,8 @@ struct Launch {
 void launch(const Launch& what, const void* arguments, std::size_t bytes, cudaStream_t stream);
 // Fails the test if these bytes are not of one block of device memory.
 void check_device_memory(const void* memory, std::size_t bytes);
+// The next launch, or the next call of a library, reads and writes so many bytes more.
+void count_bytes(std::size_t read, std::size_t written);
 
 template <class... Parameters>
 cudaError_t try_to_launch(Launch what, void (*kernel)(Parameters...),
@@ -157,9 +164,25 @@ bool launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::
 }
 
 template <class T>
-T* given(T* memory, int64_t n) {
-  if (memory && n > 0) check_device_memory(memory, static_cast<std::size_t>(n) * sizeof(T));
+T* given(T* memory, int64_t n, int64_t moved) {
+  if (!memory || n <= 0) return memory;
+  check_device_memory(memory, static_cast<std::size_t>(n) * sizeof(T));
+  const std::size_t bytes = static_cast<std::size_t>(moved) * sizeof(T);
+  std::is_const_v<T> ? count_bytes(bytes, 0) : count_bytes(0, bytes);
   return memory;
+}
+template <class T>
+T* given(T* memory, int64_t n) {
+  return given(memory, n, n);
+}
+template <class T>
+T* changed(T* memory, int64_t n, int64_t moved) {
+  if (memory && n > 0) count_bytes(static_cast<std::size_t>(moved) * sizeof(T), 0);
+  return given(memory, n, moved);
+}
+template <class T>
+T* changed(T* memory, int64_t n) {
+  return changed(memory, n, n);
 }
 
 }  // namespace unroll::cuda

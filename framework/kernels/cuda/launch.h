@@ -1,5 +1,6 @@
-// CUDA's launch helpers: each element, each row by a team of threads, sums of columns, reduce. Kernels are functors: a
-// struct with what they work on, and the work on one element or row. Sums have an order that depends on sizes alone.
+// CUDA's launch helpers: each element of some streams, each index, each row by a team of threads, sums of columns, reduce.
+// Kernels are functors: a struct with what they work on, and the work on one element or row. Sums have an order that
+// depends on sizes alone.
 //
 // nvcc compiles this text, and over the stand-in of tests/standin a plain C++ compiler does.
 #pragma once
@@ -7,6 +8,7 @@
 #include <cstdint>
 
 #include "framework/kernels/cuda/language.h"
+#include "framework/kernels/cuda/streams.h"
 #include "framework/kernels/pointwise.h"
 
 namespace unroll::cuda {
@@ -16,14 +18,6 @@ using namespace pointwise;
 struct Two {
   real a, b;
 };
-
-// Whole numbers that are not negative, divided in 32 bits where they fit: in 64 a GPU takes tens of instructions.
-UNROLL_KERNEL inline int64_t quotient(int64_t a, int64_t b) {
-  const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
-  if ((x | y) >> 32) return a / b;
-  return static_cast<uint32_t>(x) / static_cast<uint32_t>(y);
-}
-UNROLL_KERNEL inline int64_t rest_of(int64_t a, int64_t b) { return a - quotient(a, b) * b; }
 
 // For a column's sum each lane adds every 16th row, in blocks of so many rows.
 inline constexpr int lanes_of_column = 16, rows_of_block = 1024 * lanes_of_column;
@@ -123,10 +117,25 @@ class TeamOf {
 using Team = TeamOf<team_size>;
 using WideTeam = TeamOf<wide_team>;  // for few rows
 
-template <class F>
-__global__ void run_each(int64_t n, F f) {
+// A thread's elements are the `pieces` pieces of 4 and then the elements behind them, each a turn. Whole numbers of turns:
+// to unroll them, their number would be divided out first.
+template <class F, class... Streams>
+__global__ void run_each(int64_t n, int64_t pieces, F f, Streams... streams) {
+  if constexpr (requires { f.acts(); })
+    if (!f.acts()) return;
+  const auto work = for_thread(f);
   const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  // Nearly always once: to unroll it, the number of turns would be divided out first.
+  UNROLL_NOT
+  for (int64_t turn = first; turn < n - 3 * pieces; turn += static_cast<int64_t>(gridDim.x) * blockDim.x) {
+    if (turn < pieces)
+      on_piece<4>(4 * turn, work, streams...);
+    else
+      on_piece<1>(3 * pieces + turn, work, streams...);
+  }
+}
+template <class F>
+__global__ void run_each_index(int64_t n, F f) {
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   UNROLL_NOT
   for (int64_t i = first; i < n; i += static_cast<int64_t>(gridDim.x) * blockDim.x) f(i);
 }
@@ -175,8 +184,17 @@ template <class F>
 __global__ void run_reduce(int64_t n, F f, double* of_block) {
   UNROLL_SHARED(of_thread, double[team_size]);
   double sum = 0;
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * team_size + threadIdx.x;
-  for (int64_t i = first; i < n; i += static_cast<int64_t>(gridDim.x) * team_size) sum += f(i);
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * team_size + threadIdx.x,
+                apart = static_cast<int64_t>(gridDim.x) * team_size;
+  constexpr int at_once = 8;  // on their way from memory
+  UNROLL_NOT
+  for (int64_t i = first; i < n; i += at_once * apart) {
+    double values[at_once];
+    UNROLL_ALL
+    for (int k = 0; k < at_once; ++k) values[k] = i + k * apart < n ? f(i + k * apart) : 0;
+    UNROLL_ALL
+    for (int k = 0; k < at_once; ++k) sum += values[k];
+  }
   of_thread[threadIdx.x] = sum;
   for (int half = team_size / 2; half > 0; half /= 2) {
     __syncthreads();
@@ -187,10 +205,21 @@ __global__ void run_reduce(int64_t n, F f, double* of_block) {
 
 inline unsigned blocks_for(int64_t n, int64_t most) { return static_cast<unsigned>(n < most ? n : most); }
 
-template <class F>
-void each(int64_t n, F f) {
+// f(element of each stream) for all n elements (streams.h). A functor may say by acts() that there is nothing to do, and
+// by for_thread() return what it becomes for a thread: so what is the same for all elements is computed once.
+template <class F, class... Streams>
+void each(int64_t n, F f, Streams... streams) {
   if (n == 0) return;
-  launch(run_each<F>, blocks_for((n + 255) / 256, 1 << 20), 256, n, f);
+  constexpr int threads = 128;
+  const int64_t pieces = (streams.in_pieces() && ...) ? n / 4 : 0, turns = n - 3 * pieces;
+  launch(run_each<F, Streams...>, blocks_for((turns + threads - 1) / threads, 1 << 14), threads, n, pieces, f,
+         streams...);
+}
+// f(i), for what is no stream
+template <class F>
+void each_index(int64_t n, F f) {
+  if (n == 0) return;
+  launch(run_each_index<F>, blocks_for((n + 255) / 256, 1 << 20), 256, n, f);
 }
 template <int size = team_size, class F>
 void each_row(int64_t rows, F f) {
@@ -223,10 +252,10 @@ void reduce(int64_t n, F f, double* result) {
 }
 
 // Whether the GPU of this thread has code for the kernels that work on each element: finding it translates PTX.
-template <class F>
+template <class F, class... Streams>
 cudaError_t find_code() {
   cudaFuncAttributes found;
-  return cudaFuncGetAttributes(&found, reinterpret_cast<const void*>(run_each<F>));
+  return cudaFuncGetAttributes(&found, reinterpret_cast<const void*>(run_each<F, Streams...>));
 }
 
 // Overwrites, or adds.

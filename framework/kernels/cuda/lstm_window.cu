@@ -68,6 +68,13 @@ UNROLL_KERNEL inline void touch_state(const LstmStep& s, int64_t at, const Unit&
 template <class W>
 struct Recurrence {
   LstmWindow w;
+  UNROLL_KERNEL real weight_hh(int64_t i) const {
+    if constexpr (W::of_word == 2)
+      if (w.rounded_weight_hh)
+        return static_cast<real>(
+            static_cast<float>(static_cast<const typename W::Number*>(w.rounded_weight_hh)[i]));
+    return w.weight_hh[i];
+  }
   HandedOn<W> handed_on;
   unsigned* come;  // of the barrier
   int groups;
@@ -109,11 +116,11 @@ __global__ void UNROLL_THREADS(persistent_threads) lstm_forward(Recurrence<W> r)
   // line: gates side by side, unit by unit
   lines.load([&, n = static_cast<int>(gates)](int line, int k, auto& numbers) {
     const int64_t unit = units.first + line / n;
-    const real* const row = w.weight_hh + (line % n * hidden + unit) * hidden + k;
+    const int64_t first = (line % n * hidden + unit) * hidden + k;
     const int64_t left = line < n * units.count && unit < hidden ? hidden - k : 0;
     constexpr int count = std::extent_v<std::remove_reference_t<decltype(numbers)>>;
     UNROLL_ALL
-    for (int j = 0; j < count; ++j) numbers[j] = j < left ? row[j] : 0;
+    for (int j = 0; j < count; ++j) numbers[j] = j < left ? r.weight_hh(first + j) : 0;
   });
   r.handed_on.clear_ends(hidden);
   units.each(0, static_cast<int>(w.first.batch), [&](int row, int unit, int64_t at) {
@@ -136,6 +143,12 @@ __global__ void UNROLL_THREADS(persistent_threads) lstm_forward(Recurrence<W> r)
         units.each(first, rows, [&](int row, int unit, int64_t at) {
           const Unit place = units.place(s, unit, at);
           Gates sums = place.read(s.gates);
+          if (w.bias) {
+            const Unit of_bias{s, units.first + unit, units.first + unit};
+            const Gates bias = of_bias.read(w.bias);
+            if (!s.coupled) sums.i += bias.i;
+            sums.f += bias.f, sums.g += bias.g, sums.o += bias.o;
+          }
           const int line = unit * static_cast<int>(gates);  // the first of its gates' in order i f g o
           if (!s.coupled) sums.i += lines.sum(row, line);
           const int of_o = line + static_cast<int>(gates) - 1;
@@ -161,13 +174,13 @@ __global__ void UNROLL_THREADS(persistent_threads) lstm_backward(Recurrence<W> r
   // k: gates side by side, unit by unit
   lines.load([&, n = static_cast<int>(gates)](int line, int k, auto& numbers) {
     const bool is_one = line < units.count && units.first + line < hidden;
-    const real* const column = w.weight_hh + units.first + line;
+    const int64_t column = units.first + line;
     const int width = static_cast<int>(hidden);
     int row = k / n, gate = k % n;
     constexpr int count = std::extent_v<std::remove_reference_t<decltype(numbers)>>;
     UNROLL_ALL
     for (int j = 0; j < count; ++j) {
-      numbers[j] = is_one && row < width ? column[(gate * width + row) * width] : 0;
+      numbers[j] = is_one && row < width ? r.weight_hh(column + int64_t{gate * width + row} * width) : 0;
       if (++gate == n) gate = 0, ++row;
     }
   });
@@ -213,11 +226,17 @@ template <class W>
 bool run(void (*kernel)(Recurrence<W>), const LstmWindow& w, const PersistentProduct& product) {
   const LstmStep& s = w.first;
   const int64_t n = s.batch * s.hidden, of_steps = w.steps * n;
-  given(s.gates, s.gate_count() * of_steps), given(s.c_prev, n), given(s.c, of_steps), given(s.h, of_steps);
+  changed(s.gates, s.gate_count() * of_steps), given(s.c_prev, n, of_steps), given(s.c, of_steps);
+  given(s.h, of_steps);
   given(s.c_after, s.c_after ? of_steps : 0), given(s.peepholes, s.peephole_count() * s.hidden);
-  given(w.weight_hh, s.gate_count() * s.hidden * s.hidden), given(w.entering, n), given(w.dh, n),
-      given(w.dc, n);
-  check_hand_on(s.h_on, s.batch, s.hidden), check_hand_on(s.c_on, s.batch, s.hidden);
+  const int64_t weights = s.gate_count() * s.hidden * s.hidden;
+  if (w.rounded_weight_hh)
+    given(static_cast<const uint16_t*>(w.rounded_weight_hh), weights);
+  else
+    given(w.weight_hh, weights);
+  given(w.entering, n), given(w.dh, n), given(w.bias, s.gate_count() * s.hidden), given(w.dc, n);
+  check_hand_on(s.h_on, s.batch, s.hidden, w.steps), check_hand_on(s.c_on, s.batch, s.hidden, w.steps);
+  check_rounded(s.rounded_gates, s.gate_count() * n, w.steps);
   // The barrier's number, then what is handed on.
   constexpr int64_t apart = 256;
   const int64_t bytes = apart + w.plan.operand_bytes(product);

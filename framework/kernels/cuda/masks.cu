@@ -6,50 +6,55 @@
 namespace unroll::cuda {
 namespace {
 
-// Four neighbours at a time, which share one draw, wherever they are repeated.
-struct Dropout {
-  const real* x;
-  real rate, kept;
+// Element i's random number: of four neighbours' draw, wherever they are repeated.
+struct Uniform : NotWritten {
   RandomKey key;
   gpu::RecordedStep recorded;  // of a graph: the key's step moves on with that of the graph
-  int64_t period;
-  real* y;
-  int64_t n;
-  bool add;
-  UNROLL_KERNEL void operator()(int64_t block) const {
+  Divisor period;
+  bool pieces;  // neighbours in a piece share a draw
+  bool in_pieces() const { return pieces; }
+  template <int width>
+  UNROLL_KERNEL Piece<real, width> load(int64_t i) const {
     RandomKey now = key;
     if (recorded.step) now.step += *recorded.step - recorded.now;
-    const auto bits = now.block(static_cast<uint32_t>(block));
-    for (int64_t begin = 4 * block; begin < n; begin += period) {
-      for (int k = 0; k < 4 && 4 * block + k < period && begin + k < n; ++k) {
-        const real uniform = static_cast<real>(static_cast<int32_t>(bits[k] >> 8)) * real(0x1p-24);
-        const real factor = uniform >= rate ? kept : 0;
-        put(add, y[begin + k], x[begin + k] * factor);
-      }
+    const int64_t at = period.rest(i);
+    const auto bits = now.block(static_cast<uint32_t>(at / 4));
+    Piece<real, width> result;
+    UNROLL_ALL
+    for (int k = 0; k < width; ++k) {
+      const int64_t of_draw = width == 4 ? k : at % 4;
+      const uint32_t word = of_draw < 2 ? (of_draw < 1 ? bits[0] : bits[1]) : of_draw < 3 ? bits[2] : bits[3];
+      result.at[k] = static_cast<real>(static_cast<int32_t>(word >> 8)) * real(0x1p-24);
     }
+    return result;
+  }
+};
+struct Dropout {
+  real rate, kept;
+  bool add;
+  UNROLL_KERNEL void operator()(real x, real uniform, real& y) const {
+    const real factor = uniform >= rate ? kept : 0;
+    put(add, y, x * factor);
   }
 };
 void dropout(const real* x, real rate, const RandomKey& key, int64_t period, real* y, int64_t n, bool add) {
   if (n == 0) return;
-  each((period + 3) / 4,
-       Dropout{given(x, n), rate, 1 / (1 - rate), key, gpu::recorded_step(), period, given(y, n), n, add});
+  const Uniform uniform{{}, key, gpu::recorded_step(), Divisor(period), period >= n || period % 4 == 0};
+  each(n, Dropout{rate, 1 / (1 - rate), add}, read(x, n), uniform, write(y, n, add));
 }
 
 struct KeepRows {
-  const real *x, *kept;
-  int64_t cols;
-  real* y;
   bool add;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    if (kept[quotient(i, cols)] != 0)
-      put(add, y[i], x[i]);
+  UNROLL_KERNEL void operator()(real x, real kept, real& y) const {
+    if (kept != 0)
+      put(add, y, x);
     else if (!add)
-      y[i] = 0;
+      y = 0;
   }
 };
 void keep_rows(const real* x, const real* kept, int64_t rows, int64_t cols, real* y, bool add) {
   const int64_t n = rows * cols;
-  each(n, KeepRows{given(x, n), given(kept, rows), cols, given(y, n), add});
+  each(n, KeepRows{add}, read(x, n), read_of_row(kept, rows, cols), write(y, n, add));
 }
 
 }  // namespace
@@ -58,6 +63,6 @@ void fill_masks(Kernels& k) {
   k.dropout = dropout;
   k.keep_rows = keep_rows;
 }
-cudaError_t find_kernels() { return find_code<KeepRows>(); }
+cudaError_t find_kernels() { return find_code<KeepRows, Read<real>, OfRow, Written<real>>(); }
 
 }  // namespace unroll::cuda

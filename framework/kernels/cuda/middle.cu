@@ -34,23 +34,22 @@ void log_sum_exp(const real* x, int64_t outer, int64_t n, int64_t inner, real* y
   if (inner == 1)
     each_row(outer, LogSumExpOfRow{x, n, y});
   else
-    each(outer * inner, LogSumExp{x, n, inner, y});
+    each_index(outer * inner, LogSumExp{x, n, inner, y});
 }
 
 struct LogSumExpSlope {
-  const real *x, *y, *dy;
-  int64_t n, inner;
-  real* dx;
   bool add;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    const int64_t k = i / (n * inner) * inner + i % inner;
-    put(add, dx[i], dy[k] * log_sum_exp_slope(x[i], y[k]));
+  UNROLL_KERNEL void operator()(real x, real y, real dy, real& dx) const {
+    put(add, dx, dy * log_sum_exp_slope(x, y));
   }
 };
 void log_sum_exp_gradient(const real* x, const real* y, const real* dy, int64_t outer, int64_t n,
                           int64_t inner, real* dx, bool add) {
   const int64_t all = outer * n * inner, sums = outer * inner;
-  each(all, LogSumExpSlope{given(x, all), given(y, sums), given(dy, sums), n, inner, given(dx, all), add});
+  if (all == 0) return;
+  const OfColumn at(n, inner);
+  each(all, LogSumExpSlope{add}, read(x, all), read_chosen(y, sums, sums, at),
+       read_chosen(dy, sums, sums, at), write(dx, all, add));
 }
 
 struct Cumulate {
@@ -66,25 +65,30 @@ struct Cumulate {
 };
 void cumulate(const real* x, int64_t outer, int64_t n, int64_t inner, bool backwards, real* y, bool add) {
   const int64_t all = outer * n * inner;
-  each(outer * inner, Cumulate{given(x, all), n, inner, backwards, given(y, all), add});
+  each_index(outer * inner, Cumulate{given(x, all), n, inner, backwards, given(y, all), add});
 }
 
-struct TakeMiddle {
-  const real* x;
+// Where element i of [outer, count, inner] lies in [outer, n, inner].
+struct TakenFrom {
   const int32_t* ids;
   bool shared;
-  int64_t n, inner, count;
-  real* y;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    const int64_t r = i / inner, id = ids[shared ? r % count : i];
-    y[i] = x[(r / count * n + id) * inner + i % inner];
+  int64_t n;
+  Divisor inner, count;
+  UNROLL_KERNEL int64_t operator()(int64_t i) const {
+    const int64_t r = inner.quotient(i), o = count.quotient(r);
+    const int64_t id = ids[shared ? r - o * count.by() : i];
+    return (o * n + id) * inner.by() + (i - r * inner.by());
   }
+};
+struct Take {
+  UNROLL_KERNEL void operator()(real x, real& y) const { y = x; }
 };
 void take_middle(const real* x, const int32_t* ids, bool shared, int64_t outer, int64_t n, int64_t inner,
                  int64_t count, real* y) {
   const int64_t all = outer * count * inner;
-  each(all, TakeMiddle{given(x, outer * n * inner), given(ids, shared ? count : all), shared, n, inner, count,
-                       given(y, all)});
+  if (all == 0) return;
+  const TakenFrom from{given(ids, shared ? count : all), shared, n, Divisor(inner), Divisor(count)};
+  each(all, Take{}, read_chosen(x, outer * n * inner, all, from), write(y, all));
 }
 
 // A column's sums have one thread: no two add to the same place.
@@ -103,8 +107,8 @@ struct AddToMiddle {
 void add_to_middle(const real* dy, const int32_t* ids, bool shared, int64_t outer, int64_t n, int64_t inner,
                    int64_t count, real* dx) {
   const int64_t all = outer * count * inner;
-  each(outer * inner, AddToMiddle{given(dy, all), given(ids, shared ? count : all), shared, n, inner, count,
-                                  given(dx, outer * n * inner)});
+  each_index(outer * inner, AddToMiddle{given(dy, all), given(ids, shared ? count : all), shared, n, inner,
+                                        count, changed(dx, outer * n * inner)});
 }
 
 struct Largest {
@@ -116,7 +120,7 @@ struct Largest {
   }
 };
 void largest(const real* x, int64_t rows, int64_t cols, int64_t count, int32_t* where) {
-  each(rows, Largest{given(x, rows * cols), cols, count, given(where, rows * count)});
+  each_index(rows, Largest{given(x, rows * cols), cols, count, given(where, rows * count)});
 }
 
 struct SoftmaxWithin {
@@ -145,7 +149,7 @@ struct SoftmaxWithin {
 };
 void softmax_within(real* x, int64_t rows, int64_t cols, const SeenColumns& seen, real scale, real slope) {
   if (seen.firsts) given(seen.firsts, (rows - 1) * seen.apart + 1);
-  each_row(rows, SoftmaxWithin{given(x, rows * cols), cols, seen, scale, slope});
+  each_row(rows, SoftmaxWithin{changed(x, rows * cols), cols, seen, scale, slope});
 }
 
 }  // namespace

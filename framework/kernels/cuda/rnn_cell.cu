@@ -27,13 +27,14 @@ struct RnnSlope {
 
 void rnn_cell(const RnnStep& s) {
   const int64_t n = s.batch * s.hidden;
-  given(s.sums, n), given(s.h, n), check_hand_on(s.h_on, s.batch, s.hidden);
-  with_cell_function(s.f, [&]<class F>(F) { each(n, RnnValue<F>{s}); });
+  changed(s.sums, n), given(s.h, n), check_hand_on(s.h_on, s.batch, s.hidden);
+  with_cell_function(s.f, [&]<class F>(F) { each_index(n, RnnValue<F>{s}); });
 }
 void rnn_cell_gradient(const RnnStep& s, const real* dh) {
   const int64_t n = s.batch * s.hidden;
-  given(s.sums, n), given(dh, n), check_hand_on(s.h_on, s.batch, s.hidden), check_rounded(s.rounded_sums, n);
-  with_cell_function(s.f, [&]<class F>(F) { each(n, RnnSlope<F>{s, dh}); });
+  changed(s.sums, n), given(dh, n), check_hand_on(s.h_on, s.batch, s.hidden),
+      check_rounded(s.rounded_sums, n);
+  with_cell_function(s.f, [&]<class F>(F) { each_index(n, RnnSlope<F>{s, dh}); });
 }
 
 struct Handed {
@@ -46,7 +47,7 @@ struct Handed {
 void hand_on(const HandOn& on, const real* computed, int64_t batch, int64_t width, real* state) {
   const int64_t n = batch * width;
   check_hand_on(on, batch, width);
-  each(n, Handed{on, given(computed, n), width, given(state, n)});
+  each_index(n, Handed{on, given(computed, n), width, given(state, n)});
 }
 
 struct HandedSlope {
@@ -59,7 +60,7 @@ struct HandedSlope {
 void hand_on_gradient(const HandOn& on, const real* d, int64_t batch, int64_t width, real* d_computed) {
   const int64_t n = batch * width;
   check_hand_on(on, batch, width);
-  each(n, HandedSlope{on, given(d, n), width, given(d_computed, n)});
+  each_index(n, HandedSlope{on, given(d, n), width, given(d_computed, n)});
 }
 
 }  // namespace

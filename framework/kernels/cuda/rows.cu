@@ -153,7 +153,7 @@ void sum_middle(const real* x, int64_t outer, int64_t n, int64_t inner, real sca
   if (inner == 1 && outer == 1) {
     double* sum = gpu::sum_of_reduction();
     reduce(n, Wide{x}, sum);
-    each(1, FromWide{sum, scale, y});
+    each_index(1, FromWide{sum, scale, y});
   } else if (inner == 1) {
     each_row(outer, SumRow{x, n, scale, y});
   } else {
@@ -162,19 +162,15 @@ void sum_middle(const real* x, int64_t outer, int64_t n, int64_t inner, real sca
 }
 
 struct SumMiddleSlope {
-  const real* dy;
-  int64_t n, inner;
   real scale;
-  real* dx;
   bool add;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    put(add, dx[i], scale * dy[i / (n * inner) * inner + i % inner]);
-  }
+  UNROLL_KERNEL void operator()(real dy, real& dx) const { put(add, dx, scale * dy); }
 };
 void sum_middle_gradient(const real* dy, int64_t outer, int64_t n, int64_t inner, real scale, real* dx,
                          bool add) {
-  const int64_t all = outer * n * inner;
-  each(all, SumMiddleSlope{given(dy, outer * inner), n, inner, scale, given(dx, all), add});
+  const int64_t all = outer * n * inner, sums = outer * inner;
+  if (all == 0) return;
+  each(all, SumMiddleSlope{scale, add}, read_chosen(dy, sums, sums, OfColumn(n, inner)), write(dx, all, add));
 }
 
 // The first of the largest; the first NaN, if there is one.
@@ -197,36 +193,32 @@ struct MaxMiddle {
 };
 void max_middle(const real* x, int64_t outer, int64_t n, int64_t inner, real* y, int32_t* where) {
   const int64_t sums = outer * inner;
-  each(sums, MaxMiddle{given(x, sums * n), n, inner, given(y, sums), given(where, sums)});
+  each_index(sums, MaxMiddle{given(x, sums * n), n, inner, given(y, sums), given(where, sums)});
 }
 
+// The place of each element of [outer, n, inner] in its column, where the largest has the number `where`.
 struct MaxMiddleSlope {
-  const real* dy;
-  const int32_t* where;
-  int64_t n, inner;
-  real* dx;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    const int64_t k = i / (n * inner) * inner + i % inner, at = i / inner % n;
-    dx[i] = where[k] == at ? dy[k] : 0;
+  Divisor inner, n;
+  UNROLL_KERNEL void operator()(int64_t i, int32_t where, real dy, real& dx) const {
+    dx = where == n.rest(inner.quotient(i)) ? dy : 0;
   }
 };
 void max_middle_gradient(const real* dy, const int32_t* where, int64_t outer, int64_t n, int64_t inner,
                          real* dx) {
-  const int64_t sums = outer * inner;
-  each(sums * n, MaxMiddleSlope{given(dy, sums), given(where, sums), n, inner, given(dx, sums * n)});
+  const int64_t sums = outer * inner, all = sums * n;
+  if (all == 0) return;
+  const OfColumn at(n, inner);
+  each(all, MaxMiddleSlope{Divisor(inner), Divisor(n)}, Index{}, read_chosen(where, sums, sums, at),
+       read_chosen(dy, sums, sums, at), write(dx, all));
 }
 
-struct TakeRows {
-  const real* table;
-  const int32_t* ids;
-  int64_t cols;
-  real* y;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    y[i] = table[ids[quotient(i, cols)] * cols + rest_of(i, cols)];
-  }
+struct TakeRow {
+  UNROLL_KERNEL void operator()(real x, real& y) const { y = x; }
 };
 void take_rows(const real* table, const int32_t* ids, int64_t n, int64_t cols, real* y) {
-  each(n * cols, TakeRows{table, given(ids, n), cols, given(y, n * cols)});
+  if (n * cols == 0) return;
+  each(n * cols, TakeRow{}, RowsOf{{}, given(table, 1, n * cols), given(ids, n), Divisor(cols)},
+       write(y, n * cols));
 }
 
 // No two teams add to one row: the team of a number's first occurrence adds all of them, in order. It finds them by
@@ -238,8 +230,12 @@ struct AddToRows {
   real* table;
   UNROLL_KERNEL void operator()(const Team& team, int64_t first) const {
     const int32_t id = ids[first];
-    if (team.any(first, [=, this](int64_t k) { return ids[k] == id; })) return;
-    real* row = table + id * cols;
+    if (id < 0 || team.any(first, [=, this](int64_t k) { return ids[k] == id; })) return;
+    add(team, first, table + id * cols);
+  }
+  // The rows with the number of ids[first], from there on.
+  UNROLL_KERNEL void add(const Team& team, int64_t first, real* row) const {
+    const int32_t id = ids[first];
     const auto is_it = [=, this](int64_t k) { return ids[k] == id; };
     team.gather(first, n, is_it, [=, this](const int64_t* list, int count) {
       for (int64_t c = threadIdx.x; c < cols; c += team_size) {
@@ -250,8 +246,24 @@ struct AddToRows {
     });
   }
 };
+struct SumsOfRows {
+  AddToRows rows;
+  int32_t* firsts;
+  UNROLL_KERNEL void operator()(const Team& team, int64_t k) const {
+    const int32_t id = rows.ids[k];
+    real* const sum = rows.table + k * rows.cols;
+    const bool again = team.any(k, [=, this](int64_t before) { return rows.ids[before] == id; });
+    team.each(1, [=, this](int64_t) { firsts[k] = again ? -1 : id; });
+    team.each(rows.cols, [=](int64_t c) { sum[c] = 0; });
+    if (!again) rows.add(team, k, sum);
+  }
+};
+void sums_of_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* sums, int32_t* firsts) {
+  each_row(
+      n, SumsOfRows{{given(dy, n * cols), given(ids, n), n, cols, given(sums, n * cols)}, given(firsts, n)});
+}
 void add_to_rows(const real* dy, const int32_t* ids, int64_t n, int64_t cols, real* table) {
-  each_row(n, AddToRows{given(dy, n * cols), given(ids, n), n, cols, table});
+  each_row(n, AddToRows{given(dy, n * cols), given(ids, n), n, cols, changed(table, 1, n * cols)});
 }
 
 }  // namespace
@@ -270,6 +282,7 @@ void fill_rows(Kernels& k) {
   k.max_middle_gradient = max_middle_gradient;
   k.take_rows = take_rows;
   k.add_to_rows = add_to_rows;
+  k.sums_of_rows = sums_of_rows;
 }
 
 }  // namespace unroll::cuda

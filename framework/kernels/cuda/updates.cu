@@ -2,6 +2,7 @@
 #include "framework/device.h"
 #include "framework/kernels/cuda/fill.h"
 #include "framework/kernels/cuda/launch.h"
+#include "framework/kernels/cuda/rounded.h"
 #include "framework/kernels/updates.h"
 
 namespace unroll::cuda {
@@ -22,107 +23,173 @@ double sum_of_squares(const real* x, int64_t n) {
   return result;
 }
 
-struct SgdStep {
-  SgdUpdate update;
+// Weights whose step may turn out to change nothing.
+struct OfStep {
   const StepValues* step;
-  real* p;
-  const real* g;
-  real* velocity;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    if (!step->outcome.go) return;
-    const SgdFactors u = sgd_factors(update, *step);
-    if (velocity)
-      sgd_with_momentum(u, p[i], g[i], velocity[i]);
-    else
-      p[i] -= u.learning_rate * sgd_direction(u, p[i], g[i]);
+  UNROLL_KERNEL bool acts() const { return step->outcome.go; }
+};
+
+// A step whose weights are put down rounded, too.
+template <class F>
+struct RoundedWeight {
+  F f;
+  template <class... Numbers>
+  UNROLL_KERNEL void operator()(real& rounded, real& p, Numbers&... numbers) const {
+    f(p, numbers...);
+    rounded = p;
   }
+};
+template <class F>
+struct RoundedStep : OfStep {
+  F f;
+  UNROLL_KERNEL auto for_thread() const { return RoundedWeight{f.for_thread()}; }
+};
+template <class F, class... Streams>
+void each_weight(int64_t n, const F& f, const RoundedCopy& rounded, Streams... streams) {
+  if (rounded.data)
+    each(n, RoundedStep<F>{{f.step}, f}, write_rounded(rounded, n), streams...);
+  else
+    each(n, f, streams...);
+}
+
+// Rows of weights by number, which no two rows of a gradient have; none below 0.
+template <class Rows>
+struct RowsByNumber : Rows {
+  const int32_t* numbers;
+  Divisor cols;
+  bool in_pieces() const { return Rows::in_pieces() && cols.is_multiple_of_4(); }
+  UNROLL_KERNEL int64_t place(int64_t i) const {
+    const int64_t k = cols.quotient(i);
+    return numbers[k] * cols.by() + (i - k * cols.by());  // below 0, if the row is
+  }
+  template <int width>
+  UNROLL_KERNEL Piece<real, width> load(int64_t i) const {
+    const int64_t at = place(i);
+    if (at >= 0) return Rows::template load<width>(at);
+    return {};
+  }
+  template <int width>
+  UNROLL_KERNEL void store(int64_t i, const Piece<real, width>& piece) const {
+    if (const int64_t at = place(i); at >= 0) Rows::store(at, piece);
+  }
+};
+
+struct SgdWeight {
+  SgdFactors u;
+  UNROLL_KERNEL void operator()(real& p, real g) const { p -= u.learning_rate * sgd_direction(u, p, g); }
+  UNROLL_KERNEL void operator()(real& p, real g, real& velocity) const {
+    sgd_with_momentum(u, p, g, velocity);
+  }
+};
+struct SgdStep : OfStep {
+  SgdUpdate update;
+  UNROLL_KERNEL auto for_thread() const { return SgdWeight{sgd_factors(update, *step)}; }
 };
 void sgd(const SgdUpdate& u, const StepValues* step, real* p, const real* g, real* velocity, int64_t n) {
-  each(n, SgdStep{u, given(step, 1), given(p, n), given(g, n), given(velocity, n)});
+  const SgdStep f{{given(step, 1)}, u};
+  if (u.rows) {
+    const Divisor cols(u.cols);
+    given(u.rows, n / u.cols), changed(p, 1, n), given(static_cast<uint16_t*>(u.rounded.data), 1, n);
+    const RowsByNumber<Written<real>> rows{{p, true}, u.rows, cols};
+    if (u.rounded.data)
+      each(n, RoundedStep<SgdStep>{{step}, f}, RowsByNumber<Rounded>{{u.rounded}, u.rows, cols}, rows,
+           read(g, n));
+    else
+      each(n, f, rows, read(g, n));
+  } else if (velocity) {
+    each_weight(n, f, u.rounded, change(p, n), read(g, n), change(velocity, n));
+  } else {
+    each_weight(n, f, u.rounded, change(p, n), read(g, n));
+  }
 }
 
-struct AdamStep {
+struct AdamWeight {
   AdamUpdate u;
-  const StepValues* step;
-  real* p;
-  const real* g;
-  real *m, *v;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    if (step->outcome.go) adam_step(u, adam_factors(u, *step), p[i], g[i], m[i], v[i]);
-  }
+  AdamFactors k;
+  UNROLL_KERNEL void operator()(real& p, real g, real& m, real& v) const { adam_step(u, k, p, g, m, v); }
+};
+struct AdamStep : OfStep {
+  AdamUpdate u;
+  UNROLL_KERNEL auto for_thread() const { return AdamWeight{u, adam_factors(u, *step)}; }
 };
 void adam(const AdamUpdate& u, const StepValues* step, real* p, const real* g, real* m, real* v, int64_t n) {
-  each(n, AdamStep{u, given(step, 1), given(p, n), given(g, n), given(m, n), given(v, n)});
+  each_weight(n, AdamStep{{given(step, 1)}, u}, u.rounded, change(p, n), read(g, n), change(m, n),
+              change(v, n));
 }
 
-struct RmspropStep {
-  RmspropUpdate u;
-  const StepValues* step;
-  real* p;
-  const real* g;
-  real *v, *buffer;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    if (!step->outcome.go) return;
-    const RmspropFactors k = rmsprop_factors(u, *step);
-    real d = rmsprop_direction(k, p[i], g[i], v[i]);
-    if (buffer) d = buffer[i] = k.momentum * buffer[i] + d;
-    p[i] -= k.step * d;
+struct RmspropWeight {
+  RmspropFactors k;
+  UNROLL_KERNEL void operator()(real& p, real g, real& v) const {
+    p -= k.step * rmsprop_direction(k, p, g, v);
   }
+  UNROLL_KERNEL void operator()(real& p, real g, real& v, real& buffer) const {
+    const real d = buffer = k.momentum * buffer + rmsprop_direction(k, p, g, v);
+    p -= k.step * d;
+  }
+};
+struct RmspropStep : OfStep {
+  RmspropUpdate u;
+  UNROLL_KERNEL auto for_thread() const { return RmspropWeight{rmsprop_factors(u, *step)}; }
 };
 void rmsprop(const RmspropUpdate& u, const StepValues* step, real* p, const real* g, real* v, real* buffer,
              int64_t n) {
-  each(n, RmspropStep{u, given(step, 1), given(p, n), given(g, n), given(v, n), given(buffer, n)});
+  const RmspropStep f{{given(step, 1)}, u};
+  if (buffer)
+    each_weight(n, f, u.rounded, change(p, n), read(g, n), change(v, n), change(buffer, n));
+  else
+    each_weight(n, f, u.rounded, change(p, n), read(g, n), change(v, n));
 }
 
-struct LionStep {
+struct LionWeight {
+  LionFactors k;
+  UNROLL_KERNEL void operator()(real& p, real g, real& m) const { lion_step(k, p, g, m); }
+};
+struct LionStep : OfStep {
   LionUpdate u;
-  const StepValues* step;
-  real* p;
-  const real* g;
-  real* m;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    if (step->outcome.go) lion_step(lion_factors(u, *step), p[i], g[i], m[i]);
-  }
+  UNROLL_KERNEL auto for_thread() const { return LionWeight{lion_factors(u, *step)}; }
 };
 void lion(const LionUpdate& u, const StepValues* step, real* p, const real* g, real* m, int64_t n) {
-  each(n, LionStep{u, given(step, 1), given(p, n), given(g, n), given(m, n)});
+  each_weight(n, LionStep{{given(step, 1)}, u}, u.rounded, change(p, n), read(g, n), change(m, n));
 }
 
-struct DynamicStep {
-  DynamicUpdate update;
-  const StepValues* step;
-  real* p;
-  const real *g, *start, *rms;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    if (!step->outcome.go) return;
-    const DynamicFactors u = dynamic_factors(update, *step);
-    p[i] = g ? dynamic_step(u, p[i], g[i], start[i], rms[i]) : drawn_back(u, p[i], start[i], rms[i]);
+struct DynamicWeight {
+  DynamicFactors u;
+  UNROLL_KERNEL void operator()(real& p, real start, real rms) const { p = drawn_back(u, p, start, rms); }
+  UNROLL_KERNEL void operator()(real& p, real start, real rms, real g) const {
+    p = dynamic_step(u, p, g, start, rms);
   }
+};
+struct DynamicStep : OfStep {
+  DynamicUpdate u;
+  UNROLL_KERNEL auto for_thread() const { return DynamicWeight{dynamic_factors(u, *step)}; }
 };
 void dynamic(const DynamicUpdate& u, const StepValues* step, real* p, const real* g, const real* start,
              const real* rms, int64_t n) {
-  each(n, DynamicStep{u, given(step, 1), given(p, n), given(g, n), given(start, n), given(rms, n)});
+  const DynamicStep f{{given(step, 1)}, u};
+  if (g)
+    each(n, f, change(p, n), read(start, n), read(rms, n), read(g, n));
+  else
+    each(n, f, change(p, n), read(start, n), read(rms, n));
 }
 
 struct AddSquare {
-  const real* x;
-  real* sum;
-  UNROLL_KERNEL void operator()(int64_t i) const { sum[i] += x[i] * x[i]; }
+  UNROLL_KERNEL void operator()(real x, real& sum) const { sum += x * x; }
 };
-void add_square(const real* x, real* sum, int64_t n) { each(n, AddSquare{given(x, n), given(sum, n)}); }
+void add_square(const real* x, real* sum, int64_t n) { each(n, AddSquare{}, read(x, n), change(sum, n)); }
 
-struct Average {
-  const StepValues* step;
-  const real* p;
-  real* mean;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    if (!step->outcome.go) return;
-    const real weight = static_cast<real>(step->orders.average_weight);
-    mean[i] = weight == 1 ? p[i] : mean[i] + weight * (p[i] - mean[i]);
+struct AverageWeight {
+  real weight;
+  UNROLL_KERNEL void operator()(real p, real& mean) const {
+    mean = weight == 1 ? p : mean + weight * (p - mean);
+  }
+};
+struct Average : OfStep {
+  UNROLL_KERNEL auto for_thread() const {
+    return AverageWeight{static_cast<real>(step->orders.average_weight)};
   }
 };
 void average(const StepValues* step, const real* p, real* mean, int64_t n) {
-  each(n, Average{given(step, 1), given(p, n), given(mean, n)});
+  each(n, Average{{given(step, 1)}}, read(p, n), change(mean, n));
 }
 
 struct AddLoss {
@@ -134,7 +201,7 @@ struct AddLoss {
   }
 };
 void add_loss(const real* mean, const real* objective, double count, double largest, StepValues* step) {
-  each(1, AddLoss{given(mean, 1), given(objective, 1), count, largest, given(step, 1)});
+  each_index(1, AddLoss{given(mean, 1), given(objective, 1), count, largest, changed(step, 1)});
 }
 
 struct AddSum {
@@ -145,25 +212,22 @@ struct AddSum {
 void add_squares(const real* x, int64_t n, StepValues* step) {
   double* sum = gpu::sum_of_reduction();
   reduce(n, Square{given(x, n)}, sum);
-  each(1, AddSum{sum, given(step, 1)});
+  each_index(1, AddSum{sum, changed(step, 1)});
 }
 
 struct DecideStep {
   StepValues* step;
   UNROLL_KERNEL void operator()(int64_t) const { step_decided(*step); }
 };
-void decide_step(StepValues* step) { each(1, DecideStep{given(step, 1)}); }
+void decide_step(StepValues* step) { each_index(1, DecideStep{changed(step, 1)}); }
 
 struct Keep {
   const StepValues* step;
-  const real* x;
-  real* y;
-  UNROLL_KERNEL void operator()(int64_t i) const {
-    if (!step->outcome.failed) y[i] = x[i];
-  }
+  UNROLL_KERNEL bool acts() const { return !step->outcome.failed; }
+  UNROLL_KERNEL void operator()(real x, real& y) const { y = x; }
 };
 void keep(const StepValues* step, const real* x, real* y, int64_t n) {
-  each(n, Keep{given(step, 1), given(x, n), given(y, n)});
+  each(n, Keep{given(step, 1)}, read(x, n), write(y, n));
 }
 
 }  // namespace

@@ -21,12 +21,14 @@ class InputProduct {
         sums_(sums),
         by_chunks_(!mogrified && part.waits()),
         at_once_(!mogrified && !part.waits()),
-        weight_(transposed(weight_ih.value()), by_chunks_ ? part.chunks() : 1) {}
+        weight_(weight_ih, true, by_chunks_ ? part.chunks() : 1),
+        rounded_x_(at_once_ ? RoundedTensor(x_) : RoundedTensor()) {}
   // Make the product, of the window before its steps or of a chunk before its steps. True if it was made.
   bool at_once() const {
     if (at_once_) make(0, x_.dim(0));
     return at_once_;
   }
+  const RoundedTensor& rounded_x() const { return rounded_x_; }
   bool of_chunk(int begin, int end) const {
     if (by_chunks_) make(begin, end);
     return by_chunks_;
@@ -34,13 +36,15 @@ class InputProduct {
 
  private:
   void make(int begin, int end) const {
-    const Tensor x = x_.slice(begin, end), sums = sums_.slice(begin, end);
+    const Matrix x = at_once_ ? rounded_x_.operand(x_) : Matrix(x_.slice(begin, end));
+    const Tensor sums = sums_.slice(begin, end);
     bias_.defined() ? gemm(x, weight_, bias_, sums) : gemm(x, weight_, overwrite(sums));
   }
 
   const Tensor x_, bias_, sums_;
   const bool by_chunks_, at_once_;
   const StepWeights weight_;
+  const RoundedTensor rounded_x_;  // for the one product of a window, and that of the gradient
 };
 
 // The gradients of weight_ih and of x. That of x comes chunk by chunk if this is true, else with weight_ih's at the end.
@@ -49,7 +53,7 @@ class InputGradient {
   InputGradient(const Var& x, const Var& weight_ih, const WavePart& part, bool mogrified)
       : x_(x), weight_ih_(weight_ih), at_once_(!mogrified && x.wants_grad() && !part.waits()) {
     if (mogrified || !part.waits() || !x.wants_grad()) return;
-    by_chunks_.emplace(weight_ih.value(), part.chunks());
+    by_chunks_.emplace(weight_ih, false, part.chunks());
     into_ = x.gradient();
   }
   explicit operator bool() const { return by_chunks_.has_value(); }
@@ -58,8 +62,8 @@ class InputGradient {
     gemm(da, *by_chunks_, {into_.tensor.slice(begin, end), into_.add});
   }
   // da: of all steps. seen: x as it was multiplied.
-  void contribute(const Matrix& da, const Tensor& seen) const {
-    if (at_once_) gemm(da, weight_ih_.value(), x_.gradient());
+  void contribute(const Matrix& da, const Matrix& seen) const {
+    if (at_once_) gemm(da, rounded(weight_ih_).operand(weight_ih_.value()), x_.gradient());
     contribute_product(da, seen, weight_ih_);
   }
 

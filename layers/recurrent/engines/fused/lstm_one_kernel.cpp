@@ -50,8 +50,9 @@ std::optional<PersistentPlan> plan_of_one_kernel(const LstmLayerWindow& w) {
 
 bool forward_in_one_kernel(LstmLayerWindow& w, const PersistentPlan& plan) {
   w.h_options.resets = w.c_options.resets = at_each_step(w.masks.resets);
-  LstmForward go(w, Multiplied::as_floats);
-  const Tensor weight_hh = w.weight_hh();
+  LstmForward go(w, Multiplied::as_floats, Tensor());
+  const Tensor weight_hh = w.weight_hh(), bias = w.bias_of_x();
+  const RoundedTensor rounded_hh = w.rounded_weight_hh();
   const Profile::Within measured(persistent_row);
   const auto step = [&](int t) {
     LstmStep s = go.step(t);
@@ -63,6 +64,8 @@ bool forward_in_one_kernel(LstmLayerWindow& w, const PersistentPlan& plan) {
                                 .first = step(0),
                                 .second = step(1),
                                 .weight_hh = weight_hh.data(),
+                                .rounded_weight_hh = rounded_hh.copy().data,
+                                .bias = std::as_const(bias).data(),
                                 .entering = go.h.entering(0).tensor.data()}))
     return true;
   w.h_options.resets = w.c_options.resets = w.masks.resets;
@@ -71,6 +74,7 @@ bool forward_in_one_kernel(LstmLayerWindow& w, const PersistentPlan& plan) {
 
 bool backward_in_one_kernel(LstmBackward& back, const PersistentPlan& plan) {
   const Tensor weight_hh = back.w.weight_hh();
+  const RoundedTensor rounded_hh = back.w.rounded_weight_hh();
   const auto step = [&](int t) {
     LstmStep s = back.step(t);
     s.h_on = back.h.at(t);
@@ -83,6 +87,7 @@ bool backward_in_one_kernel(LstmBackward& back, const PersistentPlan& plan) {
                                     .first = step(0),
                                     .second = step(1),
                                     .weight_hh = weight_hh.data(),
+                                    .rounded_weight_hh = rounded_hh.copy().data,
                                     .dh = back.dout.data(),
                                     .dc = back.dc.data(),
                                     .gradient_of_entering = back.w.h0.wants_grad()}))

@@ -8,7 +8,7 @@ void forward_by_steps(LstmLayerWindow& w, PartInLane& lane) {
   MogrifierForward mogrify(w.mogrified);
   ProjectionForward project(w);
   LstmForward go(w, w.mogrified ? Multiplied::as_floats : Multiplied::yes);
-  const StepWeights recurrent(transposed(w.weight_hh()), w.steps);
+  const StepWeights recurrent = recurrent_weights(w.layer.weight_hh, w.masks.weight_hh, true, w.steps);
   lane.each_chunk(w.steps, [&](int begin, int end) {
     if (go.product_of_x.of_chunk(begin, end)) w.of_x.forward(w.gates, begin, end);
     for (int t = begin; t < end; ++t) {
@@ -30,7 +30,7 @@ void forward_by_steps(LstmLayerWindow& w, PartInLane& lane) {
 void backward_by_steps(LstmBackward& back, PartInLane& lane) {
   LstmLayerWindow& w = back.w;
   ProjectionBackward project(w);
-  const StepWeights recurrent(w.weight_hh(), w.steps);
+  const StepWeights recurrent = recurrent_weights(w.layer.weight_hh, w.masks.weight_hh, false, w.steps);
   lane.each_chunk(w.steps, [&](int begin, int end) {
     for (int t = end - 1; t >= begin; --t) {
       LstmStep s = back.step(t);

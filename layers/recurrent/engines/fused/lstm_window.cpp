@@ -47,13 +47,14 @@ LstmStep LstmLayerWindow::step(int t, const Tensor& c_before) {
           .norm_c = of_c.step(t)};
 }
 
-LstmForward::LstmForward(LstmLayerWindow& window, Multiplied multiplied)
+LstmForward::LstmForward(LstmLayerWindow& window, Multiplied multiplied, const Tensor& bias)
     : w(window),
-      product_of_x(w.x, w.layer.weight_ih, w.bias_of_x(), w.of_x.place(w.gates), w.masks.part,
-                   bool{w.mogrified}),
+      product_of_x(w.x, w.layer.weight_ih, bias, w.of_x.place(w.gates), w.masks.part, bool{w.mogrified}),
       h(w.h0.value(), w.h, w.h_options, multiplied),
       c(w.c0.value(), w.c, w.c_options, Multiplied::no) {
-  if (product_of_x.at_once()) w.of_x.forward(w.gates, 0, w.steps);
+  if (!product_of_x.at_once()) return;
+  w.rounded_x = product_of_x.rounded_x();
+  w.of_x.forward(w.gates, 0, w.steps);
 }
 
 LstmStep LstmForward::step(int t) {
@@ -85,7 +86,7 @@ void LstmBackward::contribute() {
   if (!w.mogrified) w.of_x.backward(w.gates, 0, w.steps, !to_x);
   const Matrix da_x = w.of_x.operand(w.gates, da_rounded, 0, w.steps),
                da_h = da_rounded.operand(w.of_h.place(w.gates));
-  to_x.contribute(da_x, mogrify.seen_x());
+  to_x.contribute(da_x, w.mogrified ? Matrix(mogrify.seen_x()) : w.rounded_x.operand(w.x.value()));
   mogrify.contribute_rounds();
   contribute_product(da_h, mogrify.seen_h(), w.layer.weight_hh, w.masks.weight_hh);
   contribute_rows(w.gates, w.layer.bias);

@@ -21,6 +21,10 @@ struct LstmLayerWindow {
 
   bool projects() const { return has(layer.weight_hr); }
   Tensor weight_hh() const { return dropped(layer.weight_hh.value(), masks.weight_hh); }
+  // Empty if weights are dropped.
+  RoundedTensor rounded_weight_hh() const {
+    return masks.weight_hh.rate == 0 ? rounded(layer.weight_hh) : RoundedTensor();
+  }
   // Layer norm adds the bias after it has normalised x's products.
   Tensor bias_of_x() const { return has(layer.norm_ih) ? Tensor() : layer.bias.value(); }
   // The cell's arguments in step t, which meets c_before [batch, hidden].
@@ -45,11 +49,15 @@ struct LstmLayerWindow {
   Tensor dpeepholes;                // [batch, 3*hidden], gathered over the steps
   const std::string_view cell_row;  // of a profile
   const Mogrified mogrified;
+  RoundedTensor rounded_x = {};  // as its one product took it; empty if there are several
 };
 
 // Lives during the forward pass. Makes x's product at once, unless it is made chunk by chunk.
 struct LstmForward {
-  LstmForward(LstmLayerWindow& window, Multiplied multiplied);
+  LstmForward(LstmLayerWindow& window, Multiplied multiplied)
+      : LstmForward(window, multiplied, window.bias_of_x()) {}
+  // With another bias of x's product, or none.
+  LstmForward(LstmLayerWindow& window, Multiplied multiplied, const Tensor& bias);
   LstmStep step(int t);  // without the options that act on h
 
   LstmLayerWindow& w;

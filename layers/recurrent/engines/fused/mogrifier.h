@@ -52,9 +52,7 @@ class MogrifierWeights {
  protected:
   MogrifierWeights(const Mogrified& m, bool forward) : m_(m) {
     if (!m) return;
-    const auto of_steps = [&](const Var& weight) {
-      return StepWeights(forward ? transposed(weight.value()) : Matrix(weight.value()), m.x_.dim(0));
-    };
+    const auto of_steps = [&](const Var& weight) { return StepWeights(weight, forward, m.x_.dim(0)); };
     weight_ih_.emplace(of_steps(m.weight_ih_));
     left_.reserve(m.mogrifier_->rounds.size()), right_.reserve(m.mogrifier_->rounds.size());
     for (const auto& [left, right] : m.mogrifier_->rounds) {

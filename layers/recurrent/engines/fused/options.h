@@ -29,7 +29,7 @@ inline Tensor dropped(const Tensor& w, const RecurrentMasks::Drop& drop) {
   return result;
 }
 // Adds aᵀ b, without the dropped weights, to the gradient of w.
-inline void contribute_product(const Matrix& a, const Tensor& b, const Var& w,
+inline void contribute_product(const Matrix& a, const Matrix& b, const Var& w,
                                const RecurrentMasks::Drop& drop = {}) {
   if (!w.wants_grad()) return;
   const Into dw = w.gradient();
@@ -53,6 +53,13 @@ class StepWeights {
     else if (!on_gpu())
       packed_.emplace(weights);
   }
+  // A parameter's are rounded once for all windows, until they change.
+  StepWeights(const Var& w, bool transposed, int steps) : as_they_are_(w.value(), transposed) {
+    if (RoundedTensor::is_of_use())
+      rounded_ = w.leaf() || steps > 1 ? rounded(w) : RoundedTensor();
+    else if (steps > 1 && !on_gpu())
+      packed_.emplace(as_they_are_);
+  }
   friend void gemm(const Matrix& a, const StepWeights& b, const Into& c) {
     b.packed_ ? gemm(a, *b.packed_, c) : gemm(a, b.operand(), c);
   }
@@ -68,6 +75,12 @@ class StepWeights {
   RoundedTensor rounded_;
   Matrix as_they_are_;
 };
+
+inline StepWeights recurrent_weights(const Var& weight_hh, const RecurrentMasks::Drop& drop, bool transpose,
+                                     int steps) {
+  if (drop.rate == 0) return {weight_hh, transpose, steps};
+  return {Matrix(dropped(weight_hh.value(), drop), transpose), steps};
+}
 
 // Steps begin … end-1 of a window as an operand. Uses the rounded copy of all steps if there is one.
 inline Matrix steps_of(const Tensor& floats, const RoundedTensor& rounded, int begin, int end) {

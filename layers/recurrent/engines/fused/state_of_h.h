@@ -35,7 +35,7 @@ struct WindowOfH {
     const InputProduct product_of_x(x, layer.weight_ih, layer.bias.value(), cell.of_x, masks.part,
                                     bool{mogrified});
     product_of_x.at_once();
-    const StepWeights recurrent(transposed(dropped(layer.weight_hh.value(), masks.weight_hh)), steps);
+    const StepWeights recurrent = recurrent_weights(layer.weight_hh, masks.weight_hh, true, steps);
     HandedOn to_next(h0.value(), h, options, mogrified ? Multiplied::as_floats : Multiplied::yes);
     lane.each_chunk(steps, [&](int begin, int end) {
       product_of_x.of_chunk(begin, end);
@@ -57,7 +57,7 @@ struct WindowOfH {
     HandedBack back({.d = dh, .steps = steps, .options = options, .dy = gradient_of(y), .direct = direct});
     const Tensor h_met = Pass::one_sum ? Tensor() : met(h, options);
     MogrifierBackward mogrify(mogrified, entered(h, options));
-    const StepWeights recurrent(dropped(layer.weight_hh.value(), masks.weight_hh), steps);
+    const StepWeights recurrent = recurrent_weights(layer.weight_hh, masks.weight_hh, false, steps);
     RoundedTensor rounded(cell.of_h.shape());
     const auto da = [&](int begin, int end) {
       return Pass::one_sum ? steps_of(cell.of_h, rounded, begin, end) : Matrix(cell.of_x.slice(begin, end));
