@@ -263,6 +263,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", default=sys.executable, help="PYTHON[:PYTHONPATH]")
     add_options(parser)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each trial")
     parser.add_argument("--preload", action="append", default=[], metavar="LIBRARY", help="a library to try with LD_PRELOAD")
     parser.add_argument("--no-compile", action="store_true", help="leave out torch.compile, which takes minutes")

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,8 @@ import tempfile
 import time
 import unittest
 
-CHECK = pathlib.Path(__file__).resolve().parent.parent / "bench" / "gpu_check"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CHECK = ROOT / "bench" / "gpu_check"
 sys.path.insert(0, str(CHECK))
 import results  # noqa: E402
 
@@ -165,6 +167,24 @@ class Check(Planted):
         rows = [json.loads(line) for line in (self.out / "speed.jsonl").read_text().splitlines()]
         self.assertEqual(len(rows), 3 * (4 + 2 + 4))  # each model: all but fused in tf32
         self.assertEqual(rows[0]["name"], "speed-small-fp32-cudnn")
+
+    def test_each_change_is_timed_without_it_and_beside_pytorchs_best(self) -> None:
+        words = re.search(r'^changes_there_are="(.*)"$', (CHECK / "check.sh").read_text(), re.M)[1].split()
+        asked = {word for path in ROOT.rglob("*") if path.suffix in (".h", ".cpp", ".cu") and "build" not in path.parts[len(ROOT.parts)]
+                 for word in re.findall(r'is_plain\("([\w-]+)"\)', path.read_text())}
+        self.assertEqual(set(words), asked)
+        self.check("changes", PATH=self.path_without("nvidia-smi"))
+        table = self.table()
+        self.assertEqual(table["changes-clocks"], ("skipped", "skipped: no nvidia-smi"))
+        self.assertEqual(table["changes-small-bf16-fused"], ("ok", "1000 words/s, 4.250 ms a step"))
+        for word in [*words, "any"]:
+            self.assertEqual(table[f"changes-large-bf16-cudnn-without-{word}"][0], "ok", word)
+
+    def test_the_page_says_how_much_longer_a_step_takes_without_a_change(self) -> None:
+        row = lambda name, ms, words: {"name": f"changes-small-bf16-{name}", "ms_per_step": ms, "words_per_second": words}
+        table = results.changes_table([row("fused", 2.0, 600.0), row("fused-without-few-rows", 3.0, 400.0), row("torch", None, 300.0)])
+        self.assertEqual(table, ["| model | precision | engine | ms a step | without few-rows | / PyTorch's best |",
+                                 "| --- | --- | --- | ---: | ---: | ---: |", "| small | bf16 | fused | 2.000 | 1.50 | 2.00 |"])
 
     def test_training_goes_on_where_the_last_call_ended_and_ends_once(self) -> None:
         first = self.check("train:ptb-small", limit=1)

@@ -11,6 +11,8 @@
 #   agree     what is said of cuDNN (bench/cudnn_claims.cpp); the first steps of ptb-small by each engine: losses against the
 #             CPU's, and whether bits repeat
 #   speed     three models by each engine and in each precision, beside PyTorch where it is installed
+#   changes   each change of the kernels that UNROLL_PLAIN takes back: three models with all of them, without each, and without
+#             any, beside each other; the GPU's clocks; PyTorch in its fastest configuration
 #   options   what each option of a recurrent layer costs beside cuDNN without it
 #   train     the published recipes, each for nine minutes at most. Called again, it goes on where it was
 #   train:RECIPE[:PRECISION]  one of them, in its own precision or another
@@ -230,6 +232,23 @@ torch_speed() {
   done < <(grep -a '^{' "$log")
   for ((; i < ${#names[@]}; ++i)); do record TIMEOUT 0.0 "${names[i]}" "PyTorch ended before it"; done
 }
+# The words of UNROLL_PLAIN (framework/plain.h).
+changes_there_are="passes few-rows cudnn-lanes"
+changes() {
+  local model precision engine change name all=${changes_there_are// /,}
+  if command -v nvidia-smi >/dev/null; then step changes-clocks 20 nvidia-smi -q -d CLOCK,SUPPORTED_CLOCKS,PERFORMANCE
+  else skip changes-clocks 'no nvidia-smi'; fi
+  for model in small medium large; do for precision in bf16 tf32; do
+    for engine in fused cudnn; do for change in '' $changes_there_are "$all"; do
+      name=changes-$model-$precision-$engine${change:+-without-}${change/$all/any}
+      UNROLL_PLAIN=$change figures "$name" gpu_step "$name" 60 bin/bench_lm --device cuda --model $model --precision $precision \
+        --engine $engine --seconds "${SECONDS_EACH:-0.3}" --graph
+    done; done
+    name=changes-$model-$precision-torch
+    figures "$name" torch_step "$name" 120 "$python" bench/pytorch_best.py --device cuda --model $model --precision $precision \
+      --seconds "${SECONDS_EACH:-0.3}" --no-compile
+  done; done
+}
 figures() {  # NAME RUNNER …: its line of JSON, with its name
   local name=$1; shift
   if "$@"; then grep -a '^{' "$OUT/$name.log" | tail -1 | sed "s/^{/{\"name\": \"$name\", /" >> "$OUT/${name%%-*}.jsonl"; fi
@@ -274,11 +293,11 @@ train_one() {  # RECIPE[:PRECISION]
 train() { local recipe; for recipe in $recipes; do train_one "$recipe"; done; }
 
 parts=("$@")
-if [ $# = 0 ]; then parts=(facts tests sanitize agree speed options train); fi
+if [ $# = 0 ]; then parts=(facts tests sanitize agree changes speed options train); fi
 for part in "${parts[@]}"; do
   case $part in
-    facts | tests | sanitize | agree | speed | options | train | train:?*) ;;
-    *) echo "check.sh: there is no part '$part'; the parts are facts, tests, sanitize, agree, speed, options, train, train:RECIPE[:PRECISION]" >&2; exit 2 ;;
+    facts | tests | sanitize | agree | changes | speed | options | train | train:?*) ;;
+    *) echo "check.sh: there is no part '$part'; the parts are facts, tests, sanitize, agree, changes, speed, options, train, train:RECIPE[:PRECISION]" >&2; exit 2 ;;
   esac
 done
 cp commit "$OUT/commit"

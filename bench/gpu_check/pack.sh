@@ -20,7 +20,7 @@ for library in $needed; do
     *) [ -e "$library" ] || fail "there is no $library here, which a program needs"; cp -L "$library" "$folder/lib/" ;;
   esac
 done
-cp "$root/bench/pytorch_lm.py" "$folder/bench/"
+cp "$root"/bench/pytorch_{lm,best}.py "$folder/bench/"
 cp "$root"/tests/reference/*.json "$folder/reference/"
 cp "$root"/data/ptb/ptb.{train,valid,test}.txt "$folder/data/"
 cp "$here/check.sh" "$root/LICENSE" "$folder/"

@@ -69,6 +69,30 @@ def speed_table(rows: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
+def changes_table(rows: list[dict[str, Any]]) -> list[str]:
+    """A line for each model, precision and engine: milliseconds of a step, how many times as long it takes without a change, and
+    its speed by that of PyTorch's fastest configuration."""
+    steps: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = {}
+    best: dict[tuple[str, str], float] = {}
+    for row in rows:
+        _, model, precision, engine, *change = row["name"].split("-", 4)
+        if engine == "torch":
+            best[model, precision] = row["words_per_second"]
+        else:
+            steps.setdefault((model, precision, engine), {})["-".join(change).removeprefix("without-")] = row
+    words = list(dict.fromkeys(word for of in steps.values() for word in of if word))
+    lines = ["| model | precision | engine | ms a step | " + "".join(f"without {w} | " for w in words) + "/ PyTorch's best |",
+             "| --- | --- | --- |" + " ---: |" * (len(words) + 2)]
+    for (model, precision, engine), of in steps.items():
+        if "" not in of:
+            continue
+        mine = of[""]
+        ratios = [f"{of[w]['ms_per_step'] / mine['ms_per_step']:.2f}" if w in of else "" for w in words]
+        peer = f"{mine['words_per_second'] / best[model, precision]:.2f}" if (model, precision) in best else ""
+        lines.append("| " + " | ".join([model, precision, engine, f"{mine['ms_per_step']:.3f}", *ratios, peer]) + " |")
+    return lines
+
+
 def options_table(rows: list[dict[str, Any]]) -> list[str]:
     """A line for each option: the median of its windows' time by that of cuDNN's without it, by precision and width."""
     factors: dict[str, dict[str, str]] = {}
@@ -82,13 +106,13 @@ def options_table(rows: list[dict[str, Any]]) -> list[str]:
     return lines + [f"| {name} | " + " | ".join(of.get(c, "") for c in columns) + " |" for name, of in factors.items()]
 
 
-def page(steps: dict[str, dict[str, str]], facts: dict[str, Any], speed: list[dict[str, Any]], options: list[dict[str, Any]], machine: str, commit: str, date: str) -> str:
+def page(steps: dict[str, dict[str, str]], facts: dict[str, Any], speed: list[dict[str, Any]], options: list[dict[str, Any]], changes: list[dict[str, Any]], machine: str, commit: str, date: str) -> str:
     of = lambda *beginnings: [s for s in steps.values() if s["name"].startswith(beginnings)]
     version = lambda v: f"{v // 1000}.{v % 1000 // 10}"
     about = f"{facts['gpu']}, compute capability {facts['capability'] / 10}, driver for CUDA {version(facts['driver'])}, built with CUDA {version(facts['cuda'])}, cuDNN {facts['cudnn']}."
     lines = [f"# On a GPU: {facts['gpu']}", "", about, f"Commit {commit}, {date}. Command: `gpu-check/check.sh` ([how](../README.md#on-a-gpu)).", "", "```", machine, "```"]
     sections = [("Tests", steps_table(of("gpu_"))), ("Compute-sanitizer", steps_table(of("memcheck", "racecheck", "synccheck", "initcheck", "sanitize"))),
-                ("What is said of cuDNN", steps_table(of("claim-"))), ("Agreement of engines", steps_table(of("losses-", "agree-"))), ("Speed", speed_table(speed) if speed else []), ("Options, a window as a graph", options_table(options) if options else []),
+                ("What is said of cuDNN", steps_table(of("claim-"))), ("Agreement of engines", steps_table(of("losses-", "agree-"))), ("Changes, times as long without", changes_table(changes) if changes else []), ("Speed", speed_table(speed) if speed else []), ("Options, a window as a graph", options_table(options) if options else []),
                 ("Trainings", steps_table(of("train-"))), ("Facts and dry runs", steps_table(of("facts", "dry-run", "explain")))]
     for title, table in sections:
         if len(table) > 2:
@@ -114,12 +138,12 @@ def main(words: list[str] | None = None) -> int:
         why = next((f["why_not"] for f in facts if "why_not" in f), "no facts were left")
         print(f"./run gpu-check --results: nothing ran on a GPU, and nothing is written: {why}", file=sys.stderr)
         return 1
-    speed, options = read_json(args.folders, "speed.jsonl"), read_json(args.folders, "options.jsonl")
+    speed, options, changes = (read_json(args.folders, f"{part}.jsonl") for part in ("speed", "options", "changes"))
     commit = first_text(args.folders, "commit")
     machine = re.sub(r"(?m)^LD_LIBRARY_PATH=.*\n?", "", first_text(args.folders, "machine.log"))  # folders of that machine
     args.out.mkdir(parents=True, exist_ok=True)
     written = [args.out / "gpu.md"]
-    written[0].write_text(page(steps, known, speed, options, machine, commit, args.date))
+    written[0].write_text(page(steps, known, speed, options, changes, machine, commit, args.date))
     for step in steps.values():
         if step["name"].startswith("train-") and step["outcome"] == "ok":
             name = step["name"].removeprefix("train-")
