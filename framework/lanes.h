@@ -23,7 +23,7 @@ namespace unroll {
 
 class Lanes {
  public:
-  static constexpr int count = 3;  // numbered from 1
+  static constexpr int count = 4;  // numbered from 1
 
   Lanes();  // throws Error where there are others, and on a CPU
   // Work that is asked for from then on waits for all lanes.

@@ -154,16 +154,21 @@ std::string judge_persistent(Table& table, const LayerFacts& layer, const Engine
   return plan ? "; persistent" : "; persistent: no, " + why;
 }
 
-// Judges whether `fused` computes layers side by side.
-void judge_wavefront(Table& table, const LayerFacts& layer, const EngineFacts& f, const WindowFacts& window) {
-  if (f.gpu.empty() || layer.config.layers == 1) return;
+// Judges whether `fused`, or cuDNN's calls for each layer, compute layers side by side. Returns whether they do.
+bool judge_wavefront(Table& table, Engine engine, const LayerFacts& layer, const EngineFacts& f,
+                     const WindowFacts& window) {
+  if (f.gpu.empty() || layer.config.layers == 1) return false;
   std::string why;
-  const auto plan = wavefront(layer.cell, layer.config, f, window, &why);
-  if (!plan) return table.push_back({Fits::at_a_cost, "layers side by side", "no", why});
+  const auto plan = wavefront(engine, layer.cell, layer.config, f, window, &why);
+  if (!plan) {
+    table.push_back({Fits::at_a_cost, "layers side by side", "no", why});
+    return false;
+  }
   const std::string chunks =
       window.steps ? fmt::format("{} chunks of {} steps", plan->chunks, window.steps) : "chunks";
   table.push_back({Fits::yes, "layers side by side", "yes",
                    fmt::format("on {} streams, by {}", Wavefront::streams, chunks)});
+  return true;
 }
 
 // Returns why `fused` is faster than cuDNN although cuDNN would serve; "" if it is not, or that is not known. Measured
@@ -180,8 +185,9 @@ std::string why_fused_is_faster(const LayerFacts& layer, const EngineFacts& f) {
                     : fmt::format("its persistent kernel, for up to {} rows, is faster than cuDNN",
                                   PersistentPlan::most_batch);
   }
-  if (a_call_each && wavefront(layer.cell, c, f, {}))
-    return "its layers go side by side, and cuDNN takes a call for each";
+  // Measured without residual connections, and before cuDNN's calls for each layer went side by side.
+  if (a_call_each && !c.residual && wavefront(Engine::fused, layer.cell, c, f, {}))
+    return "its layers go side by side, and cuDNN was slower with a call for each";
   return "";
 }
 
@@ -240,7 +246,11 @@ EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
                         : cell.fused               ? Engine::fused
                                                    : Engine::composed;
   std::string text = fmt::format("{}: {}", cell.name, name_of(engine));
-  if (engine == Engine::cudnn) text += fmt::format(", {} x {}", config.layers, config.hidden);
+  if (engine == Engine::cudnn) {
+    text += fmt::format(", {} x {}", config.layers, config.hidden);
+    if (!layer.between_layers.empty() && judge_wavefront(table, engine, layer, facts, window))
+      text += ", side by side by chunks of steps";
+  }
   if (asked != Engine::automatic)
     text += ", because it was asked for";
   else if (!faster.empty())
@@ -251,7 +261,7 @@ EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
     text += ", because " + in_the_way.front();
   if (engine == Engine::fused) {
     text += judge_persistent(table, layer, facts, window);
-    judge_wavefront(table, layer, facts, window);
+    judge_wavefront(table, engine, layer, facts, window);
   }
   return {engine, text, std::move(table)};
 }

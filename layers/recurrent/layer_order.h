@@ -8,6 +8,8 @@
 
 namespace unroll {
 
+enum class Engine : uint8_t;  // layers/recurrent/engine.h
+struct WindowFacts;
 struct CellFacts;  // layers/recurrent/options.h
 struct RecurrentConfig;
 class Wave;
@@ -33,9 +35,9 @@ class WavePart {
 class LayerOrder {
  public:
   LayerOrder() = default;  // one after the other
-  // Of a window that is to be computed now. Without a wave on a CPU, where wavefront() has none, and where each operation is
-  // measured or looked at by itself, or gradients are sent off as soon as they are there.
-  LayerOrder(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch);
+  // Of a window that is to be computed now by this engine. Without a wave on a CPU, where wavefront() has none, and where each
+  // operation is measured or looked at by itself, or gradients are sent off as soon as they are there.
+  LayerOrder(Engine engine, const CellFacts& cell, const RecurrentConfig& config, const WindowFacts& window);
   ~LayerOrder() { end(); }  // also if something throws
   LayerOrder(const LayerOrder&) = delete;
   LayerOrder& operator=(const LayerOrder&) = delete;
@@ -44,6 +46,8 @@ class LayerOrder {
   WavePart part(int k) const;
   // dropout() between two layers.
   Var dropout(const Var& x, real rate, const RandomKey& key, bool locked) const;
+  // out + in, of the layer that the part before is.
+  Var residual(const Var& out, const Var& in) const;
   // After the last layer.
   void end() const;
 

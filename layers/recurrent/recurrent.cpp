@@ -90,7 +90,8 @@ RecurrentOutput RecurrentStack::over_cells(const Var& x, const RecurrentVars& st
                                            const IdTensor& resets, std::vector<CellTrace>* traces) const {
   const int steps = x.dim(0), batch = x.dim(1);
   const bool both = config_.bidirectional, own_engine = !traces && choice_.engine == Engine::fused;
-  const LayerOrder order = own_engine ? LayerOrder(cell_, config_, steps, batch) : LayerOrder();
+  const LayerOrder order =
+      own_engine ? LayerOrder(Engine::fused, cell_, config_, {.steps = steps, .batch = batch}) : LayerOrder();
   // Layers may be side by side: between the first and the last of them there is no other operation.
   std::vector<RecurrentVars, PoolAllocator<RecurrentVars>> states;
   for (int k = 0; k < count(); ++k)

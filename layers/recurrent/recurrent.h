@@ -121,7 +121,7 @@ class RecurrentStack {
       const bool first = k == 0;
       const Var in = first ? y : dropped(y);
       const Var out = run(k, in, real_steps);
-      y = config_.residual && !first ? out + y : out;
+      y = config_.residual && !first ? order.residual(out, y) : out;
       if (at_once) break;
     }
     order.end();

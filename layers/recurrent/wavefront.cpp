@@ -5,6 +5,7 @@
 #include "framework/kernels/kernels.h"
 #include "framework/kernels/persistent.h"
 #include "framework/ops.h"
+#include "framework/plain.h"
 #include "framework/profile.h"
 #include "layers/recurrent/options.h"
 #include "layers/recurrent/persistent.h"
@@ -12,9 +13,11 @@
 namespace unroll {
 
 bool detail::layer_by_layer = false;
+bool detail::one_lane = false;
 
-std::optional<Wavefront> wavefront(const CellFacts& cell, const RecurrentConfig& config,
+std::optional<Wavefront> wavefront(Engine engine, const CellFacts& cell, const RecurrentConfig& config,
                                    const EngineFacts& gpu, const WindowFacts& window, std::string* why) {
+  const bool calls = engine == Engine::cudnn;
   std::string reason;
   if (gpu.gpu.empty())
     reason = "a GPU does it";
@@ -24,19 +27,26 @@ std::optional<Wavefront> wavefront(const CellFacts& cell, const RecurrentConfig&
     reason = "there is one layer";
   else if (config.bidirectional)
     reason = "a layer that reads backwards needs the whole window of the one below";
-  else if (config.residual)
-    reason = "with residual connections a layer waits for two";
+  else if (calls && !acts_between_layers(config))
+    reason = "one call of cuDNN's computes all layers";
+  else if (calls && window.lengths != WindowFacts::Lengths::none)
+    reason = "rows have lengths of their own, and some would have no step in a chunk";
+  else if (calls && is_plain("cudnn-lanes"))
+    reason = "UNROLL_PLAIN names cudnn-lanes";
   else if (window.steps > 0 && window.steps < Wavefront::least_steps)
     reason = fmt::format("a window of {} steps is shorter than {}", window.steps, Wavefront::least_steps);
-  else if (persistent_plan(cell, config, gpu, window))
+  else if (!calls && persistent_plan(cell, config, gpu, window))
     reason = "the persistent kernel takes all processors";
   if (why) *why = reason;
   if (!reason.empty()) return {};
-  return Wavefront::of(window.steps > 0 ? window.steps : 5 * Wavefront::most_chunks);
+  const int steps = window.steps > 0 ? window.steps : 5 * Wavefront::most_chunks;
+  return calls ? Wavefront::of_calls(steps) : Wavefront::of(steps);
 }
 
 WavePart::WavePart(std::shared_ptr<Wave> wave, int lane)
-    : wave_(std::move(wave)), place_(static_cast<int>(wave_->parts_.size())), lane_(lane) {
+    : wave_(std::move(wave)),
+      place_(static_cast<int>(wave_->parts_.size())),
+      lane_(detail::one_lane ? 1 : lane) {
   for (auto& marks : wave_->parts_.emplace_back().marks) marks.fill(-1);
 }
 
@@ -63,12 +73,13 @@ void PartInLane::done(int chunk) {
       wave.lanes_[way_]->mark();
 }
 
-LayerOrder::LayerOrder(const CellFacts& cell, const RecurrentConfig& config, int steps, int batch) {
+LayerOrder::LayerOrder(Engine engine, const CellFacts& cell, const RecurrentConfig& config,
+                       const WindowFacts& window) {
   if (!on_gpu() || config.layers == 1 || detail::layer_by_layer || Lanes::any() || Profile::active()) return;
   if (const Tape* tape = Tape::recording(); tape && tape->options().observer) return;
   static EngineFacts here = engine_facts();  // of the process's one GPU
   here.precision = precision();
-  if (const auto plan = wavefront(cell, config, here, {.steps = steps, .batch = batch}))
+  if (const auto plan = wavefront(engine, cell, config, here, window))
     wave_ = std::allocate_shared<Wave>(PoolAllocator<Wave>(), plan->chunks);
 }
 WavePart LayerOrder::part(int k) const {
@@ -104,6 +115,34 @@ Var LayerOrder::dropout(const Var& x, real rate, const RandomKey& key, bool lock
       Tensor out = dx.tensor.slice(begin, end);
       kernels().binary_gradient(Binary::mul, false, in.data(), in.size(), factors.data(), factors.size(),
                                 d.data(), out.data(), out.size(), dx.add);
+    });
+  });
+}
+
+// y = out + in        dout = din = dy
+Var LayerOrder::residual(const Var& out, const Var& in) const {
+  if (!wave_) return out + in;
+  const WavePart part(wave_, 2 + Wavefront::streams);
+  const int steps = out.dim(0);
+  const Tensor y(out.shape());
+  {
+    PartInLane lane(part, PartInLane::Way::forward);
+    lane.each_chunk(steps, [&](int begin, int end) {
+      const Tensor a = out.value().slice(begin, end), b = in.value().slice(begin, end);
+      Tensor sum = y.slice(begin, end);
+      kernels().binary(Binary::add, a.data(), a.size(), b.data(), b.size(), sum.data(), sum.size());
+    });
+  }
+  return record("residual", y, inputs(out, in), [=](const Var& y) {
+    PartInLane lane(part, PartInLane::Way::back);
+    const Tensor dy = y.grad();
+    const Into to_both[] = {out.wants_grad() ? out.gradient() : Into(),
+                            in.wants_grad() ? in.gradient() : Into()};
+    lane.each_chunk(steps, [&](int begin, int end) {
+      const Tensor d = dy.slice(begin, end);
+      for (const Into& to : to_both)
+        if (to.tensor.defined())
+          kernels().affine(d.data(), 1, 0, to.tensor.slice(begin, end).data(), d.size(), to.add);
     });
   });
 }

@@ -1,10 +1,11 @@
 // Layers of a stack side by side on a GPU (Appleyard, Kocisky and Blunsom 2016, "Optimizing Performance of Recurrent Neural
 // Networks on GPUs"). A window is cut into chunks of steps. A layer computes a chunk while the layer below computes the next; the
 // backward pass goes the other way round. Layers take two lanes of the GPU by turns (framework/lanes.h), dropout between them a
-// third.
+// third, residual connections a fourth: a lane has the chunks of one part before those of the next.
 //
-// A sum over the window is one product of the whole window, as layer by layer. The product of x and its gradient is a product
-// for each chunk, since the next layer waits for it.
+// The engine `fused`: a sum over the window is one product of the whole window, as layer by layer. The product of x and its
+// gradient is a product for each chunk, since the next layer waits for it. The engine `cudnn`: a chunk is a call each way, and one
+// more that adds to the gradients of the weights.
 #pragma once
 
 #include <algorithm>
@@ -20,23 +21,25 @@
 namespace unroll {
 
 struct EngineFacts;  // layers/recurrent/engine.h
-struct WindowFacts;
 
 struct Wavefront {
-  static constexpr int streams = 2, least_steps = 6, most_chunks = 8;
+  static constexpr int streams = 2, least_steps = 6, most_chunks = 8, most_calls = 4;
   int chunks;
 
   // Chunks of about five steps. Fewer chunks leave lanes idle for longer at both ends, more cost more products and kernels.
   static Wavefront of(int steps) { return {.chunks = std::clamp(steps / 5, 2, most_chunks)}; }
+  // Of about ten steps where a chunk is a call of cuDNN's: each call reads and writes all gradients of the weights.
+  static Wavefront of_calls(int steps) { return {.chunks = std::clamp(steps / 10, 2, most_calls)}; }
 };
-// How the engine `fused` computes a window of this layer on this GPU. None, and `why`: layer by layer, since "there is one layer".
-// steps = 0: not known, taken for enough.
-std::optional<Wavefront> wavefront(const CellFacts& cell, const RecurrentConfig& config,
+// How the engine, `fused` or `cudnn`, computes a window of this layer on this GPU. None, and `why`: layer by layer, since "there is
+// one layer". steps = 0: not known, taken for enough.
+std::optional<Wavefront> wavefront(Engine engine, const CellFacts& cell, const RecurrentConfig& config,
                                    const EngineFacts& gpu, const WindowFacts& window,
                                    std::string* why = nullptr);
 
 namespace detail {
-extern bool layer_by_layer;  // for tests: no wavefront in this process
+// For tests: no wavefront in this process; or all its parts in one lane, where each waits for all before it.
+extern bool layer_by_layer, one_lane;
 }
 
 // One window, forward and back.

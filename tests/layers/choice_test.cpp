@@ -76,9 +76,9 @@ TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would
   CHECK(line(changed, Precision::bf16) == persistent);
   changed.layers = 2, changed.dropout = 0.5f;
   CHECK(line(changed, Precision::bf16) == persistent);
-  // Tensor cores have no float32, and no layer so wide in tf32: there layers go side by side, where cuDNN takes a call for each.
+  // Tensor cores have no float32, and no layer so wide in tf32: there layers go side by side, which was faster than a call of cuDNN's for each.
   const std::string side_by_side =
-      "lstm: fused, because its layers go side by side, and cuDNN takes a call for each";
+      "lstm: fused, because its layers go side by side, and cuDNN was slower with a call for each";
   CHECK(line(changed, Precision::fp32) == side_by_side);
   changed.layers = 1, changed.dropout = 0;
   CHECK(line(changed, Precision::fp32) == "lstm: cudnn, 1 x 200");
@@ -86,7 +86,7 @@ TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would
   CHECK(line(changed, Precision::tf32).starts_with(side_by_side + "; persistent: no, weights of 12 units"));
   CHECK(line(plain, Precision::tf32) == "lstm: cudnn, 2 x 1500");
   CHECK(Gru::choose(changed, facts, window).text ==
-        "gru: fused, because its layers go side by side, and cuDNN takes a call for each");
+        "gru: fused, because its layers go side by side, and cuDNN was slower with a call for each");
   // A layer chooses before it has seen a window, so what is known of windows changes nothing.
   facts.precision = Precision::bf16;
   for (const WindowFacts& windows : {WindowFacts{}, WindowFacts{.steps = 2, .batch = 100}})
@@ -258,6 +258,22 @@ TEST_CASE("what acts between layers, or beside the cell, is served, and the tabl
   config = plain;
   config.last_hidden = 400;
   CHECK(row(Lstm::choose(config, h100), "last_hidden").fits == Fits::at_a_cost);
+}
+
+TEST_CASE("the line and the table say whether cuDNN's layers go side by side") {
+  RecurrentConfig config = plain;
+  config.dropout = 0.65f, config.engine = Engine::cudnn;
+  const EngineChoice choice = Lstm::choose(config, h100, window);
+  CHECK(choice.text == "lstm: cudnn, 2 x 1500, side by side by chunks of steps, because it was asked for");
+  CHECK(row(choice, "layers side by side").verdict == "on 2 streams, by 3 chunks of 35 steps");
+  CHECK(row(Lstm::choose(config, h100), "layers side by side").verdict == "on 2 streams, by chunks");
+  config.bidirectional = true;
+  const EngineChoice both = Lstm::choose(config, h100, window);
+  CHECK(both.text == "lstm: cudnn, 2 x 1500, because it was asked for");
+  CHECK(row(both, "layers side by side").fits == Fits::at_a_cost);
+  config = plain, config.engine = Engine::cudnn;  // one call
+  for (const EngineReason& reason : Lstm::choose(config, h100, window).reasons)
+    CHECK(reason.criterion != "layers side by side");
 }
 
 TEST_CASE("everything in the way is named at once, the machine first") {

@@ -35,7 +35,7 @@ Case plain(CellKind cell, int layers) {
 std::vector<Case> options_of(CellKind cell) {
   std::vector<Case> result;
   for (const RecurrentConfig& config : options_alone(facts_of(cell), Case().config))
-    if (!config.bidirectional && !config.residual) result.push_back({.cell = cell, .config = config});
+    if (!config.bidirectional) result.push_back({.cell = cell, .config = config});
   for (const Padding padding : {Padding::after, Padding::before})
     result.push_back({.cell = cell, .padding = padding});
   return result;
@@ -58,7 +58,7 @@ EngineFacts facts_in(Precision p) {
   return facts;
 }
 std::optional<Wavefront> wave_of(const Case& c) {
-  return wavefront(facts_of(c.cell), c.config, facts_in(Precision::fp32),
+  return wavefront(Engine::fused, facts_of(c.cell), c.config, facts_in(Precision::fp32),
                    {.steps = c.steps, .batch = c.batch});
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("so they do with each option, alone and with others") {
     Case many = plain(cell, 3);
     many.padding = Padding::after;
     RecurrentConfig& config = many.config;
-    config.dropout = 0.4f, config.locked_dropout = true;
+    config.residual = true, config.dropout = 0.4f, config.locked_dropout = true;
     config.recurrent_dropout = config.zoneout_h = config.weight_drop = 0.3f;
     const bool lstm = cell == CellKind::lstm;
     if (lstm) config.zoneout_c = 0.3f, config.peepholes = config.layer_norm = true;
@@ -131,7 +131,7 @@ TEST_CASE("so they do with each option, alone and with others") {
     if (lstm) {
       config.projection = 3;
       compare(many, Precision::bf16, true);
-      config.projection = 0, config.last_hidden = 4;
+      config.projection = 0, config.residual = false, config.last_hidden = 4;
     }
     config.mogrifier = 2;
     compare(many, Precision::fp32);
@@ -194,7 +194,8 @@ TEST_CASE("where operations are measured, looked at, or sent off one by one, the
 TEST_CASE("the plan says why there is none") {
   const auto why = [](const Case& c, const EngineFacts& gpu = facts_in(Precision::fp32)) {
     std::string text;
-    CHECK_FALSE(wavefront(facts_of(c.cell), c.config, gpu, {.steps = c.steps, .batch = c.batch}, &text));
+    CHECK_FALSE(wavefront(Engine::fused, facts_of(c.cell), c.config, gpu,
+                          {.steps = c.steps, .batch = c.batch}, &text));
     return text;
   };
   Case c;
@@ -202,18 +203,17 @@ TEST_CASE("the plan says why there is none") {
   CHECK(why(c, {}) == "a GPU does it");
   c.steps = 5;
   CHECK(why(c) == "a window of 5 steps is shorter than 6");
-  c = {}, c.config.residual = true;
-  CHECK(why(c) == "with residual connections a layer waits for two");
   c = {}, c.config.bidirectional = true;
   CHECK(why(c) == "a layer that reads backwards needs the whole window of the one below");
   c = {}, c.config.algorithm = RecurrentAlgorithm::automatic;
   CHECK(why(c, facts_in(Precision::bf16)) == "the persistent kernel takes all processors");
   std::string text;
   const CellFacts whole{.name = "mgu", .title = "mgu", .fused = true};
-  CHECK_FALSE(wavefront(whole, c.config, facts_in(Precision::fp32), {}, &text));
+  CHECK_FALSE(wavefront(Engine::fused, whole, c.config, facts_in(Precision::fp32), {}, &text));
   CHECK(text == "the cell mgu computes a window at once");
   c.cell = CellKind::gru;  // which no persistent kernel computes
-  CHECK(wavefront(facts_of(c.cell), c.config, facts_in(Precision::bf16), {.steps = 17, .batch = 3}));
+  CHECK(wavefront(Engine::fused, facts_of(c.cell), c.config, facts_in(Precision::bf16),
+                  {.steps = 17, .batch = 3}));
 }
 
 TEST_CASE("chunks are of five steps or more") {

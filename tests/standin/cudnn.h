@@ -26,6 +26,10 @@ struct Cudnn {
   int persistent_units = 1024, small_units = 192;  // hidden limits of the two static persistent kernels
   bool persistent_bf16 = true;  // whether these take bfloat16, which the library alone knows
 
+  // States and their gradients go from step to step in the type of the numbers: then the calls of a window's chunks have the bits
+  // of one call. Else in double.
+  bool carries_rounded = false;
+
   bool takes_host_memory = false;  // for tests of the stand-in itself, whose buffers are the host's
 
   // Faults to be planted.

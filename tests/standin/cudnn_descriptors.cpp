@@ -8,6 +8,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "tests/standin/streams.h"
+
 namespace standin {
 
 Cudnn& cudnn() {
@@ -35,6 +37,7 @@ cudnnStatus_t make(T** out) {
 }
 template <class T>
 cudnnStatus_t destroy(T* object) {
+  finish_all();  // what was asked for with it; the library keeps a copy
   if (living().erase(object) == 0) return bad("destroy: it is not alive");
   --cudnn().live;
   delete object;
@@ -78,6 +81,17 @@ void store(const Numbers& numbers, void* to, cudnnDataType_t type) {
   if (type == CUDNN_DATA_HALF)
     return store_as(numbers, to, [](double x) { return __float2half_rn(static_cast<float>(x)); });
   store_as(numbers, to, [](double x) { return __float2bfloat16_rn(static_cast<float>(x)); });
+}
+
+template <class T>
+static double rounded(double x) {
+  return static_cast<double>(static_cast<float>(T(static_cast<float>(x))));
+}
+double (*rounding_to(cudnnDataType_t type))(double) {
+  if (type == CUDNN_DATA_DOUBLE) return nullptr;
+  return type == CUDNN_DATA_FLOAT  ? rounded<float>
+         : type == CUDNN_DATA_HALF ? rounded<__half>
+                                   : rounded<__nv_bfloat16>;
 }
 
 }  // namespace standin

@@ -21,6 +21,9 @@ struct cudnnRNNDataStruct {
   bool fills = false;
   double fill = 0;
 };
+namespace standin {
+double (*rounding_to(cudnnDataType_t type))(double);
+}
 struct cudnnRNNStruct {
   cudnnRNNAlgo_t algorithm = CUDNN_RNN_ALGO_STANDARD;
   cudnnRNNMode_t mode = CUDNN_LSTM;
@@ -32,7 +35,15 @@ struct cudnnRNNStruct {
   int built_for = 0;  // the batch of cudnnBuildRNNDynamic
 
   standin::RnnShape shape(const cudnnRNNDataStruct& x) const {
-    return {static_cast<standin::RnnKind>(mode), x.steps, x.batch, input, hidden, width, layers, directions};
+    return {static_cast<standin::RnnKind>(mode),
+            x.steps,
+            x.batch,
+            input,
+            hidden,
+            width,
+            layers,
+            directions,
+            standin::cudnn().carries_rounded ? standin::rounding_to(type) : nullptr};
   }
 };
 

@@ -14,13 +14,25 @@ namespace standin {
 
 namespace {
 
-// A call while a graph is captured: it is made when that is launched, where a refusal would go unnoticed.
-cudnnStatus_t at_launch(cudnnHandle_t handle, std::function<cudnnStatus_t()> call) {
-  if (!alive(handle)) stop("captured: a call without a handle");
+// Whether a call happens later: in another stream than the first, or when the graph that is captured is launched. Then a refusal
+// would go unnoticed, and ends the process.
+bool carrying_out = false;
+bool is_put_off(cudnnHandle_t handle) {
+  if (carrying_out) return false;
+  if (capturing() && !alive(handle)) stop("captured: a call without a handle");
+  return capturing() || (alive(handle) && is_stream(handle->stream) && !is_first_stream(handle->stream));
+}
+cudnnStatus_t put_off(cudnnHandle_t handle, std::function<cudnnStatus_t()> call) {
+  if (!capturing() && cudnn().failure != CUDNN_STATUS_SUCCESS) return refuse(cudnn().failure, "planted");
   in_stream_order(handle->stream, [call = std::move(call)] {
-    if (call() != CUDNN_STATUS_SUCCESS) stop("refused at the launch of a graph: " + cudnn().refusal);
+    carrying_out = true;
+    if (call() != CUDNN_STATUS_SUCCESS) stop("refused when it was its turn: " + cudnn().refusal);
+    carrying_out = false;
   });
   return CUDNN_STATUS_SUCCESS;
+}
+void finish_before(cudnnHandle_t handle) {
+  if (!carrying_out && alive(handle)) finish(handle->stream);
 }
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
@@ -47,12 +59,12 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
                               const void* hx, void* hy, cudnnTensorDescriptor_t c_desc, const void* cx,
                               void* cy, size_t weight_space, const void* weights, size_t work_space,
                               void* work, size_t reserve_space, void* reserve) {
-  if (capturing())
-    return at_launch(handle, [=] {
+  if (is_put_off(handle))
+    return put_off(handle, [=] {
       return cudnnRNNForward(handle, rnn, mode, lengths, x_desc, x, y_desc, y, h_desc, hx, hy, c_desc, cx, cy,
                              weight_space, weights, work_space, work, reserve_space, reserve);
     });
-  if (alive(handle)) finish(handle->stream);
+  finish_before(handle);
   const OpenMemory open;
   const Call call{handle, rnn,          lengths,    x_desc,        y_desc, h_desc,
                   c_desc, weight_space, work_space, reserve_space, work,   reserve};
@@ -113,13 +125,13 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
                                       void* dhx, cudnnTensorDescriptor_t c_desc, const void* cx,
                                       const void* dcy, void* dcx, size_t weight_space, const void* weights,
                                       size_t work_space, void* work, size_t reserve_space, void* reserve) {
-  if (capturing())
-    return at_launch(handle, [=] {
+  if (is_put_off(handle))
+    return put_off(handle, [=] {
       return cudnnRNNBackwardData_v8(handle, rnn, lengths, y_desc, y, dy, x_desc, dx, h_desc, hx, dhy, dhx,
                                      c_desc, cx, dcy, dcx, weight_space, weights, work_space, work,
                                      reserve_space, reserve);
     });
-  if (alive(handle)) finish(handle->stream);
+  finish_before(handle);
   const OpenMemory open;
   const Call call{handle, rnn,          lengths,    x_desc,        y_desc, h_desc,
                   c_desc, weight_space, work_space, reserve_space, work,   reserve};
@@ -187,12 +199,12 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
                                          cudnnRNNDataDescriptor_t y_desc, const void* y, size_t weight_space,
                                          void* gradients, size_t work_space, void* work, size_t reserve_space,
                                          void* reserve) {
-  if (capturing())
-    return at_launch(handle, [=] {
+  if (is_put_off(handle))
+    return put_off(handle, [=] {
       return cudnnRNNBackwardWeights_v8(handle, rnn, mode, lengths, x_desc, x, h_desc, hx, y_desc, y,
                                         weight_space, gradients, work_space, work, reserve_space, reserve);
     });
-  if (alive(handle)) finish(handle->stream);
+  finish_before(handle);
   const OpenMemory open;
   const Call call{handle,       rnn,        lengths,       x_desc, y_desc,  h_desc, nullptr,
                   weight_space, work_space, reserve_space, work,   reserve, false};

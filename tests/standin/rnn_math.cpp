@@ -10,6 +10,7 @@ namespace {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 std::size_t z(int n) { return static_cast<std::size_t>(n); }
+double carried(const RnnShape& shape, double x) { return shape.carried ? shape.carried(x) : x; }
 
 // The places of one layer's numbers in one direction, by step and row.
 struct Place {
@@ -80,7 +81,7 @@ void forward(const RnnShape& shape, int pseudo, const RnnWeights& w, const std::
         if (shape.kind == RnnKind::lstm) {
           const double i = sigmoid(sum(0)), f = sigmoid(sum(1)), g = std::tanh(sum(2)), o = sigmoid(sum(3));
           gate[j] = i, gate[hidden + j] = f, gate[2 * hidden + j] = g, gate[3 * hidden + j] = o;
-          state[j] = f * c[j] + i * g;
+          state[j] = carried(shape, f * c[j] + i * g);
           out[j] = o * std::tanh(state[j]);
         } else if (shape.kind != RnnKind::gru) {
           gate[j] = shape.kind == RnnKind::tanh ? std::tanh(sum(0)) : std::max(sum(0), 0.0);
@@ -95,7 +96,7 @@ void forward(const RnnShape& shape, int pseudo, const RnnWeights& w, const std::
       }
       for (int j = 0; j < hidden && shape.kind == RnnKind::lstm; ++j) c[j] = state[j];
       for (int p = 0; p < width; ++p) {
-        h[p] = w.projection.empty() ? out[p] : dot(w.projection, p, hidden, out);
+        h[p] = carried(shape, w.projection.empty() ? out[p] : dot(w.projection, p, hidden, out));
         y[at.y(t, b) + z(p)] = h[p];
       }
     }
@@ -136,7 +137,7 @@ void backward_data(const RnnShape& shape, int pseudo, const RnnWeights& w, const
           d_x[2 * hidden + j] = d_state * i * (1 - g * g);
           d_x[3 * hidden + j] = d * squashed * o * (1 - o);
           for (int k = 0; k < 4; ++k) d_h[k * hidden + j] = d_x[k * hidden + j];
-          dc[j] = d_state * f;
+          dc[j] = carried(shape, d_state * f);
         } else if (shape.kind != RnnKind::gru) {
           d_x[j] = d * (shape.kind == RnnKind::tanh ? 1 - gate[j] * gate[j] : gate[j] > 0);
           d_h[j] = d_x[j];
@@ -152,6 +153,7 @@ void backward_data(const RnnShape& shape, int pseudo, const RnnWeights& w, const
         }
       }
       add_transposed(w.h, shape.gates() * hidden, width, d_h, dh);
+      for (int p = 0; p < width; ++p) dh[p] = carried(shape, dh[p]);
       add_transposed(w.x, shape.gates() * hidden, in, d_x, &dx[at.input(t, b)]);
     }
   }

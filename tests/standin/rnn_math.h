@@ -13,6 +13,8 @@ enum class RnnKind { relu, tanh, lstm, gru };  // as cudnnRNNMode_t
 struct RnnShape {
   RnnKind kind;
   int steps, batch, input, hidden, width, layers, directions;  // width: of h, hidden where nothing projects
+  double (*carried)(double) =
+      nullptr;  // what goes of a number of a state, or of its gradient, from step to step
 
   int gates() const { return kind == RnnKind::lstm ? 4 : kind == RnnKind::gru ? 3 : 1; }
   int pseudo_layers() const { return layers * directions; }

@@ -91,6 +91,7 @@ void ask(cudaStream_t stream, Asked asked) {
 
 void add_stream(cudaStream_t stream) { order.add(stream); }
 bool is_stream(const void* stream) { return order.has(stream); }
+bool is_first_stream(cudaStream_t stream) { return order.is_first(stream); }
 
 void in_stream_order(cudaStream_t stream, std::function<void()> work) {
   ask(stream, {.work = std::move(work)});

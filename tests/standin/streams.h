@@ -30,6 +30,7 @@ using Graph = std::vector<std::pair<cudaStream_t, Asked>>;
 
 void add_stream(cudaStream_t stream);
 bool is_stream(const void* stream);
+bool is_first_stream(cudaStream_t stream);  // the one that was made first
 
 void record_event(const void* event, cudaStream_t stream);
 void wait_event(const void* event, cudaStream_t stream);

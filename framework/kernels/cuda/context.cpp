@@ -91,6 +91,7 @@ cudaStream_t stream() {
   return stream;
 }
 void use_lane(int number) { lane = number; }
+int lane_in_use() { return lane; }
 
 static cudaEvent_t& event(int number) {
   static std::vector<cudaEvent_t> made;

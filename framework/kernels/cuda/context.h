@@ -21,6 +21,7 @@ cudaError_t try_device(int index);
 // All work is put here, so all of it happens in the order in which it was asked for: that of the lane in use (framework/lanes.h).
 cudaStream_t stream();
 void use_lane(int lane);
+int lane_in_use();
 void mark(int number);   // records an event there
 void await(int number);  // waits for it there
 

@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "framework/kernels/cuda/language.h"
+#include "framework/plain.h"
 #include "framework/real.h"
 
 namespace unroll::cuda {
@@ -27,7 +28,8 @@ struct alignas(width == 1           ? alignof(T)
 };
 template <class T>
 bool is_aligned(const T* x) {
-  return reinterpret_cast<std::uintptr_t>(x) % alignof(Piece<T, 4>) == 0;
+  static const bool one_by_one = is_plain("passes");
+  return !one_by_one && reinterpret_cast<std::uintptr_t>(x) % alignof(Piece<T, 4>) == 0;
 }
 template <int width, class T>
 UNROLL_KERNEL Piece<std::remove_const_t<T>, width> piece_at(T* x) {

@@ -1,7 +1,8 @@
 // The engine `cudnn`: recurrent layers by cuDNN's RNN interface, on an NVIDIA GPU.
 //
 // A CudnnNetwork is one call of cuDNN's, for one layer or several. over_cudnn() (layers/recurrent/recurrent.h) makes those of a
-// stack: one for all layers where nothing acts between them, else one for each, with the stack's own masks between.
+// stack: one for all layers where nothing acts between them, else one for each, with the stack's own masks between. Those
+// go side by side, a call for each chunk of steps (layers/recurrent/wavefront.h).
 #pragma once
 
 #include <memory>
@@ -29,11 +30,13 @@ class CudnnNetwork {
 
   // x [steps, batch, input], h and c [layers*directions, batch, …]. Row b has lengths[b] steps, one at least, padded after;
   // undefined: all have all. real_steps [steps, batch]: the same as factors, for the gradient of x, which is 0 in padding, as y is.
+  // A part of a wavefront, which has no lengths, is a call for each chunk in the part's lane.
   RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const IdTensor& lengths,
-                             const Tensor& real_steps) const;
+                             const Tensor& real_steps, const WavePart& part) const;
 
  private:
   struct Parts;
+  struct Window;
   std::shared_ptr<Parts> parts_;  // shared by copies, as the weights are
 };
 

@@ -22,9 +22,9 @@ Vars in_order(const ListedWeights& weights) {
 // A call of a network. cuDNN fails where a row has no step (jax-ml/jax#17966), so such a row takes one: over the zeros that
 // x has there, and with the state as it was before instead of the one that comes of it.
 RecurrentOutput call(const CudnnNetwork& network, const Var& x, const RecurrentVars& before,
-                     const IdTensor& lengths, const Tensor& real_steps) {
+                     const IdTensor& lengths, const Tensor& real_steps, const WavePart& part) {
   if (!lengths.defined() || std::ranges::find(lengths.span(), 0) == lengths.span().end())
-    return network(x, before, lengths, real_steps);
+    return network(x, before, lengths, real_steps, part);
   const int batch = x.dim(1), layers = before.h.dim(0);
   IdTensor at_least_one({batch});
   const Tensor steps({layers, batch}), stays({layers, batch});
@@ -39,27 +39,30 @@ RecurrentOutput call(const CudnnNetwork& network, const Var& x, const RecurrentV
       }
     }
   }
-  const RecurrentOutput out = network(x, before, at_least_one, real_steps);
+  const RecurrentOutput out = network(x, before, at_least_one, real_steps, part);
   const auto kept = [&](const Var& after, const Var& was) {
     return mask_rows(after, steps) + mask_rows(was, stays);
   };
   return {out.y, {kept(out.state.h, before.h), has(before.c) ? kept(out.state.c, before.c) : Var()}};
 }
 
-// Checks what is known of a window alone. Throws InputError.
-void require_serves(const RecurrentStack& stack, const Var& x, const Lengths& lengths,
-                    const IdTensor& resets) {
+WindowFacts facts_of(const Var& x, const Lengths& lengths, const IdTensor& resets) {
   using Known = WindowFacts::Lengths;
-  if (!lengths.steps.defined() && !resets.defined() && x.dim(0) <= most_cudnn_steps) return;
+  return {.steps = x.dim(0),
+          .batch = x.dim(1),
+          .lengths = !lengths.steps.defined()             ? Known::none
+                     : lengths.padding == Padding::before ? Known::padded_before
+                                                          : Known::padded_after,
+          .resets = resets.defined()};
+}
+
+// Checks what is known of a window alone. Throws InputError.
+void require_serves(const RecurrentStack& stack, const WindowFacts& window) {
+  if (window.lengths == WindowFacts::Lengths::none && !window.resets && window.steps <= most_cudnn_steps)
+    return;
   RecurrentConfig config = stack.config();
   config.engine = Engine::cudnn;
-  choose_engine(stack.cell(), config, engine_facts(),
-                {.steps = x.dim(0),
-                 .batch = x.dim(1),
-                 .lengths = !lengths.steps.defined()             ? Known::none
-                            : lengths.padding == Padding::before ? Known::padded_before
-                                                                 : Known::padded_after,
-                 .resets = resets.defined()});
+  choose_engine(stack.cell(), config, engine_facts(), window);
 }
 
 }  // namespace
@@ -90,22 +93,33 @@ WholeStack over_cudnn(const RecurrentStack& of, const ListedWeights& weights) {
   return [=, networks = networks_of(of, weights, in_a_call)](
              const RecurrentStack& stack, const Var& x, const RecurrentVars& state, const Lengths& lengths,
              const IdTensor& resets) -> RecurrentOutput {
-    require_serves(stack, x, lengths, resets);
-    const bool has_c = stack.cell().has_c;
+    const WindowFacts window = facts_of(x, lengths, resets);
+    require_serves(stack, window);
+    const bool has_c = stack.cell().has_c, at_once = in_a_call == stack.count();
+    const LayerOrder order(Engine::cudnn, stack.cell(), stack.config(), window);
+    // Layers may be side by side: between the first and the last of them there is no other operation.
+    std::vector<RecurrentVars, PoolAllocator<RecurrentVars>> states;
+    for (int k = 0; k < stack.count(); k += in_a_call) {
+      const auto own = [&](const Var& s) {
+        return at_once ? s : stack.own_part(k, slice(s, 0, k, k + in_a_call));
+      };
+      states.push_back({own(state.h), has_c ? own(state.c) : Var()});
+    }
+    for (int k = 0; k < stack.count(); ++k)
+      for (const Var& weight : stack.weights(k)) weight.value();  // which is made at first use
     Vars h, c;
     const auto run = [&](int k, const Var& in, const Tensor& real_steps) {
-      const auto own = [&](const Var& s) {
-        return in_a_call == stack.count() ? s : stack.own_part(k, slice(s, 0, k, k + in_a_call));
-      };
-      const RecurrentVars before{own(state.h), has_c ? own(state.c) : Var()};
-      const auto out =
-          call(networks[static_cast<size_t>(k / in_a_call)], in, before, lengths.steps, real_steps);
-      h.push_back(stack.full_rows(out.state.h));
-      if (has_c) c.push_back(stack.full_rows(out.state.c));
+      const auto at = static_cast<size_t>(k / in_a_call);
+      const auto out = call(networks[at], in, states[at], lengths.steps, real_steps, order.part(k));
+      h.push_back(out.state.h);
+      if (has_c) c.push_back(out.state.c);
       return out.y;
     };
-    const Var y = stack.layer_by_layer(x, lengths, run, in_a_call == stack.count());
-    const auto all = [](const Vars& parts) { return parts.size() == 1 ? parts[0] : concat(parts, 0); };
+    const Var y = stack.layer_by_layer(x, lengths, run, at_once, order);
+    const auto all = [&](Vars& parts) {
+      for (Var& part : parts) part = stack.full_rows(part);
+      return parts.size() == 1 ? parts[0] : concat(parts, 0);
+    };
     return {y, {all(h), has_c ? all(c) : Var()}};
   };
 }

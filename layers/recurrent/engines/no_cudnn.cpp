@@ -9,8 +9,8 @@ EngineFacts engine_facts() { return {.no_gpu = "this build has no CUDA", .precis
 
 struct CudnnNetwork::Parts {};
 CudnnNetwork::CudnnNetwork(const CudnnConfig&, ListedWeights) { throw Error("this build has no CUDA"); }
-RecurrentOutput CudnnNetwork::operator()(const Var&, const RecurrentVars&, const IdTensor&,
-                                         const Tensor&) const {
+RecurrentOutput CudnnNetwork::operator()(const Var&, const RecurrentVars&, const IdTensor&, const Tensor&,
+                                         const WavePart&) const {
   throw Error("this build has no CUDA");
 }
 

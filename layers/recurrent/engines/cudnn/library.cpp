@@ -4,6 +4,7 @@
 #include "framework/device.h"
 #include "framework/kernels/cuda/context.h"
 #include "framework/kernels/lstm_window.h"
+#include "framework/lanes.h"
 #include "layers/recurrent/engine.h"
 
 namespace unroll::gpu {
@@ -20,13 +21,13 @@ const Cudnn& cudnn() {
 
 cudnnHandle_t cudnn_handle() {
   use_device();
-  static const cudnnHandle_t handle = [] {
-    cudnnHandle_t created = nullptr;
-    check(cudnn().create(&created), "cudnnCreate");
-    check(cudnn().set_stream(created, stream()), "cudnnSetStream");
-    return created;
-  }();
-  return handle;
+  static cudnnHandle_t handles[1 + Lanes::count] = {};
+  cudnnHandle_t& handle = handles[lane_in_use()];
+  if (handle) return handle;
+  cudnnHandle_t created = nullptr;
+  check(cudnn().create(&created), "cudnnCreate");
+  check(cudnn().set_stream(created, stream()), "cudnnSetStream");
+  return handle = created;
 }
 
 static bool is_of_memory(cudnnStatus_t status) {

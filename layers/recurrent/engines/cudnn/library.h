@@ -37,8 +37,9 @@ struct Cudnn {
 };
 
 const Library& cudnn_library();
-const Cudnn& cudnn();          // throws Error, saying what is missing
-cudnnHandle_t cudnn_handle();  // with the GPU's stream; made at first use
+const Cudnn& cudnn();  // throws Error, saying what is missing
+// Puts cuDNN's work into the lane in use (framework/lanes.h): each lane has a handle of its own, made at first use.
+cudnnHandle_t cudnn_handle();
 
 // Throws unless `status` is success: OutOfMemory if memory ran out, else Error.
 // "cuDNN has failed: cudnnRNNForward reports CUDNN_STATUS_BAD_PARAM".

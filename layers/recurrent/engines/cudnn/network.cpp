@@ -1,6 +1,7 @@
-// One call of cuDNN: one or several layers, forward and backward.
+// One or several layers by cuDNN, forward and backward: a call for a window, or one for each chunk of its steps.
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "framework/device.h"
 #include "framework/kernels/cuda/context.h"
@@ -10,6 +11,7 @@
 #include "layers/recurrent/engines/cudnn/library.h"
 #include "layers/recurrent/engines/cudnn/numbers.h"
 #include "layers/recurrent/engines/cudnn/weights.h"
+#include "layers/recurrent/wavefront.h"
 
 namespace unroll {
 
@@ -72,13 +74,14 @@ struct CudnnSizes {
 
 namespace {
 
+// The place of a gradient; undefined where none is wanted.
+Into into_of(const Var& x) { return x.wants_grad() ? x.gradient() : Into(); }
+
 // Memory for a gradient: cuDNN writes gradients and cannot add to them.
 class Written {
  public:
-  Written(const CudnnNumbers& numbers, const Var& x) : numbers_(numbers) {
-    if (!x.wants_grad()) return;
-    into_ = x.gradient();
-    place_ = numbers.write(into_.add ? Tensor(x.shape()) : into_.tensor);
+  Written(const CudnnNumbers& numbers, const Into& into) : numbers_(numbers), into_(into) {
+    if (into.tensor.defined()) place_ = numbers.write(into.add ? Tensor(into.tensor.shape()) : into.tensor);
   }
   // If no gradient is wanted, these are undefined, or do nothing.
   void* data() { return place_.data(); }
@@ -95,6 +98,13 @@ class Written {
   const CudnnNumbers& numbers_;
   Into into_;
   CudnnTensor place_;
+};
+
+// Steps of a window in one call each way: all of them, or a chunk where layers run side by side.
+struct CudnnChunk {
+  std::shared_ptr<const CudnnSizes> sizes;
+  CudnnTensor x, y, h_before, c_before;
+  Memory reserve;  // of this chunk alone, until its backward
 };
 
 }  // namespace
@@ -147,84 +157,152 @@ CudnnNetwork::CudnnNetwork(const CudnnConfig& c, ListedWeights weights) : parts_
              "cudnnSetRNNDescriptor");
 }
 
-RecurrentOutput CudnnNetwork::operator()(const Var& x, const RecurrentVars& state, const IdTensor& lengths,
-                                         const Tensor& real_steps) const {
-  const std::shared_ptr<Parts> parts = parts_;
+// Lives from the forward pass to the backward pass. A state goes from chunk to chunk as cuDNN writes it.
+struct CudnnNetwork::Window {
+  std::shared_ptr<Parts> parts;
+  const Var x, h0, c0;  // c0: where the cell has one
+  const Tensor real_steps;
+  const WavePart part;
+  const int steps = x.dim(0), batch = x.dim(1);
+  std::vector<CudnnChunk, PoolAllocator<CudnnChunk>> chunks = {};
+  const void* weights = nullptr;
+
+  const CudnnNumbers& numbers() const { return parts->numbers; }
+  bool has_c() const { return parts->config.facts().has_c; }
+  static const int32_t* lengths_of(const CudnnChunk& chunk) {
+    return static_cast<const int32_t*>(chunk.sizes->lengths.data());
+  }
+
+  void describe(const IdTensor& lengths);
+  std::array<Tensor, 3> forward(cudnnForwardMode_t mode);
+  void backward(const Var& y, const Var& h_last, const Var* c_last);
+  void add_weights_gradients() const;
+};
+
+// Before the lane: sizes may go to the device.
+void CudnnNetwork::Window::describe(const IdTensor& lengths) {
+  for (int i = 0; i < part.chunks(); ++i)
+    chunks.emplace_back().sizes =
+        parts->sizes_for(part.begin(i + 1, steps) - part.begin(i, steps), batch, lengths);
+}
+
+std::array<Tensor, 3> CudnnNetwork::Window::forward(cudnnForwardMode_t mode) {
   const CudnnConfig& config = parts->config;
-  const bool has_c = config.facts().has_c;
-  const Var h0 = state.h, c0 = has_c ? state.c : Var();
-  require(parts->made_in == precision(),
-          "{}: this layer was made in {} and is asked to compute in {}; set_precision comes first",
-          config.facts().name, name_of(parts->made_in), name_of(precision()));
-  const auto sizes = parts->sizes_for(x.dim(0), x.dim(1), lengths);
   const CudnnWeightSpace& space = parts->weight_space();
-  const char* const name = names[static_cast<size_t>(config.cell)];
-  Vars from = {x, h0};
-  if (has_c) from.push_back(c0);
-  from.insert(from.end(), space.parameters().begin(), space.parameters().end());
-  const auto operands = inputs(from);
-  const cudnnForwardMode_t mode =
-      recorded(name, operands) ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE;
+  PartInLane lane(part, PartInLane::Way::forward);
+  const Tensor y_all({steps, batch, config.directions * config.width}), h_last(h0.shape()),
+      c_last = has_c() ? Tensor(c0.shape()) : Tensor();
+  CudnnTensor h = numbers().read(h0.value()), c = numbers().read(has_c() ? c0.value() : Tensor());
+  weights = space.renewed();
+  auto next = chunks.begin();
+  lane.each_chunk(steps, [&](int begin, int end) {
+    CudnnChunk& chunk = *next++;
+    const bool last = end == steps;
+    const auto after = [&](const Tensor& state) {
+      return last || !state.defined() ? numbers().write(state) : numbers().room(state.size());
+    };
+    const CudnnTensor& in = chunk.x = numbers().read(x.value().slice(begin, end));
+    chunk.y = numbers().write(y_all.slice(begin, end));
+    const CudnnTensor &h_before = chunk.h_before = h, &c_before = chunk.c_before = c;
+    h = after(h_last), c = after(c_last);
+    const auto [work, reserved] = chunk.sizes->of_mode[mode];
+    if (reserved) chunk.reserve = Memory(reserved);
+    gpu::check(cudnn().forward(cudnn_handle(), parts->rnn, mode, lengths_of(chunk), chunk.sizes->x, in.data(),
+                               chunk.sizes->y, chunk.y.data(), chunk.sizes->h, h_before.data(), h.data(),
+                               chunk.sizes->c, c_before.data(), c.data(), space.bytes(), weights, work,
+                               gpu::workspace(work), reserved, chunk.reserve.data()),
+               "cudnnRNNForward");
+    for (CudnnTensor* out : {&chunk.y, &h, &c}) numbers().arrived(*out);
+  });
+  products_done.flops += parts->flops(steps, batch);
+  return {y_all, h_last, c_last};
+}
 
-  const CudnnNumbers& numbers = parts->numbers;
-  const CudnnTensor x_in = numbers.read(x.value()), h_in = numbers.read(h0.value()),
-                    c_in = numbers.read(has_c ? c0.value() : Tensor());
-  CudnnTensor y = numbers.write(Tensor({x.dim(0), x.dim(1), config.directions * config.width})),
-              h = numbers.write(Tensor(h0.shape())), c = numbers.write(has_c ? Tensor(c0.shape()) : Tensor());
-  const auto [work, reserved] = sizes->of_mode[mode];
-  const Memory reserve = reserved ? Memory(reserved) : Memory();
-  const void* const weights = space.renewed();
-  const cudnnRNNDescriptor_t rnn = parts->rnn;
-  gpu::check(
-      cudnn().forward(cudnn_handle(), rnn, mode, static_cast<const int32_t*>(sizes->lengths.data()), sizes->x,
-                      x_in.data(), sizes->y, y.data(), sizes->h, h_in.data(), h.data(), sizes->c, c_in.data(),
-                      c.data(), space.bytes(), weights, work, gpu::workspace(work), reserved, reserve.data()),
-      "cudnnRNNForward");
-  products_done.flops += parts->flops(x.dim(0), x.dim(1));
-  for (CudnnTensor* out : {&y, &h, &c}) numbers.arrived(*out);
-
-  // cuDNN leaves the reserve to one backward pass, and a record runs once.
-  const auto back = [=, y_out = y](const Var& y, const Var& h_last, const Var* c_last) {
-    const CudnnWeightSpace& space = *parts->space;
-    space.in_place();  // throws if the weights that went forward were written since
-    const CudnnNumbers& numbers = parts->numbers;
-    const auto [work, reserved] = sizes->of_mode[CUDNN_FWD_MODE_TRAINING];
-    const CudnnTensor dy = numbers.read(y.grad()), dh_last = numbers.read(gradient_of(h_last)),
-                      dc_last = numbers.read(c_last ? gradient_of(*c_last) : Tensor());
-    Written dx(numbers, x), dh(numbers, h0), dc(numbers, c_last ? c0 : Var());
+// cuDNN leaves a reserve to one backward pass, and a record runs once.
+void CudnnNetwork::Window::backward(const Var& y, const Var& h_last, const Var* c_last) {
+  const CudnnWeightSpace& space = *parts->space;
+  space.in_place();  // throws if the weights that went forward were written since
+  PartInLane lane(part, PartInLane::Way::back);
+  const Tensor dy_all = y.grad();
+  CudnnTensor dh = numbers().read(gradient_of(h_last)),
+              dc = numbers().read(c_last ? gradient_of(*c_last) : Tensor());
+  const Into to_x = into_of(x);
+  Written dh0(numbers(), into_of(h0)), dc0(numbers(), into_of(c_last ? c0 : Var()));
+  auto next = chunks.rbegin();
+  lane.each_chunk(steps, [&](int begin, int end) {
+    const CudnnChunk& chunk = *next++;
+    const CudnnTensor dy = numbers().read(dy_all.slice(begin, end));
+    Written dx(numbers(), to_x.tensor.defined() ? Into{to_x.tensor.slice(begin, end), to_x.add} : Into());
+    // cuDNN writes it in any case.
     CudnnTensor unwanted =
-        dx.data() ? CudnnTensor() : numbers.write(Tensor(x.shape()));  // cuDNN writes it in any case
-    gpu::check(cudnn().backward_data(
-                   cudnn_handle(), rnn, static_cast<const int32_t*>(sizes->lengths.data()), sizes->y,
-                   y_out.data(), dy.data(), sizes->x, dx.data() ? dx.data() : unwanted.data(), sizes->h,
-                   h_in.data(), dh_last.data(), dh.data(), sizes->c, c_in.data(), dc_last.data(), dc.data(),
-                   space.bytes(), weights, work, gpu::workspace(work), reserved, reserve.data()),
-               "cudnnRNNBackwardData");
-    // By name: clang before 16 captures no structured binding.
-    space.gather([&, work = work, reserved = reserved](void* gradients) {
-      gpu::check(
-          cudnn().backward_weights(cudnn_handle(), rnn, CUDNN_WGRAD_MODE_ADD,
-                                   static_cast<const int32_t*>(sizes->lengths.data()), sizes->x, x_in.data(),
-                                   sizes->h, h_in.data(), sizes->y, y_out.data(), space.bytes(), gradients,
-                                   work, gpu::workspace(work), reserved, reserve.data()),
-          "cudnnRNNBackwardWeights");
-    });
-    products_done.flops += 2 * parts->flops(x.dim(0), x.dim(1));
+        dx.data() ? CudnnTensor() : numbers().room(int64_t{end - begin} * batch * parts->config.input);
+    CudnnTensor dh_before = begin ? numbers().room(h0.value().size()) : CudnnTensor(),
+                dc_before = begin && c_last ? numbers().room(c0.value().size()) : CudnnTensor();
+    const auto [work, reserved] = chunk.sizes->of_mode[CUDNN_FWD_MODE_TRAINING];
+    gpu::check(
+        cudnn().backward_data(cudnn_handle(), parts->rnn, lengths_of(chunk), chunk.sizes->y, chunk.y.data(),
+                              dy.data(), chunk.sizes->x, dx.data() ? dx.data() : unwanted.data(),
+                              chunk.sizes->h, chunk.h_before.data(), std::as_const(dh).data(),
+                              begin ? dh_before.data() : dh0.data(), chunk.sizes->c, chunk.c_before.data(),
+                              std::as_const(dc).data(), begin ? dc_before.data() : dc0.data(), space.bytes(),
+                              weights, work, gpu::workspace(work), reserved, chunk.reserve.data()),
+        "cudnnRNNBackwardData");
     Tensor& written = dx.arrived();
     if (real_steps.defined() && written.defined())  // cuDNN does not say what it writes into padding
       kernels().keep_rows(written.data(), real_steps.data(), written.rows(), written.cols(), written.data(),
                           false);
-    dh.arrived(), dc.arrived();
-    dx.finish(), dh.finish(), dc.finish();
-  };
+    dx.finish();
+    dh = dh_before, dc = dc_before;
+  });
+  add_weights_gradients();
+  products_done.flops += 2 * parts->flops(steps, batch);
+  for (Written* state : {&dh0, &dc0}) state->arrived(), state->finish();
+}
+
+// After all chunks: the layer below goes on meanwhile.
+void CudnnNetwork::Window::add_weights_gradients() const {
+  const CudnnWeightSpace& space = *parts->space;
+  space.gather([&](void* gradients) {
+    for (auto chunk = chunks.rbegin(); chunk != chunks.rend(); ++chunk) {
+      const auto [work, reserved] = chunk->sizes->of_mode[CUDNN_FWD_MODE_TRAINING];
+      gpu::check(
+          cudnn().backward_weights(cudnn_handle(), parts->rnn, CUDNN_WGRAD_MODE_ADD, lengths_of(*chunk),
+                                   chunk->sizes->x, chunk->x.data(), chunk->sizes->h, chunk->h_before.data(),
+                                   chunk->sizes->y, chunk->y.data(), space.bytes(), gradients, work,
+                                   gpu::workspace(work), reserved, chunk->reserve.data()),
+          "cudnnRNNBackwardWeights");
+    }
+  });
+}
+
+RecurrentOutput CudnnNetwork::operator()(const Var& x, const RecurrentVars& state, const IdTensor& lengths,
+                                         const Tensor& real_steps, const WavePart& part) const {
+  const CudnnConfig& config = parts_->config;
+  const bool has_c = config.facts().has_c;
+  require(parts_->made_in == precision(),
+          "{}: this layer was made in {} and is asked to compute in {}; set_precision comes first",
+          config.facts().name, name_of(parts_->made_in), name_of(precision()));
+  const auto window = std::allocate_shared<Window>(
+      PoolAllocator<Window>(), Window{parts_, x, state.h, has_c ? state.c : Var(), real_steps, part});
+  window->describe(lengths);
+  const char* const name = names[static_cast<size_t>(config.cell)];
+  Vars from = {x, window->h0};
+  if (has_c) from.push_back(window->c0);
+  const Vars& parameters = parts_->weight_space().parameters();
+  from.insert(from.end(), parameters.begin(), parameters.end());
+  const auto operands = inputs(from);
+  const auto [y, h, c] =
+      window->forward(recorded(name, operands) ? CUDNN_FWD_MODE_TRAINING : CUDNN_FWD_MODE_INFERENCE);
   if (has_c) {
-    auto [y_out, h_out, c_out] =
-        record<3>(name, std::array{y.tensor, h.tensor, c.tensor}, operands,
-                  [back](const Var& y, const Var& h_last, const Var& c_last) { back(y, h_last, &c_last); });
+    auto [y_out, h_out, c_out] = record<3>(name, std::array{y, h, c}, operands,
+                                           [window](const Var& y, const Var& h_last, const Var& c_last) {
+                                             window->backward(y, h_last, &c_last);
+                                           });
     return {y_out, {h_out, c_out}};
   }
-  auto [y_out, h_out] = record<2>(name, std::array{y.tensor, h.tensor}, operands,
-                                  [back](const Var& y, const Var& h_last) { back(y, h_last, nullptr); });
+  auto [y_out, h_out] =
+      record<2>(name, std::array{y, h}, operands,
+                [window](const Var& y, const Var& h_last) { window->backward(y, h_last, nullptr); });
   return {y_out, {h_out, {}}};
 }
 

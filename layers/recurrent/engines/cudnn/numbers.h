@@ -17,7 +17,7 @@ namespace unroll {
 // A tensor's numbers for cuDNN to read or write. A null pointer if there is no tensor, or it has no memory.
 struct CudnnTensor {
   Tensor tensor;
-  Memory rounded = {};  // of 16 bits each, where cuDNN has them so
+  Memory rounded = {};  // of 16 bits each, where cuDNN has them so; or aligned, where the tensor is not
   const void* data() const { return rounded.data() ? rounded.data() : tensor.data(); }
   void* data() { return rounded.data() ? rounded.data() : tensor.data(); }
 };
@@ -48,24 +48,32 @@ struct CudnnNumbers {
 
   // Numbers for cuDNN to read: rounded now; a copy if the tensor does not begin at a multiple of 16 bytes.
   CudnnTensor read(const Tensor& tensor) const {
-    // A slice may begin anywhere, but kernels that read several numbers at once need aligned memory.
-    constexpr std::uintptr_t alignment = 16;
-    if (!conversion && tensor.defined() && reinterpret_cast<std::uintptr_t>(tensor.data()) % alignment != 0)
-      return {tensor.clone()};
-    const CudnnTensor result = write(tensor);
-    if (result.rounded.data()) conversion->round(tensor.data(), result.rounded.data(), tensor.size());
+    if (!tensor.defined() || is_in_place(tensor.data())) return {tensor};
+    const CudnnTensor result{tensor, room(tensor.size()).rounded};
+    put(tensor.data(), result.rounded.data(), tensor.size());
     return result;
   }
   // Memory for cuDNN to write. The tensor has the result after arrived().
-  CudnnTensor write(const Tensor& tensor) const {
-    if (!conversion || !tensor.defined()) return {tensor};
-    return {tensor, Memory(static_cast<std::size_t>(tensor.size()) * bytes)};
+  CudnnTensor write(Tensor tensor) const {
+    if (!tensor.defined() || is_in_place(tensor.data())) return {tensor};
+    return {tensor, room(tensor.size()).rounded};
   }
+  // Memory for numbers that cuDNN writes, and alone reads.
+  CudnnTensor room(int64_t count) const { return {{}, Memory(static_cast<std::size_t>(count) * bytes)}; }
   void arrived(CudnnTensor& written) const {
-    if (written.rounded.data())
+    if (!written.tensor.defined() || !written.rounded.data()) return;
+    if (conversion)
       conversion->widen(written.rounded.data(), written.tensor.data(), written.tensor.size(), false);
+    else
+      copy_on_device(written.tensor.data(), written.rounded.data(),
+                     static_cast<std::size_t>(written.tensor.size()) * bytes);
   }
 
+  // Whether cuDNN can be given the tensors' own numbers. A slice may begin anywhere, but kernels that read several numbers at once
+  // need aligned memory.
+  bool is_in_place(const real* numbers) const {
+    return !conversion && reinterpret_cast<std::uintptr_t>(numbers) % 16 == 0;
+  }
   // `count` numbers from a tensor's memory to cuDNN's, and back.
   void put(const real* from, void* to, int64_t count) const {
     if (conversion)
