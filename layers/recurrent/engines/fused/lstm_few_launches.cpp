@@ -1,0 +1,146 @@
+// On a GPU, where rows are few: a step is one launch each way, of a product and the cell. With a mogrifier each of its matrices is
+// one more. With layer norm, which wants whole rows of a product, product and cell are two.
+#include <tuple>
+
+#include "layers/recurrent/engines/fused/few_launches.h"
+#include "layers/recurrent/engines/fused/lstm_window.h"
+
+namespace unroll::fused {
+
+namespace {
+
+const FewRowsKernels* kernels_for(const LstmLayerWindow& w) {
+  return w.projects() ? nullptr : few_rows_kernels(w.steps, w.batch);
+}
+bool normalises(const LstmLayerWindow& w) { return has(w.layer.norm_hh); }
+
+}  // namespace
+
+bool forward_in_few_launches(LstmLayerWindow& w, PartInLane& lane) {
+  const FewRowsKernels* const k = kernels_for(w);
+  if (!k) return false;
+  LstmForward go(w, Multiplied::by_turns);
+  const MogrifierInFewLaunches mogrify(*k, w.mogrified, true);
+  const FewRowsLines of_h(*k, {w.weight_hh()});
+  std::optional<FewRowsLines> of_x;
+  if (w.mogrified) of_x.emplace(*k, std::initializer_list<Matrix>{w.layer.weight_ih.value()});
+  const int64_t gates = w.gates.dim(2) / w.hidden;
+  // The sums of all gates, side by side.
+  const auto sums = [&](const FewRowsLines& lines, const Tensor& in, Tensor out) {
+    put(*k, {.rows = w.batch, .width = gates * w.hidden, .terms = {lines.times(in)}}, {.y = out.data()});
+  };
+  lane.each_chunk(w.steps, [&](int begin, int end) {
+    if (go.product_of_x.of_chunk(begin, end)) w.of_x.forward(w.gates, begin, end);
+    for (int t = begin; t < end; ++t) {
+      Tensor x, h = go.h.entering(t).tensor;
+      if (w.mogrified) std::tie(x, h) = mogrify.forward(t, h);
+      if (normalises(w)) {
+        if (w.mogrified) sums(*of_x, x, w.of_x.place(w.gates)[t]), w.of_x.forward(w.gates, t, t + 1);
+        sums(of_h, h, w.of_h.place(w.gates)[t]);
+      }
+      LstmStep s = go.step(t);
+      s.h_on = go.h.after(t);
+      const Profile::Within row(w.cell_row);
+      if (normalises(w)) {
+        kernels().lstm_cell(s);
+        continue;
+      }
+      FewRows p{.rows = w.batch, .width = w.hidden, .gates = gates, .terms = {of_h.times(h)}};
+      if (w.mogrified) p.terms[1] = of_x->times(x);
+      const Profile::Product measured = fused::measured(p);
+      k->lstm_cell(p, s, w.mogrified ? w.layer.bias.value().data() : nullptr);
+    }
+  });
+  return true;
+}
+
+namespace {
+
+// The gradients of x's and h's products of step t -> dx, with a mogrifier, and dh.
+class ToStates {
+ public:
+  ToStates(const FewRowsKernels& k, LstmBackward& back)
+      : k_(k), back_(back), w_(back.w), mogrify_(k, w_.mogrified, false) {
+    const Matrix of_h = transposed(w_.weight_hh()), of_x = transposed(w_.layer.weight_ih.value());
+    if (w_.mogrified && !normalises(w_)) {
+      lines_.emplace(k, std::initializer_list<Matrix>{of_x, of_h});
+      return;
+    }
+    lines_.emplace(k, std::initializer_list<Matrix>{of_h});
+    if (w_.mogrified) lines_of_x_.emplace(k, std::initializer_list<Matrix>{of_x});
+  }
+  // last(product, before): the one whose sums, with `before` added, are dh.
+  template <class Last>
+  void operator()(int t, Last last) const {
+    const Tensor& da = w_.of_h.place(w_.gates);
+    if (!w_.mogrified) return last(product(*lines_, da[t], w_.width), nullptr);
+    const int input = w_.x.dim(2), next = mogrify_.count() - 1;
+    const auto into = [&](int side) { return mogrify_.into(back_.mogrify, t, side, next, back_.dh, false); };
+    if (lines_of_x_) {
+      w_.of_x.backward(w_.gates, t, t + 1);
+      put(k_, product(*lines_of_x_, w_.of_x.place(w_.gates)[t], input), into(0));
+      put(k_, product(*lines_, da[t], w_.width), into(1));
+    } else {
+      const FewRows p = product(*lines_, da[t], input + w_.width);
+      const Profile::Product measured = fused::measured(p);
+      k_.put(p, input, into(0), into(1));
+    }
+    mogrify_.backward(back_.mogrify, t, back_.dh,
+                      [&](const FewRows& p) { last(p, std::as_const(back_.dh).data()); });
+  }
+
+ private:
+  FewRows product(const FewRowsLines& lines, const Tensor& d, int width) const {
+    return {.rows = w_.batch, .width = width, .terms = {lines.times(d)}};
+  }
+
+  const FewRowsKernels& k_;
+  LstmBackward& back_;
+  LstmLayerWindow& w_;
+  const MogrifierInFewLaunches mogrify_;
+  std::optional<FewRowsLines> lines_, lines_of_x_;
+};
+
+}  // namespace
+
+bool backward_in_few_launches(LstmBackward& back, PartInLane& lane) {
+  LstmLayerWindow& w = back.w;
+  const FewRowsKernels* const k = kernels_for(w);
+  if (!k) return false;
+  const ToStates to_states(*k, back);
+  const auto step = [&](int t) {
+    LstmStep s = back.step(t);
+    s.h_on = back.h.at(t);
+    return s;
+  };
+  const auto cell = [&](int t) {
+    const LstmStep s = step(t);
+    const Profile::Within row(w.cell_row);
+    kernels().lstm_cell_gradient(s, back.dh.data(), back.dc.data(), back.dc.data());
+  };
+  lane.each_chunk(w.steps, [&](int begin, int end) {
+    cell(end - 1);
+    for (int t = end - 1; t >= begin; --t) {
+      // The last product of a step ends with the cell of the step before it, but at the chunk's end, and where rows are normalised.
+      const bool goes_on = t > begin, with_cell = goes_on && !normalises(w);
+      if (goes_on || t > 0 || w.h0.wants_grad() || w.mogrified)
+        to_states(t, [&](const FewRows& p, const real* before) {
+          std::optional<Profile::Within> row;
+          if (with_cell) row.emplace(w.cell_row);
+          const Profile::Product measured = fused::measured(p);
+          if (with_cell)
+            k->lstm_cell_gradient(p, step(t - 1), before, back.dc.data(), back.dc.data());
+          else
+            k->put(p, p.width, {.y = back.dh.data(), .before = before}, {});
+        });
+      if (goes_on && !with_cell) cell(t - 1);
+    }
+    if (!back.to_x) return;
+    w.of_x.backward_to_inputs(w.gates, begin, end);
+    back.to_x.of_chunk(w.of_x.operand(w.gates, back.da_rounded, begin, end), begin, end);
+  });
+  back.contribute();
+  return true;
+}
+
+}  // namespace unroll::fused
