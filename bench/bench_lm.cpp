@@ -27,6 +27,7 @@
 #include "bench/process.h"
 #include "framework/device.h"
 #include "framework/kernels/kernels.h"
+#include "framework/kernels/updates.h"
 #include "framework/memory.h"
 #include "framework/profile.h"
 #include "training/steps/ahead_of_gpu.h"

@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "unroll.h"
+#include "framework/check.h"
+#include "framework/device.h"
+#include "framework/memory.h"
 
 namespace unroll {
 

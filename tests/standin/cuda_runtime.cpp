@@ -106,11 +106,7 @@ void launch(const Launch& what, const void* arguments, std::size_t bytes, cudaSt
   require_stream("a kernel", stream);
   if (reach()) return;  // which is asked for after a launch
   require_device_of_streams("a kernel");
-  Control& c = control();
-  if (what.together && c.takes_together-- <= 0 && c.refusals_together-- > 0) {
-    result(cudaErrorCooperativeLaunchTooLarge);
-    return;
-  }
+  if (what.together && is_refused()) return static_cast<void>(result(cudaErrorCooperativeLaunchTooLarge));
   require_launchable(what);
   ++control().launches;
   const char* const begin = static_cast<const char*>(arguments);

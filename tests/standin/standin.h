@@ -63,5 +63,7 @@ struct Control {
   int64_t graphs = 0, graph_launches = 0;  // that were instantiated; of all of them
 };
 Control& control();
+// Whether this launch of blocks together is one that control() has refused.
+inline bool is_refused() { return control().takes_together-- <= 0 && control().refusals_together-- > 0; }
 
 }  // namespace standin
