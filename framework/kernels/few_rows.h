@@ -40,7 +40,8 @@ struct FewRowsKernels {
   void (*put)(const FewRows& product, int64_t split, const FewRowsPut& first, const FewRowsPut& second);
   // a = sums; then as Kernels::gate
   void (*gate)(const FewRows& product, real* a, const real* x, real* y);
-  // The sums are added to the gates; or with a bias they are the gates, less the bias. Then as Kernels::lstm_cell. No norms.
+  // The sums are added to the gates; or with a bias they are the gates, less the bias. Then as Kernels::lstm_cell.
+  // With norms, of which there are both or none, these are three launches.
   void (*lstm_cell)(const FewRows& product, const LstmStep& step, const real* bias);
   // dh = sums + before, where that is given. Then as Kernels::lstm_cell_gradient.
   void (*lstm_cell_gradient)(const FewRows& product, const LstmStep& step, const real* before, const real* dc,

@@ -46,8 +46,8 @@ double of_step(Engine engine, CellKind cell, RecurrentConfig config) {
          (3 * config.layers * config.directions());
 }
 
-// By the engine `fused` an LSTM's step is one launch each way, a product and the cell; with layer norm two. Each matrix of a mogrifier
-// is one more, each way; with layer norm also x's product, its norm, and back both once more.
+// By the engine `fused` an LSTM's step is one launch each way, a product and the cell; with layer norm three. Each matrix of a
+// mogrifier is one more, each way; with layer norm x's product and its norm are launches of their own, back the norm is two.
 //
 // A GRU, a plain network, and a projection: a product and a kernel, each way. A projection is a product more each way and a kernel
 // back, and a pass for h where an option acts on it between two steps or it is rounded. There each matrix of a mogrifier is two
@@ -56,7 +56,7 @@ double expected(CellKind cell, const RecurrentConfig& c, Precision p) {
   const bool rounds = p == Precision::bf16;
   const int matrices = c.mogrifier * (c.mogrifier_rank ? 2 : 1);
   if (cell == CellKind::lstm && !c.projection)
-    return 2 + (c.layer_norm ? 2 : 0) + 2 * matrices + (c.layer_norm && c.mogrifier ? 5 : 0);
+    return 2 + (c.layer_norm ? 4 : 0) + 2 * matrices + (c.layer_norm && c.mogrifier ? 5 : 0);
   double launches = 4;
   if (c.projection) launches += 3 + (rounds || c.recurrent_dropout > 0 || c.zoneout_h > 0 ? 1 : 0);
   if (c.mogrifier) launches += 4 + 2 * c.mogrifier + 2 * matrices;
@@ -100,11 +100,23 @@ TEST_CASE("options together launch no more, with a projection and without") {
     if (lstm) config.zoneout_c = 0.5f;
     check_fused(cell, config);
     if (!lstm) continue;
-    config.projection = 4;
+    config.mogrifier = 5, config.mogrifier_rank = 3;
+    check_fused(cell, config);
+    config.mogrifier = config.mogrifier_rank = 0, config.projection = 4;
     check_fused(cell, config);
     config.layer_norm = false;
     check_fused(cell, config);
   }
+}
+
+TEST_CASE(
+    "an LSTM's step launches 2 kernels, with layer norm 6, with five rounds of a mogrifier of low rank 22") {
+  const auto launches = [](const RecurrentConfig& config) {
+    return of_step(Engine::fused, CellKind::lstm, config);
+  };
+  CHECK(launches({.input = 8, .hidden = 8}) == 2);
+  CHECK(launches({.input = 8, .hidden = 8, .layer_norm = true}) == 6);
+  CHECK(launches({.input = 8, .hidden = 8, .mogrifier = 5, .mogrifier_rank = 4}) == 22);
 }
 
 TEST_CASE("steps launch nothing of ours where cuDNN computes them, or the persistent kernel") {

@@ -1,7 +1,5 @@
 // Products of few rows, each with the pass that follows it (framework/kernels/few_rows.h).
-#include "framework/device.h"
-#include "framework/kernels/cuda/few_rows.h"
-#include "framework/kernels/cuda/lstm_cell.h"
+#include "framework/kernels/cuda/few_rows_norm.h"
 
 namespace unroll::cuda {
 namespace {
@@ -89,6 +87,7 @@ template <class P>
 void lstm_cell(const FewRows& p, const LstmStep& s, const real* bias) {
   const int64_t n = s.batch * s.hidden;
   check_step(s), given(s.h, n), given(bias, s.gate_count() * s.hidden);
+  if (s.norm_h.gain) return normed_lstm_cell<P>(p, s);
   multiply_few_rows<P>(p, LstmCell{s, bias});
 }
 
@@ -111,6 +110,10 @@ void lstm_cell_gradient(const FewRows& p, const LstmStep& s, const real* before,
   check_step(s), given(before, n), given(dc, n), given(dc_prev, n),
       check_rounded(s.rounded_gates, s.gate_count() * n);
   if (s.peepholes) given(s.dpeepholes, s.peephole_count() * n);
+  if (s.norm_h.gain) {
+    given(s.norm_h.dgain, s.gate_count() * n), given(s.norm_c.dgain, n), given(s.norm_c.dbias, n);
+    return normed_lstm_cell_gradient<P>(p, s, before, dc, dc_prev);
+  }
   multiply_few_rows<P>(p, LstmSlope{s, before, dc, dc_prev});
 }
 

@@ -1,5 +1,5 @@
 // On a GPU, where rows are few: a step is one launch each way, of a product and the cell. With a mogrifier each of its matrices is
-// one more. With layer norm, which wants whole rows of a product, product and cell are two.
+// one more. With layer norm, which wants whole rows of the product and of c, the cell is three.
 #include <tuple>
 
 #include "layers/recurrent/engines/fused/few_launches.h"
@@ -13,6 +13,11 @@ const FewRowsKernels* kernels_for(const LstmLayerWindow& w) {
   return w.projects() ? nullptr : few_rows_kernels(w.steps, w.batch);
 }
 bool normalises(const LstmLayerWindow& w) { return has(w.layer.norm_hh); }
+// Layer norm in a kernel of its own, a block for each row. Only to time it beside the other.
+bool norm_by_rows(const LstmLayerWindow& w) {
+  static const bool plain = is_plain("few-rows-norm");
+  return normalises(w) && plain;
+}
 
 }  // namespace
 
@@ -34,21 +39,21 @@ bool forward_in_few_launches(LstmLayerWindow& w, PartInLane& lane) {
     for (int t = begin; t < end; ++t) {
       Tensor x, h = go.h.entering(t).tensor;
       if (w.mogrified) std::tie(x, h) = mogrify.forward(t, h);
-      if (normalises(w)) {
-        if (w.mogrified) sums(*of_x, x, w.of_x.place(w.gates)[t]), w.of_x.forward(w.gates, t, t + 1);
-        sums(of_h, h, w.of_h.place(w.gates)[t]);
-      }
+      if (normalises(w) && w.mogrified)
+        sums(*of_x, x, w.of_x.place(w.gates)[t]), w.of_x.forward(w.gates, t, t + 1);
+      if (norm_by_rows(w)) sums(of_h, h, w.of_h.place(w.gates)[t]);
       LstmStep s = go.step(t);
       s.h_on = go.h.after(t);
       const Profile::Within row(w.cell_row);
-      if (normalises(w)) {
+      if (norm_by_rows(w)) {
         kernels().lstm_cell(s);
         continue;
       }
       FewRows p{.rows = w.batch, .width = w.hidden, .gates = gates, .terms = {of_h.times(h)}};
-      if (w.mogrified) p.terms[1] = of_x->times(x);
+      const bool joint = w.mogrified && !normalises(w);
+      if (joint) p.terms[1] = of_x->times(x);
       const Profile::Product measured = fused::measured(p);
-      k->lstm_cell(p, s, w.mogrified ? w.layer.bias.value().data() : nullptr);
+      k->lstm_cell(p, s, joint ? w.layer.bias.value().data() : nullptr);
     }
   });
   return true;
@@ -121,8 +126,8 @@ bool backward_in_few_launches(LstmBackward& back, PartInLane& lane) {
   lane.each_chunk(w.steps, [&](int begin, int end) {
     cell(end - 1);
     for (int t = end - 1; t >= begin; --t) {
-      // The last product of a step ends with the cell of the step before it, but at the chunk's end, and where rows are normalised.
-      const bool goes_on = t > begin, with_cell = goes_on && !normalises(w);
+      // The last product of a step ends with the cell of the step before it, but at the chunk's end.
+      const bool goes_on = t > begin, with_cell = goes_on && !norm_by_rows(w);
       if (goes_on || t > 0 || w.h0.wants_grad() || w.mogrified)
         to_states(t, [&](const FewRows& p, const real* before) {
           std::optional<Profile::Within> row;
