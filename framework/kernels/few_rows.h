@@ -46,6 +46,12 @@ struct FewRowsKernels {
   // dh = sums + before, where that is given. Then as Kernels::lstm_cell_gradient.
   void (*lstm_cell_gradient)(const FewRows& product, const LstmStep& step, const real* before, const real* dc,
                              real* dc_prev);
+  // The sums are those of h, of gates r z n. Then, and with dh as above, as the kernels of that name.
+  void (*gru_cell)(const FewRows& product, const GruStep& step);
+  void (*gru_cell_gradient)(const FewRows& product, const GruStep& step, const real* before, real* kept);
+  // The sums are added to the step's; or with a bias they are these, less the bias.
+  void (*rnn_cell)(const FewRows& product, const RnnStep& step, const real* bias);
+  void (*rnn_cell_gradient)(const FewRows& product, const RnnStep& step, const real* before);
 };
 struct FewRowsProducts {
   FewRowsKernels fp32, tf32, bf16, fp16;

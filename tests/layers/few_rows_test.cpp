@@ -128,6 +128,40 @@ TEST_CASE(
     }
 }
 
+namespace {
+// A window of another cell than an LSTM's.
+WindowCase window_of_h(CellKind cell, const RecurrentConfig& config) {
+  return {.name = "h",
+          .layer =
+              [=](ParameterSet& params, Engine engine) {
+                RecurrentConfig c = config;
+                c.engine = engine;
+                return RecurrentLayer(params / "layer", cell, c);
+              },
+          .steps = 6,
+          .batch = 27};
+}
+}  // namespace
+
+TEST_CASE("so do a GRU and a plain network, with a mogrifier and without, side by side too") {
+  for (const CellKind cell : {CellKind::gru, CellKind::rnn})
+    for (const int rounds : {0, 1, 4}) {
+      const WindowCase c = window_of_h(
+          cell,
+          {.input = 261, .hidden = 9, .layers = 2, .mogrifier = rounds, .mogrifier_rank = rounds ? 3 : 0});
+      for (const Precision p : {Precision::fp32, Precision::tf32}) {
+        const WithPrecision precision(p);
+        const Results few = Window(c, Engine::fused).run();
+        if (p == Precision::fp32)
+          check_agreement(c, {few}, 261, 9, false);
+        else
+          check_agreement(c, {few}, roundings_of(p), false);
+        const Results again = Window(c, Engine::fused).run();
+        for (size_t i = 0; i < few.size(); ++i) CHECK(same_bits(few[i].second, again[i].second));
+      }
+    }
+}
+
 TEST_CASE("threads in five orders, and a graph, give the same bits") {
   LstmCase c{.config = {.input = 3, .hidden = 21, .layers = 2}, .steps = 7, .batch = 3};
   c.config.algorithm = RecurrentAlgorithm::standard;

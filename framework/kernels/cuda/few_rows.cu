@@ -1,5 +1,7 @@
 // Products of few rows, each with the pass that follows it (framework/kernels/few_rows.h).
 #include "framework/kernels/cuda/few_rows_norm.h"
+#include "framework/kernels/cuda/gru_cell.h"
+#include "framework/kernels/cuda/rnn_cell.h"
 
 namespace unroll::cuda {
 namespace {
@@ -117,9 +119,80 @@ void lstm_cell_gradient(const FewRows& p, const LstmStep& s, const real* before,
   multiply_few_rows<P>(p, LstmSlope{s, before, dc, dc_prev});
 }
 
+struct GruCell {
+  GruStep s;
+  UNROLL_KERNEL void operator()(int64_t row, int64_t unit, const real* of_gate) const {
+    real* const sums = s.sums + 3 * row * s.hidden + unit;
+    for (int g = 0; g < 3; ++g) sums[g * s.hidden] = of_gate[g];
+    GruValue{s}(row * s.hidden + unit);
+  }
+};
+template <class P>
+void gru_cell(const FewRows& p, const GruStep& s) {
+  check_step(s), given(s.bias_hn, s.hidden), given(s.h, s.batch * s.hidden);
+  multiply_few_rows<P>(p, GruCell{s});
+}
+
+struct GruCellSlope {
+  GruSlope slope;
+  const real* before;
+  UNROLL_KERNEL void operator()(int64_t row, int64_t unit, const real* sum) const {
+    const int64_t at = row * slope.s.hidden + unit;
+    slope(at, before ? *sum + before[at] : *sum);
+  }
+};
+template <class P>
+void gru_cell_gradient(const FewRows& p, const GruStep& s, const real* before, real* kept) {
+  const int64_t n = s.batch * s.hidden;
+  check_step(s), given(before, n), given(kept, n), check_rounded(s.rounded_sums, 3 * n);
+  multiply_few_rows<P>(p, GruCellSlope{{s, nullptr, kept}, before});
+}
+
+// use(F): the cell's function.
+template <class Use>
+UNROLL_KERNEL void with_function(Unary f, Use use) {
+  with_cell<Sigmoid>(f, [&]<class F, class G>(F, G g) { use(g); });
+}
+struct RnnCell {
+  RnnStep s;
+  const real* bias;
+  UNROLL_KERNEL void operator()(int64_t row, int64_t unit, const real* sum) const {
+    const int64_t at = row * s.hidden + unit;
+    s.sums[at] = *sum + (bias ? bias[unit] : s.sums[at]);
+    with_function(s.f, [&]<class F>(F) { RnnValue<F>{s}(at); });
+  }
+};
+template <class P>
+void rnn_cell(const FewRows& p, const RnnStep& s, const real* bias) {
+  const int64_t n = s.batch * s.hidden;
+  given(s.sums, n), given(s.h, n), given(bias, s.hidden), check_hand_on(s.h_on, s.batch, s.hidden);
+  multiply_few_rows<P>(p, RnnCell{s, bias});
+}
+
+struct RnnCellSlope {
+  RnnStep s;
+  const real* before;
+  UNROLL_KERNEL void operator()(int64_t row, int64_t unit, const real* sum) const {
+    const int64_t at = row * s.hidden + unit;
+    const real d = before ? *sum + before[at] : *sum;
+    with_function(s.f, [&]<class F>(F) { RnnSlope<F>{s, nullptr}(at, d); });
+  }
+};
+template <class P>
+void rnn_cell_gradient(const FewRows& p, const RnnStep& s, const real* before) {
+  const int64_t n = s.batch * s.hidden;
+  given(s.sums, n), given(before, n), check_hand_on(s.h_on, s.batch, s.hidden),
+      check_rounded(s.rounded_sums, n);
+  multiply_few_rows<P>(p, RnnCellSlope{s, before});
+}
+
 template <class P>
 FewRowsKernels kernels_in() {
-  return {packed_bytes<P>, pack<P>, put<P>, gate<P>, lstm_cell<P>, lstm_cell_gradient<P>};
+  return {packed_bytes<P>, pack<P>,
+          put<P>,          gate<P>,
+          lstm_cell<P>,    lstm_cell_gradient<P>,
+          gru_cell<P>,     gru_cell_gradient<P>,
+          rnn_cell<P>,     rnn_cell_gradient<P>};
 }
 
 }  // namespace

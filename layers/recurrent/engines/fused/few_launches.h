@@ -3,6 +3,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 
 #include "framework/kernels/few_rows.h"
 #include "framework/plain.h"
@@ -134,6 +135,52 @@ class MogrifierInFewLaunches {
   const FewRowsKernels& k_;
   const Mogrified& m_;
   Weights left_ = {}, right_ = {};
+};
+
+// From the gradients of x's and h's products of a step to those of its states: dx with a mogrifier, and dh.
+class ToStates {
+ public:
+  // one_gradient: x's product and h's have the same.
+  ToStates(const FewRowsKernels& kernels, const Mogrified& m, const MogrifierBackward& back,
+           const Tensor& weight_ih, const Tensor& weight_hh, bool one_gradient, const Tensor& dh)
+      : k_(kernels), mogrify_(kernels, m, false), back_(back), input_(weight_ih.dim(1)), dh_(dh) {
+    const Matrix of_x = transposed(weight_ih), of_h = transposed(weight_hh);
+    if (m && one_gradient) {
+      lines_.emplace(k_, std::initializer_list<Matrix>{of_x, of_h});
+      return;
+    }
+    lines_.emplace(k_, std::initializer_list<Matrix>{of_h});
+    if (m) lines_of_x_.emplace(k_, std::initializer_list<Matrix>{of_x});
+  }
+  // da_x is not read without a mogrifier, or if there is one gradient. last(product, before): the product whose sums, with `before`
+  // added where it is given, are dh.
+  template <class Last>
+  void operator()(int t, const Tensor& da_x, const Tensor& da_h, Last last) {
+    if (mogrify_.count() == 0) return last(product(*lines_, da_h, dh_.cols()), nullptr);
+    const int next = mogrify_.count() - 1;
+    const auto into = [&](int side) { return mogrify_.into(back_, t, side, next, dh_, false); };
+    if (lines_of_x_) {
+      put(k_, product(*lines_of_x_, da_x, input_), into(0));
+      put(k_, product(*lines_, da_h, dh_.cols()), into(1));
+    } else {
+      const FewRows p = product(*lines_, da_h, input_ + dh_.cols());
+      const Profile::Product measured = fused::measured(p);
+      k_.put(p, input_, into(0), into(1));
+    }
+    mogrify_.backward(back_, t, dh_, [&](const FewRows& p) { last(p, std::as_const(dh_).data()); });
+  }
+
+ private:
+  static FewRows product(const FewRowsLines& lines, const Tensor& d, int64_t width) {
+    return {.rows = d.rows(), .width = width, .terms = {lines.times(d)}};
+  }
+
+  const FewRowsKernels& k_;
+  const MogrifierInFewLaunches mogrify_;
+  const MogrifierBackward& back_;
+  const int64_t input_;
+  Tensor dh_;
+  std::optional<FewRowsLines> lines_, lines_of_x_;
 };
 
 }  // namespace unroll::fused

@@ -59,60 +59,12 @@ bool forward_in_few_launches(LstmLayerWindow& w, PartInLane& lane) {
   return true;
 }
 
-namespace {
-
-// The gradients of x's and h's products of step t -> dx, with a mogrifier, and dh.
-class ToStates {
- public:
-  ToStates(const FewRowsKernels& k, LstmBackward& back)
-      : k_(k), back_(back), w_(back.w), mogrify_(k, w_.mogrified, false) {
-    const Matrix of_h = transposed(w_.weight_hh()), of_x = transposed(w_.layer.weight_ih.value());
-    if (w_.mogrified && !normalises(w_)) {
-      lines_.emplace(k, std::initializer_list<Matrix>{of_x, of_h});
-      return;
-    }
-    lines_.emplace(k, std::initializer_list<Matrix>{of_h});
-    if (w_.mogrified) lines_of_x_.emplace(k, std::initializer_list<Matrix>{of_x});
-  }
-  // last(product, before): the one whose sums, with `before` added, are dh.
-  template <class Last>
-  void operator()(int t, Last last) const {
-    const Tensor& da = w_.of_h.place(w_.gates);
-    if (!w_.mogrified) return last(product(*lines_, da[t], w_.width), nullptr);
-    const int input = w_.x.dim(2), next = mogrify_.count() - 1;
-    const auto into = [&](int side) { return mogrify_.into(back_.mogrify, t, side, next, back_.dh, false); };
-    if (lines_of_x_) {
-      w_.of_x.backward(w_.gates, t, t + 1);
-      put(k_, product(*lines_of_x_, w_.of_x.place(w_.gates)[t], input), into(0));
-      put(k_, product(*lines_, da[t], w_.width), into(1));
-    } else {
-      const FewRows p = product(*lines_, da[t], input + w_.width);
-      const Profile::Product measured = fused::measured(p);
-      k_.put(p, input, into(0), into(1));
-    }
-    mogrify_.backward(back_.mogrify, t, back_.dh,
-                      [&](const FewRows& p) { last(p, std::as_const(back_.dh).data()); });
-  }
-
- private:
-  FewRows product(const FewRowsLines& lines, const Tensor& d, int width) const {
-    return {.rows = w_.batch, .width = width, .terms = {lines.times(d)}};
-  }
-
-  const FewRowsKernels& k_;
-  LstmBackward& back_;
-  LstmLayerWindow& w_;
-  const MogrifierInFewLaunches mogrify_;
-  std::optional<FewRowsLines> lines_, lines_of_x_;
-};
-
-}  // namespace
-
 bool backward_in_few_launches(LstmBackward& back, PartInLane& lane) {
   LstmLayerWindow& w = back.w;
   const FewRowsKernels* const k = kernels_for(w);
   if (!k) return false;
-  const ToStates to_states(*k, back);
+  ToStates to_states(*k, w.mogrified, back.mogrify, w.layer.weight_ih.value(), w.weight_hh(), !normalises(w),
+                     back.dh);
   const auto step = [&](int t) {
     LstmStep s = back.step(t);
     s.h_on = back.h.at(t);
@@ -128,16 +80,18 @@ bool backward_in_few_launches(LstmBackward& back, PartInLane& lane) {
     for (int t = end - 1; t >= begin; --t) {
       // The last product of a step ends with the cell of the step before it, but at the chunk's end.
       const bool goes_on = t > begin, with_cell = goes_on && !norm_by_rows(w);
+      if (w.mogrified && normalises(w)) w.of_x.backward(w.gates, t, t + 1);
       if (goes_on || t > 0 || w.h0.wants_grad() || w.mogrified)
-        to_states(t, [&](const FewRows& p, const real* before) {
-          std::optional<Profile::Within> row;
-          if (with_cell) row.emplace(w.cell_row);
-          const Profile::Product measured = fused::measured(p);
-          if (with_cell)
-            k->lstm_cell_gradient(p, step(t - 1), before, back.dc.data(), back.dc.data());
-          else
-            k->put(p, p.width, {.y = back.dh.data(), .before = before}, {});
-        });
+        to_states(t, w.of_x.place(w.gates)[t], w.of_h.place(w.gates)[t],
+                  [&](const FewRows& p, const real* before) {
+                    std::optional<Profile::Within> row;
+                    if (with_cell) row.emplace(w.cell_row);
+                    const Profile::Product measured = fused::measured(p);
+                    if (with_cell)
+                      k->lstm_cell_gradient(p, step(t - 1), before, back.dc.data(), back.dc.data());
+                    else
+                      k->put(p, p.width, {.y = back.dh.data(), .before = before}, {});
+                  });
       if (goes_on && !with_cell) cell(t - 1);
     }
     if (!back.to_x) return;
