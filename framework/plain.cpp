@@ -11,7 +11,7 @@
 namespace unroll {
 
 namespace {
-constexpr std::string_view changes[] = {"cudnn-lanes", "few-rows", "passes"};
+constexpr std::string_view changes[] = {"cudnn-lanes", "few-rows", "few-rows-norm", "passes"};
 }
 
 bool names_change(std::string_view list, std::string_view change) {

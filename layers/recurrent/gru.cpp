@@ -58,6 +58,16 @@ struct GruPass {
     s.rounded_sums = rounded;
     kernels().gru_cell_gradient(s, dh.data(), direct.data());
   }
+  void forward(const FewRowsPass& few, int t, const Tensor& h_before, const Tensor& h,
+               const HandOn& on) const {
+    few.kernels.gru_cell(few.product, step(t, h_before, h, on));
+  }
+  void backward(const FewRowsPass& few, int t, const Tensor& h_before, const Tensor& h, const HandOn& on,
+                const RoundedCopy& rounded, Tensor direct) const {
+    GruStep s = step(t, h_before, h, on);
+    s.rounded_sums = rounded;
+    few.kernels.gru_cell_gradient(few.product, s, few.before, direct.data());
+  }
   void contribute() const {
     const int hidden = of_h.dim(2) / 3;
     Tensor dn({of_h.dim(0), of_h.dim(1), hidden});

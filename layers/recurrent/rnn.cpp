@@ -50,6 +50,15 @@ struct RnnPass {
     s.rounded_sums = rounded;
     kernels().rnn_cell_gradient(s, dh.data());
   }
+  void forward(const FewRowsPass& few, int t, const Tensor&, const Tensor& h, const HandOn& on) const {
+    few.kernels.rnn_cell(few.product, step(t, h, on), few.bias);
+  }
+  void backward(const FewRowsPass& few, int t, const Tensor&, const Tensor& h, const HandOn& on,
+                const RoundedCopy& rounded, const Tensor&) const {
+    RnnStep s = step(t, h, on);
+    s.rounded_sums = rounded;
+    few.kernels.rnn_cell_gradient(few.product, s, few.before);
+  }
   void contribute() const {}
 };
 

@@ -46,16 +46,22 @@ double of_step(Engine engine, CellKind cell, RecurrentConfig config) {
          (3 * config.layers * config.directions());
 }
 
-// By the engine `fused` a product and a kernel, each way, whatever the options. A projection is a product more each way and a kernel
-// back, and a pass for h where an option acts on it between two steps or it is rounded. Each matrix of a mogrifier is two products
-// and each round two kernels, and in 16 bits what they read and write is rounded.
+// By the engine `fused` a step is one launch each way, a product and the cell; with layer norm three. Each matrix of a mogrifier is one
+// more, each way. With layer norm x's product and its norm are then launches of their own, back the norm is two; a GRU, too, has a
+// product of x by itself.
+//
+// With a projection: a product and a kernel, each way. It is a product more each way and a kernel back, and a pass for h where an option
+// acts on it between two steps or it is rounded. There each matrix of a mogrifier is two products and each round two kernels, and
+// in 16 bits what they read and write is rounded.
 double expected(CellKind cell, const RecurrentConfig& c, Precision p) {
   const bool rounds = p == Precision::bf16;
   const int matrices = c.mogrifier * (c.mogrifier_rank ? 2 : 1);
+  const int of_x = c.layer_norm ? 5 : cell == CellKind::gru ? 2 : 0;
+  if (!c.projection) return 2 + (c.layer_norm ? 4 : 0) + 2 * matrices + (c.mogrifier ? of_x : 0);
   double launches = 4;
-  if (c.projection) launches += 3 + (rounds || c.recurrent_dropout > 0 || c.zoneout_h > 0 ? 1 : 0);
+  launches += 3 + (rounds || c.recurrent_dropout > 0 || c.zoneout_h > 0 ? 1 : 0);
   if (c.mogrifier) launches += 4 + 2 * c.mogrifier + 2 * matrices;
-  if (c.mogrifier && rounds) launches += 2 + 2 * matrices + (cell == CellKind::gru ? 1 : 0);
+  if (c.mogrifier && rounds) launches += 2 + 2 * matrices;
   return launches;
 }
 
@@ -95,11 +101,23 @@ TEST_CASE("options together launch no more, with a projection and without") {
     if (lstm) config.zoneout_c = 0.5f;
     check_fused(cell, config);
     if (!lstm) continue;
-    config.projection = 4;
+    config.mogrifier = 5, config.mogrifier_rank = 3;
+    check_fused(cell, config);
+    config.mogrifier = config.mogrifier_rank = 0, config.projection = 4;
     check_fused(cell, config);
     config.layer_norm = false;
     check_fused(cell, config);
   }
+}
+
+TEST_CASE(
+    "an LSTM's step launches 2 kernels, with layer norm 6, with five rounds of a mogrifier of low rank 22") {
+  const auto launches = [](const RecurrentConfig& config) {
+    return of_step(Engine::fused, CellKind::lstm, config);
+  };
+  CHECK(launches({.input = 8, .hidden = 8}) == 2);
+  CHECK(launches({.input = 8, .hidden = 8, .layer_norm = true}) == 6);
+  CHECK(launches({.input = 8, .hidden = 8, .mogrifier = 5, .mogrifier_rank = 4}) == 22);
 }
 
 TEST_CASE("steps launch nothing of ours where cuDNN computes them, or the persistent kernel") {

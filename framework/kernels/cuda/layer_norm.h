@@ -21,6 +21,9 @@ struct NormOfRow {
     const real shift = sums.a * part, variance = sums.b * part - shift * shift;
     mean = first + shift, rstd = 1 / sqrt((variance < 0 ? 0 : variance) + eps);
   }
+  // From its mean and rstd.
+  UNROLL_KERNEL NormOfRow(const real* x, const real* gain, const Two& moments)
+      : x(x), gain(gain), mean(moments.a), rstd(moments.b) {}
   // For the gradient; row r.
   template <class AnyTeam>
   UNROLL_KERNEL void keep(const AnyTeam& team, int64_t r, real* means, real* rstds) const {

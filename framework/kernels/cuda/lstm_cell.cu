@@ -81,23 +81,10 @@ struct NormedCellSlope {
   }
 };
 
-// Checks the arguments that both directions are given.
-void check_step(const LstmStep& s) {
-  const int64_t n = s.batch * s.hidden, gates = s.gate_count() * n;
-  changed(s.gates, gates), given(s.c_prev, n), given(s.c, n), given(s.c_after, n);
-  given(s.peepholes, s.peephole_count() * s.hidden);
-  if (s.norm_h.gain)
-    given(s.norm_h.gain, s.gate_count() * s.hidden), changed(s.norm_h.product, gates),
-        given(s.norm_h.mean, s.batch), given(s.norm_h.rstd, s.batch);
-  if (s.norm_c.gain)
-    given(s.norm_c.gain, s.hidden), given(s.norm_c.bias, s.hidden), changed(s.norm_c.y, n),
-        given(s.norm_c.mean, s.batch), given(s.norm_c.rstd, s.batch);
-  check_hand_on(s.h_on, s.batch, s.hidden), check_hand_on(s.c_on, s.batch, s.hidden);
-}
 bool normalises(const LstmStep& s) { return s.norm_h.gain || s.norm_c.gain; }
 
 template <class Use>
-void with_functions(const LstmStep& s, Use use) {
+void with_functions_of(const LstmStep& s, Use use) {
   with_gate_function(s.gate,
                      [&]<class F>(F f) { with_cell_function(s.cell, [&]<class G>(G g) { use(f, g); }); });
 }
@@ -106,7 +93,7 @@ void lstm_cell(const LstmStep& step) {
   const LstmStep s = step;
   const int64_t n = s.batch * s.hidden;
   check_step(s), given(s.h, n);
-  with_functions(s, [&]<class F, class G>(F, G) {
+  with_functions_of(s, [&]<class F, class G>(F, G) {
     const CellValue<F, G> cell{s};
     normalises(s) ? each_row<wide_team>(s.batch, NormedCellValue<F, G>{cell}) : each_index(n, cell);
   });
@@ -120,7 +107,7 @@ void lstm_cell_gradient(const LstmStep& step, const real* dh, const real* dc, re
   if (s.peepholes) changed(s.dpeepholes, s.peephole_count() * n);
   if (s.norm_h.gain) changed(s.norm_h.dgain, s.gate_count() * n);
   if (s.norm_c.gain) changed(s.norm_c.dgain, n), changed(s.norm_c.dbias, n);
-  with_functions(s, [&]<class F, class G>(F, G) {
+  with_functions_of(s, [&]<class F, class G>(F, G) {
     const CellSlope<F, G> cell{s, dh, dc, dc_prev};
     normalises(s) ? each_row<wide_team>(s.batch, NormedCellSlope<F, G>{cell}) : each_index(n, cell);
   });

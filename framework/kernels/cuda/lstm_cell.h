@@ -103,4 +103,34 @@ struct CellSlope {
   }
 };
 
+// use(F, G): the functions of the gates and of the cell, chosen within a kernel.
+template <class F, class Use>
+UNROLL_KERNEL void with_cell(Unary cell, Use use) {
+  if (cell == Unary::relu) return use(F{}, Relu{});
+  if (cell == Unary::hard_tanh) return use(F{}, HardTanh{});
+  if (cell == Unary::softsign) return use(F{}, Softsign{});
+  use(F{}, Tanh{});
+}
+template <class Use>
+UNROLL_KERNEL void with_functions(const LstmStep& s, Use use) {
+  if (s.gate == Unary::hard_sigmoid)
+    with_cell<HardSigmoid>(s.cell, use);
+  else
+    with_cell<Sigmoid>(s.cell, use);
+}
+
+// Checks the arguments that both directions are given.
+inline void check_step(const LstmStep& s) {
+  const int64_t n = s.batch * s.hidden, gates = s.gate_count() * n;
+  changed(s.gates, gates), given(s.c_prev, n), given(s.c, n), given(s.c_after, n);
+  given(s.peepholes, s.peephole_count() * s.hidden);
+  if (s.norm_h.gain)
+    given(s.norm_h.gain, s.gate_count() * s.hidden), changed(s.norm_h.product, gates),
+        given(s.norm_h.mean, s.batch), given(s.norm_h.rstd, s.batch);
+  if (s.norm_c.gain)
+    given(s.norm_c.gain, s.hidden), given(s.norm_c.bias, s.hidden), changed(s.norm_c.y, n),
+        given(s.norm_c.mean, s.batch), given(s.norm_c.rstd, s.batch);
+  check_hand_on(s.h_on, s.batch, s.hidden), check_hand_on(s.c_on, s.batch, s.hidden);
+}
+
 }  // namespace unroll::cuda

@@ -38,22 +38,6 @@ UNROLL_KERNEL inline LstmStep step_at(const LstmWindow& w, int64_t t) {
 UNROLL_KERNEL inline void end_forward(HandOn& on) { on.met = on.entering = nullptr; }
 UNROLL_KERNEL inline void end_backward(HandOn& on) { on.kept = on.mask = on.direct = on.rest = nullptr; }
 
-// use(F, G): the functions of the gates and of the cell.
-template <class F, class Use>
-UNROLL_KERNEL void with_cell(Unary cell, Use use) {
-  if (cell == Unary::relu) return use(F{}, Relu{});
-  if (cell == Unary::hard_tanh) return use(F{}, HardTanh{});
-  if (cell == Unary::softsign) return use(F{}, Softsign{});
-  use(F{}, Tanh{});
-}
-template <class Use>
-UNROLL_KERNEL void with_functions(const LstmStep& s, Use use) {
-  if (s.gate == Unary::hard_sigmoid)
-    with_cell<HardSigmoid>(s.cell, use);
-  else
-    with_cell<Sigmoid>(s.cell, use);
-}
-
 // A step's pointers, which one thread makes for the block while others wait at the barrier before it.
 using StepPlace = uint4[(sizeof(LstmStep) + sizeof(uint4) - 1) / sizeof(uint4)];
 static_assert(sizeof(StepPlace) <= PersistentPlan::step_bytes);

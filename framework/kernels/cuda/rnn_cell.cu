@@ -1,29 +1,9 @@
 // One step of a plain recurrent network: everything but the products, unit by unit; and what happens between steps by itself.
 #include "framework/kernels/cuda/fill.h"
-#include "framework/kernels/cuda/hand_on.h"
+#include "framework/kernels/cuda/rnn_cell.h"
 
 namespace unroll::cuda {
 namespace {
-
-template <class F>
-struct RnnValue {
-  RnnStep s;
-  UNROLL_KERNEL void operator()(int64_t at) const {
-    const real h = F::value(s.sums[at]);
-    s.sums[at] = h;
-    s.h[at] = handed_on(s.h_on, at, s.hidden, h);
-  }
-};
-template <class F>
-struct RnnSlope {
-  RnnStep s;
-  const real* dh;
-  UNROLL_KERNEL void operator()(int64_t at) const {
-    const real d = handed_back(s.h_on, at, s.hidden, dh[at]) * F::slope(0, s.sums[at]);
-    s.sums[at] = d;
-    put_rounded(s.rounded_sums, at, d);
-  }
-};
 
 void rnn_cell(const RnnStep& s) {
   const int64_t n = s.batch * s.hidden;

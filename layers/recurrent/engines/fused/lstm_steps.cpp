@@ -5,6 +5,7 @@
 namespace unroll::fused {
 
 void forward_by_steps(LstmLayerWindow& w, PartInLane& lane) {
+  if (forward_in_few_launches(w, lane)) return;
   MogrifierForward mogrify(w.mogrified);
   ProjectionForward project(w);
   LstmForward go(w, w.mogrified ? Multiplied::as_floats : Multiplied::yes);
@@ -28,6 +29,7 @@ void forward_by_steps(LstmLayerWindow& w, PartInLane& lane) {
 }
 
 void backward_by_steps(LstmBackward& back, PartInLane& lane) {
+  if (backward_in_few_launches(back, lane)) return;
   LstmLayerWindow& w = back.w;
   ProjectionBackward project(w);
   const StepWeights recurrent = recurrent_weights(w.layer.weight_hh, w.masks.weight_hh, false, w.steps);

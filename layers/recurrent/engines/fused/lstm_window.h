@@ -1,4 +1,4 @@
-// A layer of an LSTM over a window, in the engine `fused`: its buffers, and everything that both ways over its steps
+// A layer of an LSTM over a window, in the engine `fused`: its buffers, and everything that all ways over its steps
 // need. An option is a member here; the other headers of this folder say what it does.
 #pragma once
 
@@ -82,10 +82,14 @@ struct LstmBackward {
   const InputGradient to_x;
 };
 
-// The two ways over the steps, forward and back, with all gradients. lstm_steps.cpp: a product and a pass per step, on any
+// The three ways over the steps, forward and back, with all gradients. lstm_steps.cpp: a product and a pass per step, on any
 // device, with every option.
 void forward_by_steps(LstmLayerWindow& window, PartInLane& lane);
 void backward_by_steps(LstmBackward& back, PartInLane& lane);
+// lstm_few_launches.cpp: on a GPU, a step's products of few rows with the passes behind them. False: they do not serve this window,
+// and nothing was done.
+bool forward_in_few_launches(LstmLayerWindow& window, PartInLane& lane);
+bool backward_in_few_launches(LstmBackward& back, PartInLane& lane);
 // lstm_one_kernel.cpp: one kernel for all steps of a window on a GPU, split as the plan says. No plan: it does not serve this
 // window. False: the GPU does not take so many blocks at once. Nothing was done, and no window has a plan from then on.
 std::optional<PersistentPlan> plan_of_one_kernel(const LstmLayerWindow& window);

@@ -29,6 +29,7 @@ class Mogrified {
   friend class MogrifierWeights;
   friend class MogrifierForward;
   friend class MogrifierBackward;
+  friend class MogrifierInFewLaunches;
 
   int count() const { return mogrifier_ ? static_cast<int>(mogrifier_->rounds.size()) : 0; }
   bool has_rank() const { return has(mogrifier_->rounds[0].right); }
@@ -47,15 +48,17 @@ class Mogrified {
   Tensor low_ = {};                        // [rounds, steps, batch, rank]: the other side, times right
 };
 
-// The matrices in the form that steps multiply with: weight_ih, and left and, with a rank, right of each round.
+// The matrices in the form that steps multiply with: weight_ih, and left and, with a rank, right of each round. Made for the first
+// step, since not every way over the steps asks for them.
 class MogrifierWeights {
  protected:
-  MogrifierWeights(const Mogrified& m, bool forward) : m_(m) {
-    if (!m) return;
-    const auto of_steps = [&](const Var& weight) { return StepWeights(weight, forward, m.x_.dim(0)); };
-    weight_ih_.emplace(of_steps(m.weight_ih_));
-    left_.reserve(m.mogrifier_->rounds.size()), right_.reserve(m.mogrifier_->rounds.size());
-    for (const auto& [left, right] : m.mogrifier_->rounds) {
+  explicit MogrifierWeights(const Mogrified& m) : m_(m) {}
+  void make(bool forward) {
+    if (weight_ih_) return;
+    const auto of_steps = [&](const Var& weight) { return StepWeights(weight, forward, m_.x_.dim(0)); };
+    weight_ih_.emplace(of_steps(m_.weight_ih_));
+    left_.reserve(m_.mogrifier_->rounds.size()), right_.reserve(m_.mogrifier_->rounds.size());
+    for (const auto& [left, right] : m_.mogrifier_->rounds) {
       left_.push_back(of_steps(left));
       if (has(right)) right_.push_back(of_steps(right));
     }
@@ -69,11 +72,12 @@ class MogrifierWeights {
 // The rounds of each step, and the product of x after them.
 class MogrifierForward : MogrifierWeights {
  public:
-  explicit MogrifierForward(const Mogrified& m) : MogrifierWeights(m, true) {}
+  explicit MogrifierForward(const Mogrified& m) : MogrifierWeights(m) {}
   // h [batch, width], as it enters the recurrent product -> h after the rounds. Fills `sums` with x's product, plus the
   // bias if there is one.
   Matrix operator()(int t, const Matrix& h, const Tensor& bias, const Tensor& sums) {
     if (!m_) return h;
+    make(true);
     Tensor both[] = {m_.x_.value()[t], h.tensor};
     {
       const Profile::Within measured(mogrifier_row);
@@ -99,7 +103,7 @@ class MogrifierForward : MogrifierWeights {
 class MogrifierBackward : MogrifierWeights {
  public:
   // h [steps, batch, width]: as it entered the rounds, for all steps.
-  MogrifierBackward(const Mogrified& m, const Tensor& h) : MogrifierWeights(m, false), h_(h) {
+  MogrifierBackward(const Mogrified& m, const Tensor& h) : MogrifierWeights(m), h_(h) {
     if (!m) return;
     dx_ = Tensor({m.x_.dim(1), m.x_.dim(2)});
     if (m.has_rank()) dlow_ = Tensor(m.low_.shape());
@@ -112,6 +116,7 @@ class MogrifierBackward : MogrifierWeights {
   // da: gradient of x's product. dh: gradient of h after the rounds; becomes that of h before them.
   void operator()(int t, const Matrix& da, const Tensor& dh) {
     if (!m_) return;
+    make(false);
     gemm(da, *weight_ih_, overwrite(dx_));
     const Profile::Within measured(mogrifier_row);
     Tensor d[] = {dx_, dh};
@@ -142,6 +147,7 @@ class MogrifierBackward : MogrifierWeights {
   }
 
  private:
+  friend class MogrifierInFewLaunches;
   const Tensor h_;
   Tensor dx_ = {}, dlow_ = {};
   std::optional<Into> into_x_ = {};

@@ -194,8 +194,9 @@ struct StateOptions {
   Tensor mask = {};   // [batch, width]
   Resets resets = {};
 };
-// How a state enters products: not at all; as floats, since something else reads them first; or rounded if that helps.
-enum class Multiplied : uint8_t { no, as_floats, yes };
+// How a state enters products: not at all; as floats, since something else reads them first; so, and in two places by turns, since the
+// launch that reads one makes the next; or rounded if that helps.
+enum class Multiplied : uint8_t { no, as_floats, by_turns, yes };
 // True if a separate pass would have anything to do.
 inline bool acts(const HandOn& on) { return on.share || on.met || on.entering || on.rounded.data; }
 
@@ -225,19 +226,21 @@ class HandedOn {
   HandedOn(const Tensor& first, const Tensor& states, StateOptions options, Multiplied multiplied)
       : states_(states), options_(std::move(options)), multiplied_(multiplied) {
     const Shape& shape = first.shape();
-    if (options_.resets.kept.defined()) met_ = Tensor(shape);
+    places_ = multiplied == Multiplied::by_turns ? 2 : 1;
+    for (int i = 0; options_.resets.kept.defined() && i < places_; ++i) met_[i] = Tensor(shape);
     if (multiplied == Multiplied::yes && RoundedTensor::is_of_use()) rounded_ = RoundedTensor(shape);
     has_rounded_ = rounded_.copy().data;
-    if (options_.mask.defined() && !has_rounded_) entering_ = Tensor(shape);
+    for (int i = 0; options_.mask.defined() && !has_rounded_ && i < places_; ++i)
+      entering_[i] = Tensor(shape);
     const HandOn on = into(0);
     Tensor before = states_[0];
     kernels().hand_on(on, first.data(), shape[0], shape[1], before.data());
   }
   // The state that step t meets.
-  Tensor met(int t) const { return options_.resets.act_at(t) ? met_ : states_[t]; }
+  Tensor met(int t) const { return options_.resets.act_at(t) ? met_[t % places_] : states_[t]; }
   // The state as it enters the product of step t.
   Matrix entering(int t) const {
-    return rounded_.operand(options_.mask.defined() && !has_rounded_ ? entering_ : met(t));
+    return rounded_.operand(options_.mask.defined() && !has_rounded_ ? entering_[t % places_] : met(t));
   }
   // Arguments for the pass of step t, which computes the state.
   HandOn after(int t) {
@@ -252,10 +255,11 @@ class HandedOn {
   HandOn into(int t) {
     HandOn on;
     if (t == states_.dim(0) - 1) return on;
-    if (options_.resets.act_at(t)) on.kept = options_.resets.kept[t].data(), on.met = met_.data();
+    if (options_.resets.act_at(t))
+      on.kept = options_.resets.kept[t].data(), on.met = met_[t % places_].data();
     if (multiplied_ == Multiplied::no) return on;
     if (options_.mask.defined()) on.mask = options_.mask.data();
-    if (entering_.defined()) on.entering = entering_.data();
+    if (entering_[0].defined()) on.entering = entering_[t % places_].data();
     on.rounded = rounded_.copy();
     return on;
   }
@@ -264,7 +268,8 @@ class HandedOn {
   const StateOptions options_;
   const Multiplied multiplied_;
   bool has_rounded_ = false;
-  Tensor met_ = {}, entering_ = {};
+  int places_ = 1;
+  Tensor met_[2] = {}, entering_[2] = {};
   RoundedTensor rounded_;
 };
 

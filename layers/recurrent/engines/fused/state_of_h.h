@@ -2,6 +2,10 @@
 // product and one pass of the cell per step. GRU and plain network bring the pass.
 #pragma once
 
+#include <optional>
+#include <tuple>
+
+#include "layers/recurrent/engines/fused/few_launches.h"
 #include "layers/recurrent/engines/fused/input_product.h"
 #include "layers/recurrent/engines/fused/mogrifier.h"
 #include "layers/recurrent/engines/fused/options.h"
@@ -15,7 +19,15 @@ namespace unroll::fused {
 //   forward(t, h_before, h, on)                       h [batch, hidden] of step t
 //   backward(t, h_before, h, on, rounded, dh, direct) the gradients of of_x and of_h, from dh; unless one_sum, `direct` becomes
 //                                                     what h_before gains besides its product
+//   forward(few, t, …), backward(few, t, …)   the same behind a product of few rows, in one launch
 //   contribute()     the gradients of weights that are not named above
+// A product of few rows, behind which a pass comes. bias: of the product; before: added to its sums. Either may be null.
+struct FewRowsPass {
+  const FewRowsKernels& kernels;
+  const FewRows& product;
+  const real *bias = nullptr, *before = nullptr;
+};
+
 template <class Pass>
 struct WindowOfH {
   WindowOfH(const Pass& cell, const Var& x, const Var& h0, const RecurrentMasks& masks)
@@ -30,6 +42,8 @@ struct WindowOfH {
         mogrified(masks, x, cell.layer.weight_ih, h0.dim(1)) {}
 
   void forward(PartInLane& lane) const {
+    if (const FewRowsKernels* few = few_rows_kernels(steps, x.dim(1)))
+      return forward_in_few_launches(*few, lane);
     const auto& layer = cell.layer;
     MogrifierForward mogrify(mogrified);
     const InputProduct product_of_x(x, layer.weight_ih, layer.bias.value(), cell.of_x, masks.part,
@@ -57,21 +71,39 @@ struct WindowOfH {
     HandedBack back({.d = dh, .steps = steps, .options = options, .dy = gradient_of(y), .direct = direct});
     const Tensor h_met = Pass::one_sum ? Tensor() : met(h, options);
     MogrifierBackward mogrify(mogrified, entered(h, options));
-    const StepWeights recurrent = recurrent_weights(layer.weight_hh, masks.weight_hh, false, steps);
     RoundedTensor rounded(cell.of_h.shape());
     const auto da = [&](int begin, int end) {
       return Pass::one_sum ? steps_of(cell.of_h, rounded, begin, end) : Matrix(cell.of_x.slice(begin, end));
     };
     const InputGradient to_x(x, layer.weight_ih, masks.part, bool{mogrified});
+    const Tensor weight_hh = dropped(layer.weight_hh.value(), masks.weight_hh);
+    const FewRowsKernels* const few = few_rows_kernels(steps, x.dim(1));
+    std::optional<StepWeights> recurrent;
+    std::optional<ToStates> to_states;
+    if (few)
+      to_states.emplace(*few, mogrified, mogrify, layer.weight_ih.value(), weight_hh, Pass::one_sum, dh);
+    else
+      recurrent.emplace(recurrent_weights(layer.weight_hh, masks.weight_hh, false, steps));
+    const auto h_before = [&](int t) { return Pass::one_sum ? Tensor() : h_met[t]; };
+    const auto pass = [&](int t) {
+      const HandOn on = back.at(t);
+      const Profile::Within measured(cell_row);
+      cell.backward(t, h_before(t), h[t + 1], on, rounded.copy(t), dh, direct);
+    };
     lane.each_chunk(steps, [&](int begin, int end) {
       for (int t = end - 1; t >= begin; --t) {
-        {
-          const HandOn on = back.at(t);
-          const Profile::Within measured(cell_row);
-          cell.backward(t, Pass::one_sum ? Tensor() : h_met[t], h[t + 1], on, rounded.copy(t), dh, direct);
-        }
-        if (t > 0 || h0.wants_grad() || mogrified)
-          gemm(rounded.operand(cell.of_h, t), recurrent, overwrite(dh));
+        if (!few || t == end - 1) pass(t);  // else it came behind the product of the step before
+        const bool to_h = t > 0 || h0.wants_grad() || mogrified;
+        if (few && to_h)
+          (*to_states)(t, cell.of_x[t], cell.of_h[t], [&](const FewRows& p, const real* before) {
+            const Profile::Product measured = fused::measured(p);
+            Tensor d = dh;
+            if (t == begin) return few->put(p, p.width, {.y = d.data(), .before = before}, {});
+            cell.backward(FewRowsPass{*few, p, nullptr, before}, t - 1, h_before(t - 1), h[t], back.at(t - 1),
+                          rounded.copy(t - 1), direct);
+          });
+        if (few) continue;
+        if (to_h) gemm(rounded.operand(cell.of_h, t), *recurrent, overwrite(dh));
         mogrify(t, da(t, t + 1), dh);
       }
       if (to_x) to_x.of_chunk(da(begin, end), begin, end);
@@ -83,6 +115,40 @@ struct WindowOfH {
     cell.contribute();
     if (h0.wants_grad()) back.finish();
     contribute(dh, h0);
+  }
+
+  // As forward(), but a step is one launch; with two sums and a mogrifier x's product is another.
+  void forward_in_few_launches(const FewRowsKernels& few, PartInLane& lane) const {
+    const auto& layer = cell.layer;
+    const InputProduct product_of_x(x, layer.weight_ih, layer.bias.value(), cell.of_x, masks.part,
+                                    bool{mogrified});
+    product_of_x.at_once();
+    const MogrifierInFewLaunches mogrify(few, mogrified, true);
+    const FewRowsLines of_h(few, {dropped(layer.weight_hh.value(), masks.weight_hh)});
+    std::optional<FewRowsLines> of_x;
+    if (mogrified) of_x.emplace(few, std::initializer_list<Matrix>{layer.weight_ih.value()});
+    HandedOn to_next(h0.value(), h, options, Multiplied::by_turns);
+    const real* const bias = layer.bias.value().data();
+    const int64_t rows = x.dim(1), hidden = h.dim(2), sums = cell.of_h.dim(2);
+    lane.each_chunk(steps, [&](int begin, int end) {
+      product_of_x.of_chunk(begin, end);
+      for (int t = begin; t < end; ++t) {
+        Tensor x_in, h_in = to_next.entering(t).tensor;
+        if (mogrified) std::tie(x_in, h_in) = mogrify.forward(t, h_in);
+        FewRows p{.rows = rows, .width = hidden, .gates = sums / hidden, .terms = {of_h.times(h_in)}};
+        const bool joint = mogrified && Pass::one_sum;
+        if (joint)
+          p.terms[1] = of_x->times(x_in);
+        else if (mogrified)
+          put(few, {.rows = rows, .width = sums, .terms = {of_x->times(x_in)}},
+              {.y = Tensor(cell.of_x[t]).data(), .bias = bias});
+        const Tensor h_before = to_next.met(t);
+        const HandOn on = to_next.after(t);
+        const Profile::Within row(cell_row);
+        const Profile::Product measured = fused::measured(p);
+        cell.forward(FewRowsPass{few, p, joint ? bias : nullptr}, t, h_before, h[t + 1], on);
+      }
+    });
   }
 
   const Pass cell;
