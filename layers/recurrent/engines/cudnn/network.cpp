@@ -100,14 +100,14 @@ class Written {
   CudnnTensor place_;
 };
 
+}  // namespace
+
 // Steps of a window in one call each way: all of them, or a chunk where layers run side by side.
 struct CudnnChunk {
   std::shared_ptr<const CudnnSizes> sizes;
   CudnnTensor x, y, h_before, c_before;
   Memory reserve;  // of this chunk alone, until its backward
 };
-
-}  // namespace
 
 struct CudnnNetwork::Parts {
   CudnnConfig config;
