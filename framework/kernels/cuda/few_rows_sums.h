@@ -41,14 +41,14 @@ struct Fp16Numbers {
 };
 
 template <class N>
-struct alignas(16) Piece {
+struct alignas(16) PartOfLine {
   static constexpr int count = 16 / sizeof(N);
   N numbers[count];
 };
 // A line's numbers in memory: whole pieces, zeros at the end.
 template <class P>
 UNROLL_FORMULA int64_t numbers_apart(int64_t depth) {
-  constexpr int of_piece = Piece<typename P::Number>::count;
+  constexpr int of_piece = PartOfLine<typename P::Number>::count;
   return (depth + of_piece - 1) / of_piece * of_piece;
 }
 
@@ -58,9 +58,9 @@ class FewRowsSums {
   using Number = typename P::Number;
   static constexpr int in_warp = lines < 8 ? lines : 8, of_lane = lines / in_warp,
                        across = warp_lanes / in_warp, shares = few_rows_warps * across,
-                       numbers = Piece<Number>::count, turn = shares * numbers,
+                       numbers = PartOfLine<Number>::count, turn = shares * numbers,
                        slab = 1024 / int{sizeof(real)}, turns = (slab + turn - 1) / turn,
-                       of_piece = Piece<real>::count, together = 32 / int{sizeof(real)};
+                       of_piece = PartOfLine<real>::count, together = 32 / int{sizeof(real)};
   static_assert(most % together == 0);
 
  public:
@@ -95,7 +95,7 @@ class FewRowsSums {
         share = thread / warp_lanes * across + lane % across, line = lane / across;
     UNROLL_KERNEL int in_slab(int t) const { return t * turn + share * numbers; }
   };
-  using Slab = Piece<real>[most][slab / of_piece];
+  using Slab = PartOfLine<real>[most][slab / of_piece];
   using Mine = real[of_lane][most];
 
   UNROLL_KERNEL static void multiply(const FewRows& p, int64_t first_unit, int64_t first, int rows,
@@ -106,13 +106,13 @@ class FewRowsSums {
     UNROLL_NOT
     for (const FewRows::Term& term : p.terms) {
       if (!term.x) break;
-      const Piece<Number>* from[of_lane];
+      const PartOfLine<Number>* from[of_lane];
       UNROLL_ALL
       for (int i = 0; i < of_lane; ++i) from[i] = line_of(p, term, first_unit, place.line + i * in_warp);
       UNROLL_NOT
       for (int64_t begin = 0; begin < term.depth; begin += slab) {
         // The weights are on their way while the rows come.
-        Piece<Number> weights[turns][of_lane] = {};
+        PartOfLine<Number> weights[turns][of_lane] = {};
         UNROLL_ALL
         for (int t = 0; t < turns; ++t) UNROLL_ALL
         for (int i = 0; i < of_lane; ++i) {
@@ -143,12 +143,12 @@ class FewRowsSums {
     }
   }
 
-  UNROLL_KERNEL static void add_products(const Piece<Number> (&weights)[of_lane], const Slab& slab_of_x,
+  UNROLL_KERNEL static void add_products(const PartOfLine<Number> (&weights)[of_lane], const Slab& slab_of_x,
                                          int k, Mine& mine) {
     UNROLL_ALL
     for (int part = 0; part < numbers; part += of_piece) UNROLL_ALL
     for (int r = 0; r < most; ++r) {
-      const Piece<real> x = slab_of_x[r][(k + part) / of_piece];
+      const PartOfLine<real> x = slab_of_x[r][(k + part) / of_piece];
       UNROLL_ALL
       for (int j = 0; j < of_piece; ++j) UNROLL_ALL
       for (int i = 0; i < of_lane; ++i) mine[i][r] += P::widened(weights[i].numbers[part + j]) * x.numbers[j];
@@ -176,13 +176,13 @@ class FewRowsSums {
   }
 
   // The numbers of a line of the block; null if it has none.
-  UNROLL_KERNEL static const Piece<Number>* line_of(const FewRows& p, const FewRows::Term& term,
+  UNROLL_KERNEL static const PartOfLine<Number>* line_of(const FewRows& p, const FewRows::Term& term,
                                                     int64_t first_unit, int line) {
     const int gate = p.gates > 1 ? line % 4 : 0;
     const int64_t unit = first_unit + (p.gates > 1 ? line / 4 : line);
     if (unit >= p.width || gate >= p.gates) return nullptr;
     const int64_t at = (gate * p.width + unit) * numbers_apart<P>(term.depth);
-    return reinterpret_cast<const Piece<Number>*>(static_cast<const Number*>(term.lines) + at);
+    return reinterpret_cast<const PartOfLine<Number>*>(static_cast<const Number*>(term.lines) + at);
   }
 };
 
