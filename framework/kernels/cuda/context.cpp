@@ -46,7 +46,6 @@ bool ends_the_process(cudaError_t status) {
     case cudaErrorLaunchFailure:
     case 721:  // cudaErrorTensorMemoryLeak
     case 810:  // cudaErrorMpsClientTerminated
-    case cudaErrorUnknown:
       return true;
     default:
       return false;

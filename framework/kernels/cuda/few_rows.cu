@@ -24,7 +24,7 @@ template <class P>
 void pack(const Operand& w, int64_t lines, int64_t depth, void* packed) {
   const int64_t apart = numbers_apart<P>(depth), n = lines * apart;
   given(w.data, (lines - 1) * w.row + (depth - 1) * w.col + 1);
-  each(n, PackLines<P>{w, depth, apart, given(static_cast<typename P::Number*>(packed), n)});
+  each_index(n, PackLines<P>{w, depth, apart, given(static_cast<typename P::Number*>(packed), n)});
 }
 
 struct Put {
