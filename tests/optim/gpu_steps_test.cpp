@@ -7,6 +7,7 @@
 
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
+#include "framework/kernels/updates.h"
 #include "framework/ops.h"
 #include "layers/embedding.h"
 #include "optim/optimizer.h"
