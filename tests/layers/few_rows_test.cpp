@@ -162,6 +162,20 @@ TEST_CASE("so do a GRU and a plain network, with a mogrifier and without, side b
     }
 }
 
+TEST_CASE("with more rows than they take, layers go by products and passes, and agree too") {
+  LstmCase c{.config = {.input = 3, .hidden = 5}, .steps = 4, .batch = 65};
+  static_assert(FewRows::most_rows < 65);
+  for (const int rounds : {0, 3})
+    for (const bool norm : {false, true}) {
+      c.config.mogrifier = rounds, c.config.layer_norm = norm,
+      c.config.algorithm = RecurrentAlgorithm::standard;
+      check_agreement(window_of(c), {Window(window_of(c), Engine::fused).run()}, 5, 5, false);
+      const WithPrecision rounded(Precision::bf16);
+      check_agreement(window_of(c), {Window(window_of(c), Engine::fused).run()},
+                      roundings_of(Precision::bf16), false);
+    }
+}
+
 TEST_CASE("threads in five orders, and a graph, give the same bits") {
   LstmCase c{.config = {.input = 3, .hidden = 21, .layers = 2}, .steps = 7, .batch = 3};
   c.config.algorithm = RecurrentAlgorithm::standard;

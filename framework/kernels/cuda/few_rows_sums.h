@@ -104,7 +104,9 @@ class FewRowsSums {
     const Place place;
     Mine mine = {};
     UNROLL_NOT
-    for (const FewRows::Term& term : p.terms) {
+    for (int which = 0; which < 2; ++which) {
+      const FewRows::Term term =
+          which ? p.terms[1] : p.terms[0];  // an index would put the arguments on the stack
       if (!term.x) break;
       const PartOfLine<Number>* from[of_lane];
       UNROLL_ALL
@@ -155,21 +157,25 @@ class FewRowsSums {
     }
   }
 
-  // So many rows at a time, as shared memory has room for.
+  // So many rows at a time, as shared memory has room for. A warp's lanes write side by side, and rows are apart so that its threads
+  // read from all banks.
   UNROLL_KERNEL static void add_shares(const Place& place, const Mine& mine, real (&sums)[most][lines]) {
-    UNROLL_SHARED(of_share, real[shares][lines][together]);
+    UNROLL_SHARED(of_share, real[together * of_lane][(shares + 1) * in_warp]);
     UNROLL_ALL
     for (int top = 0; top < most; top += together) {
       __syncthreads();
       UNROLL_ALL
       for (int i = 0; i < of_lane; ++i) UNROLL_ALL
       for (int r = 0; r < together; ++r)
-        of_share[place.share][place.line + i * in_warp][r] = mine[i][top + r];
+        of_share[r * of_lane + i][place.share * in_warp + place.line] = mine[i][top + r];
       __syncthreads();
       for (int i = place.thread; i < lines * together; i += few_rows_threads) {
+        const int row = i / lines, line = i % lines;
+        const real* const parts = &of_share[row * of_lane + line / in_warp][line % in_warp];
         real sum = 0;
-        for (int share = 0; share < shares; ++share) sum += of_share[share][i / together][i % together];
-        sums[top + i % together][i / together] = sum;
+        UNROLL_ALL
+        for (int share = 0; share < shares; ++share) sum += parts[share * in_warp];
+        sums[top + row][line] = sum;
       }
     }
     __syncthreads();
