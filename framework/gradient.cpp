@@ -90,7 +90,9 @@ Gradient::RowSums* Gradient::row_sums(const Shape& shape, int64_t n) {
   settle();
   if (!on_gpu() || written() || !reserved_.expired() || 2 * n > shape[0]) return nullptr;
   state_ = State::sums;
-  sums_ = {Tensor(shape.with(0, static_cast<int>(n))), Memory(static_cast<std::size_t>(n) * sizeof(int32_t))};
+  // Written by one backward, and read by the next that contributes: no write to be warned of.
+  sums_ = {Tensor(shape.with(0, static_cast<int>(n))).telling(nullptr),
+           Memory(static_cast<std::size_t>(n) * sizeof(int32_t))};
   return &sums_;
 }
 

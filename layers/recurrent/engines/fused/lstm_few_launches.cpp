@@ -73,6 +73,9 @@ bool backward_in_few_launches(LstmBackward& back, PartInLane& lane) {
   const auto cell = [&](int t) {
     const LstmStep s = step(t);
     const Profile::Within row(w.cell_row);
+    if (normalises(w) && !norm_by_rows(w))  // as behind a product, so that a chunk's end changes no bit
+      return k->lstm_cell_gradient({.rows = w.batch, .width = w.hidden}, s, back.dh.data(), back.dc.data(),
+                                   back.dc.data());
     kernels().lstm_cell_gradient(s, back.dh.data(), back.dc.data(), back.dc.data());
   };
   lane.each_chunk(w.steps, [&](int begin, int end) {
