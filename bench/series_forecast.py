@@ -17,6 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from series_measures import geometric_mean
+
 SERIES = [  # file, column, steps
     ("lynx", "value", 3), ("nile", "value", 5), ("sunspots", "value", 5), ("macrodata", "unemp", 4),
     ("co2", "value", 26), ("austres", "value", 4), ("heartrate", "value", 5), ("ausbeer", "value", 8),
@@ -55,10 +57,6 @@ def kind_of(method):
     return method.split(" (")[0] + (" times growth" if method.endswith("times growth") else "")
 
 
-def geometric_mean(values):
-    return math.exp(sum(math.log(v) for v in values) / len(values))
-
-
 def table(results, title):
     """By method: relative RMSE on every series, its geometric mean and mean rank."""
     methods = {}
@@ -77,7 +75,7 @@ def table(results, title):
     rows = []
     for method, of in methods.items():
         cells = [f"{of[r['series']][0]:.3f}" if r["series"] in of else "" for r in results]
-        mean = geometric_mean([max(v, 1e-12) for v, _ in of.values()]) if method in whole else math.inf
+        mean = geometric_mean([v for v, _ in of.values()]) if method in whole else math.inf
         rank = sum(k for _, k in of.values()) / len(of)
         rows.append((mean, f"| {method} | " + " | ".join(cells) + (f" | {mean:.3f} | {rank:.2f} |" if method in whole else " | | |")))
     for _, row in sorted(rows):

@@ -30,6 +30,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from series_measures import mase, naive2, owa, season_is_significant, seasonal_error, smape
+
 KINDS = {"monthly": {"period": 12, "horizon": 18, "window": 24, "count": 300, "lengths": (60, 300)},
          "hourly": {"period": 24, "horizon": 48, "window": 168, "count": 100, "lengths": (748, 1008)}}
 # What all networks share; the rows of the test are the last ones of each series, and nothing is held back to validate.
@@ -125,56 +127,6 @@ def m3(options):
     write("monthly", options.out, {s.sn: [*map(float, s.x), *map(float, s.xx)] for s in monthly})
 
 
-# --- measures -------------------------------------------------------------------------------------------------------
-
-def has_season(y, period):
-    n = len(y)
-    if period == 1 or n < 3 * period:
-        return False
-    mean = math.fsum(y) / n
-    products = [math.fsum((y[t] - mean) * (y[t - lag] - mean) for t in range(lag, n)) for lag in range(period + 1)]
-    r = [p / products[0] for p in products] if products[0] > 0 else [0.0] * (period + 1)
-    return abs(r[period]) > 1.645 / math.sqrt(n) * math.sqrt(1 + 2 * math.fsum(v * v for v in r[1:period]))
-
-
-def season_of(y, period):
-    """Of a classical multiplicative decomposition, from the first row on."""
-    half, found = period // 2, [[] for _ in range(period)]
-    for t in range(half, len(y) - half):
-        around = y[t - half : t + half + 1]
-        if period % 2 == 0:
-            around = [0.5 * around[0], *around[1:-1], 0.5 * around[-1]]
-        found[t % period].append(y[t] / (math.fsum(around) / period))
-    season = [math.fsum(f) / len(f) for f in found]
-    mean = math.fsum(season) / period
-    return [s / mean for s in season]
-
-
-def naive2(y, period, horizon):
-    season = season_of(y, period) if has_season(y, period) else [1.0] * period
-    n = len(y)
-    return [y[-1] / season[(n - 1) % period] * season[(n + h) % period] for h in range(horizon)]
-
-
-def smape(y, f):
-    return 200 * math.fsum(abs(a - b) / (abs(a) + abs(b)) if a or b else 0.0 for a, b in zip(y, f)) / len(y)
-
-
-def seasonal_error(before, period):
-    return math.fsum(abs(a - b) for a, b in zip(before[period:], before)) / (len(before) - period)
-
-
-def mase(y, f, before, period):
-    return math.fsum(abs(a - b) for a, b in zip(y, f)) / len(y) / seasonal_error(before, period)
-
-
-def owa(scores, naive):
-    """Of (sMAPE, MASE) by series."""
-    mean = [math.fsum(s[k] for s in scores) / len(scores) for k in range(2)]
-    base = [math.fsum(s[k] for s in naive) / len(naive) for k in range(2)]
-    return mean[0], mean[1], (mean[0] / base[0] + mean[1] / base[1]) / 2
-
-
 # --- scores ---------------------------------------------------------------------------------------------------------
 
 def read_series(path):
@@ -231,7 +183,7 @@ def naive2_scores(kind, number):
     of, values = KINDS[kind], drawn(kind, number)
     y, horizon, period = values[: -of["horizon"]], of["horizon"], of["period"]
     f = naive2(y, period, horizon)
-    return {"season": has_season(y, period), "forecast": f, "smape": smape(values[-horizon:], f), "mase": mase(values[-horizon:], f, y, period)}
+    return {"season": season_is_significant(y, period), "forecast": f, "smape": smape(values[-horizon:], f), "mase": mase(values[-horizon:], f, y, period)}
 
 
 def record(_options):
