@@ -48,7 +48,7 @@ for name in ("AutoETS", "AutoTheta", "AutoCES", "AutoARIMA"):
 PROGRAM = """
 import csv, pathlib, sys
 with open(pathlib.Path(__file__).with_name("calls"), "a") as calls:
-    calls.write(" ".join(sys.argv[2:4]) + "\\n")
+    calls.write(" ".join(sys.argv[2:6]) + "\\n")
 asked = dict(zip(sys.argv[1:], sys.argv[2:]))
 series = {}
 for row in csv.DictReader(open(sys.argv[1])):
@@ -84,11 +84,21 @@ class Measures(unittest.TestCase):
         self.assertAlmostEqual(measures.winkler([0, 2, 5], [1, 1, 1], [3, 3, 3]), (2 + 10 + 2 + 2 + 20) / 3)
 
     def test_naive_2_puts_a_significant_season_back(self):
-        before = [10 * s for s in (0.5, 1, 1.5)] * 6
+        before = [*[10 * s for s in (0.5, 1, 1.5)] * 6, 5]
         self.assertTrue(measures.season_is_significant(before, 3))
-        for found, by_hand in zip(measures.naive2(before, 3, 4), (5, 10, 15, 5)):
+        for found, by_hand in zip(measures.naive2(before, 3, 4), (10, 15, 5, 10)):
             self.assertAlmostEqual(found, by_hand)
         self.assertEqual(measures.naive2([1, 2, 4], 4, 2), [4, 4])  # fewer than three seasons
+
+
+class Records(unittest.TestCase):
+    def test_a_forecast_is_whole_and_finite_or_none(self):
+        checked, nan = series_competitions.checked, float("nan")
+        self.assertEqual(checked([1, 2], [0, 1], [2, 3], 2), {"forecast": [1, 2], "low": [0, 1], "high": [2, 3]})
+        self.assertEqual(checked([1, 2], [0], [2, 3], 2), {"forecast": [1, 2]})
+        self.assertEqual(checked([1, 2], [0, nan], [2, 3], 2), {"forecast": [1, 2]})
+        self.assertEqual(checked([1], [], [], 2), {"error": "1 values for 2 steps"})
+        self.assertEqual(checked([1, nan], [], [], 2), {"error": "a value that is not finite"})
 
 
 class Tables(unittest.TestCase):
@@ -234,7 +244,7 @@ class Script(unittest.TestCase):
         self.score()
         by_series = self.relative()["ours"]
         self.assertEqual(len(self.lines_of("calls")), 4)
-        self.assertIn("--steps 4", self.lines_of("calls"))
+        self.assertIn("--steps 4 --season 4", self.lines_of("calls"))
         self.score()
         self.assertEqual(len(self.lines_of("calls")), 4)
         self.score(template="{timeseries} {long} --steps {steps} --out {out}")
