@@ -112,7 +112,7 @@ class Scores:
                     ("sMAPE, mean over all forecasts", "smape", "{:.2f}"), ("MASE", "mase", "{:.3f}"), ("OWA", "owa", "{:.3f}"),
                     *([("MAPE, mean over all forecasts", "mape", "{:.2f}")] if self.name == "tourism" else []),
                     ("Coverage of the 80 % interval, %", "coverage", "{:.1f}"), ("Winkler score, scaled", "winkler", "{:.3f}"),
-                    ("Series without a forecast", "refused", "{}"), ("Series without an interval", "no interval", "{}"), ("CPU seconds a series", "seconds", "{:.2f}")]
+                    ("Series without a forecast", "refused", "{}"), ("Series without an interval", "no interval", "{}"), ("CPU seconds a series", "seconds", "{:.3f}")]
         lines = []
         for title, measure, form in measures:
             lines += [f"### {title}", "", *self.table(measure, form), ""]
