@@ -50,10 +50,12 @@ std::optional<std::size_t> nearness(std::string_view word, std::string_view cand
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
-  std::size_t least = SIZE_MAX;
+  std::pair<std::size_t, std::size_t> least = {SIZE_MAX, SIZE_MAX};  // the shortest change decides between equals
   for (const std::string& candidate : candidates) {
     const auto distance = nearness(word, candidate);
-    if (distance && *distance < least) least = *distance, best = candidate;
+    if (!distance) continue;
+    const std::pair now(*distance, edit_distance(word, candidate));
+    if (now < least) least = now, best = candidate;
   }
   return best;
 }

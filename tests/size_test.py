@@ -70,9 +70,11 @@ def sentences(text):
                 yield sentence.strip()
 
 
-def inverted(texts):  # of a hundred sentences
-    found = [s for text in texts for s in sentences(text)]
-    return 100 * sum(bool(re.match(r"(What|Of|Where|Who|Those|The same)\b", s)) for s in found) / max(1, len(found))
+def inverted(texts):
+    """Of sentences by file: how many of a hundred begin with their object, and which."""
+    found = [(name, s) for name, text in texts.items() for s in sentences(text)]
+    which = [f"{name}: {s[:90]}" for name, s in found if re.match(r"(What|Of|Where|Who|Those|The same)\b", s)]
+    return 100 * len(which) / max(1, len(found)), which
 
 
 def in_room(name, room):
@@ -100,9 +102,10 @@ def figures():
                      for feature in features if re.search(rf"\b({feature})\b", line)]
             yield words, len(found), found
         elif kind == "inverted":
-            of = {"headers": [t for n, t in product.items() if n.endswith(".h")], "sources": [t for n, t in product.items() if not n.endswith(".h")],
-                  "tests": [t for n, t in files.items() if n.startswith("tests/")]}[what]
-            yield words, round(inverted(of), 1), []
+            of = {"headers": lambda n: n in product and n.endswith(".h"), "sources": lambda n: n in product and not n.endswith(".h"),
+                  "tests": lambda n: n.startswith("tests/")}[what]
+            share, which = inverted({name: text for name, text in files.items() if of(name)})
+            yield words, round(share, 1), which
         else:
             sys.exit(f"size.txt: '{words}' is counted by nothing")
 
@@ -114,7 +117,7 @@ def is_table(name, head):  # a list of keys or of facts, as long as these are ma
 # --- that the counting is right ---
 PLANTED = 'int f(int a,\n      int b) {  // "{"\n  if (a) {\n    return \'{\';\n  }\n  auto g = [](int x) {\n    return x;\n  };\n  return b;\n}\nstruct S {\n  void h() const {\n    f(1, 2);\n  }\n};\n'
 assert [(n, at) for n, at, _ in functions(PLANTED)] == [(10, 1), (3, 12)], list(functions(PLANTED))
-assert 49 < inverted(["// What a row is, say columns.\nint x;  // Rows have a name.\n"]) < 51
+assert inverted({"a.h": "// What a row is, say columns.\nint x;  // Rows have a name.\n"}) == (50, ["a.h: What a row is, say columns."])
 
 budgets_text = (tests / "size.txt").read_text()
 budgets = {words: float(most) for line in budgets_text.splitlines() if (m := re.match(r"(.*\S)\s+≤\s+([\d.]+)$", line)) for words, most in [m.groups()]}

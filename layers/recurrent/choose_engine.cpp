@@ -93,11 +93,11 @@ void judge_layer(Table& table, const LayerFacts& layer, const EngineFacts& f, co
          layer.cell.kind == CellKind::gru ? "a copy of the weights with both biases, once a step" : ""});
   else
     table.push_back({Fits::no, "cell", layer.cell.name, "composed computes it",
-                     fmt::format("the cell {} is not in cuDNN", layer.cell.name)});
+                     fmt::format("cudnn does not compute the cell {}", layer.cell.name)});
   for (const RecurrentOption* option : layer.unknown) {
     const std::string value = value_of(*option, layer.config);
     table.push_back({Fits::no, option->name, value, "fused and composed compute it",
-                     fmt::format("{} = {} is not in cuDNN", option->name, value)});
+                     fmt::format("cudnn does not compute {} = {}", option->name, value)});
   }
   if (layer.config.projection)
     table.push_back({Fits::yes, "projection", fmt::to_string(layer.config.projection)});

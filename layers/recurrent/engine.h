@@ -65,7 +65,7 @@ struct EngineReason {
   enum class Fits : uint8_t { yes, at_a_cost, no } fits;
   std::string criterion, value;  // "recurrent_dropout", "0.25"
   std::string verdict = {};      // what it costs: "fused and composed compute it"
-  std::string because = {};      // of one that does not fit: "recurrent_dropout = 0.25 is not in cuDNN"
+  std::string because = {};      // of one that does not fit: "cudnn does not compute recurrent_dropout = 0.25"
 };
 std::string_view name_of(EngineReason::Fits fits);  // "yes", "at a cost", "no"
 

@@ -204,11 +204,16 @@ def check(program, folder, name, level, loss="", more="", kept="best"):
     while lines[begin].startswith("step "):
         names = re.split(r"\s{2,}", lines[begin])[1:]
         for k in range(HORIZON):
-            check_line(lines[begin + 1 + k], str(k + 1), [by_step[name][k] for name in names], faults)
+            cells = lines[begin + 1 + k].split()[1:]
+            if len(cells) != len(names):
+                faults.append(f"the table by step has the columns {names}, and a row of {len(cells)} numbers")
+            for name, cell in zip(names, cells):
+                if name in by_step:
+                    check_line(f"{k + 1} {cell}", str(k + 1), [by_step[name][k]], faults)
         shown.update(names)
         begin += HORIZON + 2
-    if shown != set(by_step):
-        faults.append(f"the table by step has {sorted(shown)}, not {sorted(by_step)}")
+    if shown != {"the model", *told}:
+        faults.append(f"the table by step has {sorted(shown)}, not {sorted({'the model', *told})}")
     return faults
 
 

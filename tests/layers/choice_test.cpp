@@ -134,19 +134,19 @@ TEST_CASE("each criterion alone changes the engine, and is the reason given") {
        .facts = [](EngineFacts& f) { f.precision = Precision::fp16, f.capability = 61, f.toolkit = 12'090; }},
       {.criterion = "recurrent_dropout",
        .value = "0.25",
-       .because = "recurrent_dropout = 0.25 is not in cuDNN",
+       .because = "cudnn does not compute recurrent_dropout = 0.25",
        .config = [](RecurrentConfig& c) { c.recurrent_dropout = 0.25f; }},
       {.criterion = "weight_drop",
        .value = "0.5",
-       .because = "weight_drop = 0.5 is not in cuDNN",
+       .because = "cudnn does not compute weight_drop = 0.5",
        .config = [](RecurrentConfig& c) { c.weight_drop = 0.5f; }},
       {.criterion = "zoneout_h",
        .value = "0.1",
-       .because = "zoneout_h = 0.1 is not in cuDNN",
+       .because = "cudnn does not compute zoneout_h = 0.1",
        .config = [](RecurrentConfig& c) { c.zoneout_h = 0.1f; }},
       {.criterion = "zoneout_c",
        .value = "0.3",
-       .because = "zoneout_c = 0.3 is not in cuDNN",
+       .because = "cudnn does not compute zoneout_c = 0.3",
        .config = [](RecurrentConfig& c) { c.zoneout_c = 0.3f; }},
       {.criterion = "resets",
        .value = "inside a window",
@@ -160,23 +160,23 @@ TEST_CASE("each criterion alone changes the engine, and is the reason given") {
        .windows = [](WindowFacts& w) { w.resets = true; }},
       {.criterion = "layer_norm",
        .value = "true",
-       .because = "layer_norm = true is not in cuDNN",
+       .because = "cudnn does not compute layer_norm = true",
        .config = [](RecurrentConfig& c) { c.layer_norm = true; }},
       {.criterion = "peepholes",
        .value = "true",
-       .because = "peepholes = true is not in cuDNN",
+       .because = "cudnn does not compute peepholes = true",
        .config = [](RecurrentConfig& c) { c.peepholes = true; }},
       {.criterion = "mogrifier",
        .value = "5",
-       .because = "mogrifier = 5 is not in cuDNN",
+       .because = "cudnn does not compute mogrifier = 5",
        .config = [](RecurrentConfig& c) { c.mogrifier = 5, c.mogrifier_rank = 64; }},
       {.criterion = "gate_activation",
        .value = "hard_sigmoid",
-       .because = "gate_activation = hard_sigmoid is not in cuDNN",
+       .because = "cudnn does not compute gate_activation = hard_sigmoid",
        .config = [](RecurrentConfig& c) { c.gate_activation = Unary::hard_sigmoid; }},
       {.criterion = "cell_activation",
        .value = "softsign",
-       .because = "cell_activation = softsign is not in cuDNN",
+       .because = "cudnn does not compute cell_activation = softsign",
        .config = [](RecurrentConfig& c) { c.cell_activation = Unary::softsign; }},
       {.criterion = "steps",
        .value = "65536",
@@ -217,7 +217,7 @@ TEST_CASE("a GRU's options alone change its engine") {
     const auto choose = [](const RecurrentConfig& c, const EngineFacts& f, const WindowFacts& w) {
       return Gru::choose(c, f, w);
     };
-    check_refusal(choose, config, h100, window, "gru", name, "0.25", name + " = 0.25 is not in cuDNN");
+    check_refusal(choose, config, h100, window, "gru", name, "0.25", "cudnn does not compute " + name + " = 0.25");
   }
 }
 
@@ -365,7 +365,7 @@ TEST_CASE("the persistent kernel is taken where the weights fit the GPU, and els
     CHECK(row(choice, "persistent kernel").verdict == why);
   }
   const EngineChoice in_fp32 = Lstm::choose(dropping, facts_of(here, Precision::fp32), window);
-  CHECK(in_fp32.text == "lstm: fused, because recurrent_dropout = 0.5 is not in cuDNN");
+  CHECK(in_fp32.text == "lstm: fused, because cudnn does not compute recurrent_dropout = 0.5");
   CHECK(row(in_fp32, "persistent kernel").verdict == "tensor cores multiply tf32, bf16 and fp16");
   const EngineChoice taken = Lstm::choose(dropping, facts_of(here, Precision::bf16), window);
   CHECK(row(taken, "persistent kernel").verdict == "125 blocks of 12 units, 196 KiB of shared memory each");

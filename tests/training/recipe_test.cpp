@@ -243,6 +243,7 @@ TEST_CASE("recipe: the nearest word") {
   CHECK(nearest("batch_size", words) == "batch");
   CHECK(nearest("lr", words) == "learning_rate");
   CHECK(nearest("learningrate", words) == "learning_rate");
+  CHECK(nearest("seasonal-medain", {"seasonal", "seasonal-median"}) == "seasonal-median");
   CHECK(nearest("btt", words) == "bptt");
   CHECK(nearest("xyz", words) == "");
   CHECK(nearest("", words) == "");
