@@ -92,7 +92,18 @@ class Model:
             raise SystemExit(f'{path}: model.architecture = "{architecture}" is not written here')
         self.number = {word: i for i, word in enumerate(json.loads(metadata["vocabulary"]))}
         self.decoder = tensors["decoder.weight"], tensors["decoder.bias"]
+        self.mixture = [tensors[f"mixture.{name}"] for name in ("prior.weight", "latent.weight", "latent.bias")
+                        if settings.get("softmax") == "mixture"]
         self.net = Transformer(settings, tensors) if architecture == "transformer" else Lstm(path, settings, tensors)
+
+    def scores(self, y: torch.Tensor) -> torch.Tensor:
+        """Of the next word: logits, or log p of a mixture of softmaxes."""
+        if not self.mixture:
+            return F.linear(y, *self.decoder)
+        prior, *latent = self.mixture
+        vectors = F.linear(y, *latent).tanh().unflatten(-1, (len(prior), -1))
+        shares = F.linear(y, prior).log_softmax(-1)
+        return torch.logsumexp(F.linear(vectors, *self.decoder).log_softmax(-1) + shares[..., None], -2)
 
     def perplexity(self, text: list[int], batch: int) -> float:
         eos = self.number["<eos>"]
@@ -110,7 +121,7 @@ class Model:
             for y in self.net.outputs(inputs):
                 wanted = targets[scored : scored + len(y)]
                 scored += len(y)
-                losses = F.cross_entropy(F.linear(y, *self.decoder).flatten(0, 1), wanted.flatten(), reduction="none")
+                losses = F.cross_entropy(self.scores(y).flatten(0, 1), wanted.flatten(), reduction="none")
                 total += losses.double().sum().item()
         return math.exp(total / len(text))
 

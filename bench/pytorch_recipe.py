@@ -30,7 +30,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-DROPS = ("dropout", "embedding_dropout", "recurrent_dropout", "weight_drop", "zoneout_h", "zoneout_c")
+DROPS = ("dropout", "component_dropout", "embedding_dropout", "recurrent_dropout", "weight_drop", "zoneout_h", "zoneout_c")
 PLAIN = {"cell": "lstm", "gate_activation": "sigmoid", "cell_activation": "tanh", "recurrent_dropout": 0, "zoneout_h": 0,
          "zoneout_c": 0, "layer_norm": False, "peepholes": False, "projection": 0, "residual": False, "mogrifier": 0}
 OWN_RATES = ("input_dropout", "hidden_dropout", "output_dropout")
@@ -74,7 +74,11 @@ class LanguageModel(nn.Module):
         widths = [m["hidden"]] * (m["layers"] - 1) + [m["last_hidden"] or m["hidden"]]
         self.embedding = nn.Embedding(vocab, m["embedding"])
         self.layers = nn.ModuleList(nn.LSTM(i, o) for i, o in zip([m["embedding"], *widths], widths))
-        self.decoder = nn.Linear(widths[-1], vocab)
+        self.mixture = m["softmax"] == "mixture"
+        if self.mixture:
+            self.prior = nn.Linear(widths[-1], m["components"], bias=False)
+            self.latent = nn.Linear(widths[-1], m["components"] * m["embedding"])
+        self.decoder = nn.Linear(m["embedding"] if self.mixture else widths[-1], vocab)
         if m["tied"]:
             self.decoder.weight = self.embedding.weight
         weights = [self.embedding.weight, self.decoder.weight]
@@ -89,12 +93,24 @@ class LanguageModel(nn.Module):
         for k in range(len(self.layers)):
             for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
                 names[f"layers.{k}.{name}_l0"] = f"lstm.{name}_l{k}"
+        if self.mixture:
+            names |= {name: f"mixture.{name}" for name in ("prior.weight", "latent.weight", "latent.bias")}
         self.load_state_dict({ours: tensors[theirs] for ours, theirs in names.items()})
 
     def drop(self, x: torch.Tensor, rate: float) -> torch.Tensor:
         if not self.training:
             return x
         return locked_dropout(x, rate) if self.m["locked_dropout"] else F.dropout(x, rate)
+
+    def scores(self, y: torch.Tensor) -> torch.Tensor:
+        """Of the next word: logits, or log p of a mixture of softmaxes."""
+        if not self.mixture:
+            return self.decoder(y)
+        h = self.latent(y).tanh()
+        if self.training:
+            h = locked_dropout(h, self.m["component_dropout"])
+        log_p = self.decoder(h.unflatten(-1, (self.m["components"], -1))).log_softmax(-1)
+        return torch.logsumexp(log_p + self.prior(y).log_softmax(-1)[..., None], -2)
 
     def forward(self, tokens: torch.Tensor, state: list[Any]) -> tuple[torch.Tensor, torch.Tensor, list[Any]]:
         """tokens [steps, batch] -> the last layer's outputs before and after dropout, and the state."""
@@ -140,7 +156,7 @@ class Training:
     def step(self, tokens: torch.Tensor, targets: torch.Tensor, state: list[Any], rate: float) -> tuple[float, list[Any]]:
         t, data = self.recipe["training"], self.recipe["data"]
         y, dropped, state = self.model(tokens, state)
-        loss = F.cross_entropy(self.model.decoder(dropped).flatten(0, 1), targets.flatten())
+        loss = F.cross_entropy(self.model.scores(dropped).flatten(0, 1), targets.flatten())
         objective = loss + t["activation_regularization"] * dropped.pow(2).mean()
         if len(y) > 1:
             objective = objective + t["temporal_activation_regularization"] * (y[1:] - y[:-1]).pow(2).mean()
@@ -165,7 +181,7 @@ class Training:
         with torch.no_grad():
             for window in pairs.split(100):
                 _, y, state = self.model(window[..., 0].clamp(min=0), state)
-                total += F.cross_entropy(self.model.decoder(y).flatten(0, 1), window[..., 1].flatten(), reduction="sum").item()
+                total += F.cross_entropy(self.model.scores(y).flatten(0, 1), window[..., 1].flatten(), reduction="sum").item()
         self.model.train()
         return math.exp(total / len(text))
 

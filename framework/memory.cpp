@@ -30,7 +30,7 @@ class Pool {
   using Home = Block::Home;
 
   static Pool& of(Home home) {  // never destroyed: tensors of static duration may outlive them
-    static Pool* const pools = new Pool[]{Pool(Home::host), Pool(Home::gpu), Pool(Home::graphs)};
+    static Pool* const pools = new Pool[3]{Pool(Home::host), Pool(Home::gpu), Pool(Home::graphs)};
     return pools[static_cast<int>(home)];
   }
   // Recorded work has blocks of its own: a graph goes on using them, though to the pool they are free once it is recorded.

@@ -43,18 +43,19 @@ TEST_CASE(
   CHECK(ptb_out({"generate", "m.safetensors", "--words", "5"}, folder.path()).size() > 10);
 }
 
-TEST_CASE("so have a GRU of PyTorch, a plain network, and an LSTM with projection") {
+TEST_CASE("so have a GRU of PyTorch, a plain network, an LSTM with projection, and one under a mixture of softmaxes") {
   const Folder folder;
-  for (const std::string name : {"gru", "projected", "rnn"}) {
+  for (const std::string name : {"gru", "projected", "rnn", "mixture"}) {
     CAPTURE(name);
     const std::string out = name + ".safetensors";
     const Words unsaid = name == "rnn" ? Words{"--set", "model.nonlinearity=relu"} : Words{};
     const Words import =
         Words{"import", fixture / name / "torch.safetensors", "--out", out} + as_text + unsaid;
     const std::string said = ptb_out(import, folder.path());
-    CHECK(said.find(name == "gru"   ? "2 GRU layers of 8, decoder"
-                    : name == "rnn" ? "2 RNN layers of 8 (nonlinearity), decoder"
-                                    : "2 LSTM layers of 8 (projection), decoder") != std::string::npos);
+    CHECK(said.find(name == "gru"       ? "2 GRU layers of 8, decoder"
+                    : name == "rnn"     ? "2 RNN layers of 8 (nonlinearity), decoder"
+                    : name == "mixture" ? "2 LSTM layers of 8, a mixture of 3 softmaxes, decoder"
+                                        : "2 LSTM layers of 8 (projection), decoder") != std::string::npos);
     CHECK(said.find("no shape says") == std::string::npos);
     const auto recorded = nlohmann::json::parse(read_text(fixture / name / "perplexity.json"));
     const auto scored = evaluate(out, folder.path());
@@ -74,6 +75,43 @@ TEST_CASE("so have a GRU of PyTorch, a plain network, and an LSTM with projectio
     CHECK(ours["gru.bias_ih_l1"].data()[i] == (i < 16 ? sum : first.data()[i]));
     CHECK(ours["gru.bias_hh_l1"].data()[i] == (i < 16 ? 0 : second.data()[i]));
   }
+}
+
+TEST_CASE("a mixture of softmaxes is known by its prior and latent, here and back") {
+  const Folder folder;
+  RandomStream random(5, "weights");
+  // The names of Yang et al.'s program, whose latent is a sequence of a layer and a tanh.
+  TensorsByName theirs = {{"encoder.weight", random_tensor({17, 6}, random)},
+                          {"rnn.weight_ih_l0", random_tensor({32, 6}, random)},
+                          {"rnn.weight_hh_l0", random_tensor({32, 8}, random)},
+                          {"prior.weight", random_tensor({3, 8}, random)},
+                          {"latent.0.weight", random_tensor({18, 8}, random)},
+                          {"latent.0.bias", random_tensor({18}, random)},
+                          {"decoder.bias", random_tensor({17}, random)}};
+  const auto import = [&](const std::string& out, const TensorsByName& tensors) {
+    write_tensors(folder / "a.safetensors", tensors);
+    return ptb(Words{"import", "a.safetensors", "--rename", "latent.0=latent", "--out", out} + as_text, folder.path());
+  };
+  const ProgramRun done = import("m.safetensors", theirs);
+  REQUIRE_MESSAGE(done.code == 0, done.err);
+  CHECK_MESSAGE(done.out.find("a mixture of 3 softmaxes, decoder tied") != done.out.npos, done.out);
+  const TensorsByName ours = tensors_of(folder / "m.safetensors");
+  CHECK(same_bits(ours.at("mixture.latent.weight"), theirs["latent.0.weight"]));
+  CHECK(same_bits(ours.at("mixture.prior.weight"), theirs["prior.weight"]));
+  ptb_out({"import", "m.safetensors", "--out", "again.safetensors"}, folder.path());
+  CHECK(same_tensors(tensors_of(folder / "again.safetensors"), ours));
+  // Errors name the tensors that do not fit.
+  const auto refused = [&](const TensorsByName& tensors, const std::vector<std::string>& parts) {
+    const ProgramRun run = import("new.safetensors", tensors);
+    CHECK_MESSAGE(run.code == 2, run.err);
+    CHECK(lacks(run.err.substr(0, run.err.find('\n')), parts) == "");
+  };
+  TensorsByName changed = theirs;
+  changed["prior.weight"] = Tensor::zeros({4, 8});
+  refused(changed, {"'latent.0.weight' [18, 8]", "'prior.weight' [4, 8]", "[24, 8]"});
+  changed = theirs;
+  changed.erase("prior.weight");
+  refused(changed, {"'mixture.prior.weight'", "--rename"});
 }
 
 TEST_CASE("the function of a plain network stands in no shape: it is said which one was taken") {

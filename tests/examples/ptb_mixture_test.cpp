@@ -52,6 +52,14 @@ TEST_CASE("a mixture of softmaxes trains, is scored in every way, and writes") {
   const std::string explained = ptb_out(Words{"explain", "tiny.toml"} + mixture, folder.path());
   CHECK_MESSAGE(explained.find("vectors of the mixture") != explained.npos, explained);
   CHECK_MESSAGE(explained.find("mixture.latent.weight") != explained.npos, explained);
+  // Three vectors of the embedding's width for each of the rows before one is: the decoder reads them all, and they are kept.
+  const auto line_of = [](const std::string& text, const char* begin) {
+    for (const std::string& line : lines_of(text))
+      if (line.find(begin) != line.npos) return line;
+    return std::string();
+  };
+  const std::string single = ptb_out({"explain", "tiny.toml"}, folder.path());
+  for (const char* part : {"a window's values", "logits  "}) CHECK(line_of(explained, part) != line_of(single, part));
 }
 
 TEST_CASE("a training with each addition that is killed goes on in the same bits, in shards too") {

@@ -1,6 +1,7 @@
 // Attention: gradients by central differences, sums spelled out in operations, one step against many, errors by their words.
 #include "layers/attention.h"
 
+#include <array>
 #include <limits>
 
 #include "optim/optimizer.h"
@@ -71,6 +72,8 @@ std::vector<AttentionOptions> all_options(const Sizes& s) {
       if (ragged) o.begins = begins, o.ends = ends;
       all.push_back(o);
     }
+  all.push_back({.heads = s.heads, .begins = begins});
+  all.push_back({.heads = s.heads, .ends = ends});  // of one row some keys, or all, are seen by no query
   // A window and biases of distances, by themselves and with first keys of each row, or of each query too.
   Tensor of_row({s.batch}), of_query({s.steps, s.batch});
   {
@@ -161,6 +164,8 @@ TEST_CASE("what no query sees may hold anything") {
     CHECK((run(good) == run(bad)));
     const auto [context, weights] = add(query, add.remember(good, lengths));
     CHECK(values(slice(context, 1, 2)) == std::vector<real>(8, 0));  // the row of no steps
+    for (int t = 0; t < 2; ++t)
+      for (int k = 0; k < 5; ++k) CHECK(values(weights)[static_cast<size_t>((t * 5 + k) * 3 + 2)] == 0);
   }
 }
 
@@ -295,6 +300,10 @@ TEST_CASE("attention is differentiated with respect to all that it is given, and
                                 scaled_dot_product_attention(v[0], v[1], v[1], o) + before,
                                 scaled_dot_product_attention(v[1], v[0], v[1], o) * v[0]};
       }));
+      // Twice in one, and nowhere else.
+      for (const auto& [q, k, of_v] : {std::array{0, 1, 1}, {0, 0, 1}, {0, 1, 0}})
+        CHECK(gradcheck("attention with two alike", {{3, 2, 4}, {3, 2, 4}},
+                        [&](auto& v) { return scaled_dot_product_attention(v[q], v[k], v[of_v], o); }));
     }
   const Lengths lengths{ids({2}, {3, 2})};
   ParameterSet params;

@@ -1,5 +1,6 @@
 // What a language model's decoder may be asked beside the next token: adversarial softmax, past decode
 // regularization; and a mixture of softmaxes around it.
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -45,6 +46,11 @@ TEST_CASE(
   CHECK(values(margins)[1] == 0);
   CHECK(values(margins)[2] == doctest::Approx(0.1 * 1 * 10));
   CHECK_THROWS_AS(adversarial_margins(decoder, y, ids({4}, {0, 1, 2, 0}), -1), Error);
+  // The length of zeros has no slope: it is 0, and no NaN.
+  Tape tape;
+  const Var zeros = tape.watch(Tensor::zeros({1, 2}));
+  tape.backward(sum(adversarial_margins(decoder, zeros, ids({1}, {0}), real(0.1))));
+  CHECK(values(zeros.grad()) == std::vector<real>{0, 0});
 }
 
 TEST_CASE("a past decoder tells what was read from what is predicted: PyTorch's values") {
@@ -76,6 +82,14 @@ TEST_CASE("a past decoder is differentiated to its parameters, the decoder's and
   ParameterSet params;
   const Dense decoder(params / "decoder", {.in = 3, .out = 4});
   const PastDecoder past(params / "past", {.in = 3, .classes = 4});
+  // A share of steps is rounded up: of 3 to 2 and to 1.
+  RandomStream random({.seed = 5});
+  const Tensor y = random_tensor({3, 2, 3}, random);
+  PastDecoder some = past;
+  some.config.share = 0.4f;
+  CHECK(some(decoder, y, read).item() == past(decoder, y.slice(1, 3), read.slice(1, 3)).item());
+  some.config.share = 0.3f;
+  CHECK(some(decoder, y, read).item() == past(decoder, y.slice(2, 3), read.slice(2, 3)).item());
   CHECK_THROWS_WITH_AS(past(decoder, Tensor::zeros({3, 1, 3}), read),
                        doctest::Contains("y [3, 1, 3] must be [3, 2, 3]"), Error);
   CHECK_THROWS_AS(PastDecoder(params / "other", {.in = 3, .classes = 4, .share = 0}), Error);
@@ -180,6 +194,14 @@ TEST_CASE("a mixture of softmaxes is differentiated, and its losses are those of
   }
   CHECK(nats[1] == 0);
   CHECK(mixture.loss(decoder, y, target).item() == doctest::Approx(mean).epsilon(1e-12));
+  // More rows than have their logits in memory at a time.
+  const Tensor many = random_tensor({70, 3}, random);
+  IdTensor targets({70});
+  for (int r = 0; r < 70; ++r) targets.data()[r] = r % 5;
+  const auto of_many = mixture.losses(decoder, many, targets, std::array{1.0}).to_host();
+  const auto log_p_of_many = values(mixture.log_probabilities(decoder, many));
+  for (size_t r = 0; r < 70; ++r)
+    CHECK(of_many[r] == doctest::Approx(-static_cast<double>(log_p_of_many[r * 5 + r % 5])).epsilon(1e-12));
   // One component is a softmax of a tanh layer.
   ParameterSet others;
   const MixtureSoftmax one(others / "one", {.in = 3, .width = 2, .components = 1});

@@ -272,7 +272,7 @@ TEST_CASE("a parameter that thaws takes Adam's steps as one that begins, and goe
 }
 
 TEST_CASE(
-    "a step's signature is another where parameters froze, decay, or missed as many steps as their neighbour") {
+    "a step's signature is another where parameters froze, decay, have a rate, or missed as many steps as their neighbour") {
   Pair m;
   AdamW adam(m.params, {.weight_decay = 0.1});
   const auto step = [&](bool a, bool b) {  // which are frozen
@@ -288,6 +288,9 @@ TEST_CASE(
   CHECK(adam.step_signature() != begun);
   m.a.decay = !m.a.decay;
   CHECK(adam.step_signature() == begun);
+  m.b.rate = 0.5f;
+  CHECK(adam.step_signature() != begun);
+  m.b.rate = 1;
   const uint64_t alike = step(true, true), apart = step(false, true);
   CHECK(alike != begun);
   CHECK(apart != alike);

@@ -37,7 +37,8 @@ def main() -> None:
         sys.exit(f"PyTorch has no such layer: {metadata['pytorch']}")
     options, cell = recipe["model"], recipe["model"].get("cell", "lstm")
     hidden, layers = options["hidden"], options["layers"]
-    model = LanguageModel(*state["embedding.weight"].shape, hidden, layers, cell, options.get("projection", 0))
+    model = LanguageModel(*state["embedding.weight"].shape, hidden, layers, cell, options.get("projection", 0),
+                          options["components"] if options.get("softmax") == "mixture" else 0)
     model.load_state_dict(state, strict=True)
     for layer in range(layers):  # of a GRU the bias inside the reset counts
         second = state[f"{cell}.bias_hh_l{layer}"]

@@ -1,13 +1,14 @@
 """Trains a small language model in PyTorch for `ptb import`, and records its perplexity.
 
 make_language_model.py FOLDER OUT
-    [--train FILE] [--test FILE] [--width N] [--hidden N] [--layers N] [--cell gru|rnn] [--projection N] [--seconds N]
+    [--train FILE] [--test FILE] [--width N] [--hidden N] [--layers N] [--cell gru|rnn] [--projection N] [--components N]
+    [--seconds N]
 
 Writes OUT/torch.safetensors, its state_dict under the names of PyTorch's own example of a word language model (encoder,
 rnn, decoder); OUT/vocabulary.txt, its words in the order of their ids; OUT/perplexity.json, of FOLDER/test. Without
 options, from the root of the repository: python3 tests/reference/make_language_model.py
-tests/fixtures/language_model tests/fixtures/language_model makes the fixture (written with torch 2.15.0), with --cell gru,
---cell rnn and --projection 5 that in its folders gru, rnn and projected.
+tests/fixtures/language_model tests/fixtures/language_model makes the fixture (written with torch 2.15.0, the mixture with 1.13.0), with --cell gru,
+--cell rnn, --projection 5 and --components 3 that in its folders gru, rnn, projected and mixture.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from language_model import LanguageModel, perplexity, read_ids
 from safetensors.torch import save_file
 from torch.nn import functional as F
 
-MODULES = {"embedding": "encoder", "lstm": "rnn", "gru": "rnn", "rnn": "rnn", "decoder": "decoder"}
+MODULES = {"embedding": "encoder", "lstm": "rnn", "gru": "rnn", "rnn": "rnn", "decoder": "decoder", "mixture": "mixture"}
 
 
 def train(model: LanguageModel, ids: torch.Tensor, seconds: float, batch: int = 4, steps: int = 8) -> None:
@@ -53,6 +54,7 @@ def main() -> None:
     parser.add_argument("--layers", type=int, default=2)
     parser.add_argument("--cell", choices=["lstm", "gru", "rnn"], default="lstm")
     parser.add_argument("--projection", type=int, default=0)
+    parser.add_argument("--components", type=int, default=0, help="of a mixture of softmaxes")
     parser.add_argument("--seconds", type=float, default=0, help="of training; 0: 200 steps")
     args = parser.parse_args()
     torch.manual_seed(1)
@@ -62,11 +64,15 @@ def main() -> None:
         words.update(dict.fromkeys([*line.split(), "<eos>"]))
     words.setdefault("<unk>")
     vocabulary = list(words)
-    model = LanguageModel(len(vocabulary), args.width, args.hidden, args.layers, args.cell, args.projection)
+    model = LanguageModel(len(vocabulary), args.width, args.hidden, args.layers, args.cell, args.projection,
+                          args.components)
     train(model, read_ids(args.folder / args.train, vocabulary), args.seconds)
 
     args.out.mkdir(parents=True, exist_ok=True)
-    state = {f"{MODULES[name.split('.')[0]]}.{name.split('.')[1]}": t for name, t in model.state_dict().items()}
+    state = {}
+    for name, tensor in model.state_dict().items():
+        module, rest = name.split(".", 1)
+        state[f"{MODULES[module]}.{rest}"] = tensor
     save_file(state, args.out / "torch.safetensors")
     (args.out / "vocabulary.txt").write_text("\n".join(vocabulary) + "\n")
     ids = read_ids(args.folder / args.test, vocabulary)

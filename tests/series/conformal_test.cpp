@@ -181,6 +181,18 @@ TEST_CASE(
   CHECK(SeriesBounds(warm, {0}, {}).at(31, 0) == Bound{});
 }
 
+TEST_CASE("how often a value is, is told by rows before the origin alone, however far ahead the forecast reaches") {
+  Series series = make_series({"y"}, Values(40, 0));
+  for (std::size_t row = 20; row < 40; ++row) series.values[row] = 1;
+  for (const int64_t period : {1, 7}) {
+    const SeriesBounds bounds(series, {0}, {.period = period});
+    for (const int64_t row : {20, 25, 36}) {
+      CHECK(bounds.share_of(0, row, 20, 0) == 1);
+      CHECK(bounds.share_of(1, row, 20, 0) == 0);
+    }
+  }
+}
+
 TEST_CASE(
     "an answer agrees in all its parts: forecast within bounds and interval, which has a width; deciles ascend") {
   Series series = make_series({"y"}, {});

@@ -161,6 +161,10 @@ TEST_CASE("the column shows which of day and month comes first, and a note says 
   const Series ascends = parse({"01/12/2019", "02/11/2019", "03/10/2019"});
   CHECK(ascends.times.text(0) == "2019-01-12");
   CHECK(lacks(ascends.notes.at(0), {"month/day/year", "in no other order do they ascend"}) == "");
+  // The newest first: fifths of a month, evenly spaced backwards.
+  const Series newest = parse({"05/03/2020", "05/02/2020", "05/01/2020", "05/12/2019"});
+  CHECK(newest.times.text(0) == "2019-12-05");
+  CHECK(lacks(newest.notes.at(0), {"day/month/year", "evenly spaced"}) == "");
   // A column of another form needs no order.
   CHECK(parse({"2012/01/01", "2012/01/02"}).date_order == DateOrder::unknown);
   CHECK(parse({"01/01/2012"}).times.text(0) == "2012-01-01");

@@ -213,9 +213,20 @@ TEST_CASE("a filled-in row moves the states, and its error does not count") {
   CHECK(known > log_likelihood(*model, {y}));
   CHECK(known == doctest::Approx(model->log_likelihood));
   CHECK(known > fit_ets(form_of("ANA"), {y}, 6)->log_likelihood);
+  // Two weights, the level, five of six states and the variance are fitted to the observed rows (Hurvich and Tsai 1989).
+  const double n = static_cast<double>(y.size()) - 3, k = 9;
+  CHECK(model->aicc == doctest::Approx(-2 * model->log_likelihood + 2 * k + 2 * k * (k + 1) / (n - k - 1)).epsilon(1e-12));
   const auto smooth = fit_theta(y, filled, 6), rough = fit_theta(y, {}, 6);
   REQUIRE(smooth);
   CHECK(smooth->alpha != rough->alpha);
+  // Without a season: no other weight has smaller errors on the rows that were observed.
+  const auto level = fit_theta(y, filled, 1);
+  const auto squares = [&](double alpha) {
+    double at = y[0], sum = 0;
+    for (std::size_t t = 0; t < y.size(); at += alpha * (y[t] - at), ++t) sum += filled[t] ? 0 : (y[t] - at) * (y[t] - at);
+    return sum;
+  };
+  for (int percent = 1; percent <= 100; ++percent) CHECK(squares(level->alpha) <= squares(percent / 100.0) * (1 + 1e-9));
   CHECK_FALSE(fit_theta(y, std::vector<uint8_t>(y.size(), 1), 6));
 }
 

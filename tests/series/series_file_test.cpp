@@ -186,6 +186,13 @@ TEST_CASE("a step that lacks rows is left out at the ends, and weighed or missin
                                   "2024-01-03, has 23 of 24"}) == "");
   CHECK(parse_series(hours(5 * 24, hole), "x.csv", {.resample = "1d"}).values ==
         std::vector<double>{1, 2, 3, 4, 5});
+  // Each channel by its own cells: the other's are all there.
+  std::string two = "time,x,y\n";
+  for (int hour = 0; hour < 5 * 24; ++hour)
+    two += fmt::format("2024-01-{:02} {:02}:00,1,{}\n", 1 + hour / 24, hour % 24,
+                       hour >= 60 && hour < 72 ? "" : "2");
+  const Series apart = read(two);
+  CHECK(apart.filled == std::vector<uint8_t>{0, 0, 0, 0, 0, 1, 0, 0, 0, 0});
   // Two rows of each hour, of two sensors, are no uneven times: half a day still counts as missing.
   std::string twice = "time,y\n";
   for (int hour = 0; hour < 5 * 24; ++hour)

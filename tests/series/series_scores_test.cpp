@@ -135,6 +135,9 @@ TEST_CASE("the scale of mase is the error of the seasonal naive forecast within 
   CHECK(mase_scale(series, {{0, 4, 0}}, 2, both)[0] == 4.5);
   CHECK(mase_scale(series, {{0, 2, 0}, {2, 4, 2}}, 1, both)[0] == 2.5);  // not across spans
   CHECK(std::isnan(mase_scale(series, {{0, 4, 0}}, 4, both)[0]));
+  Series filled = series;
+  filled.filled.assign(10, 0), filled.filled[2] = 1;  // what was filled in is no end of a step, nor its beginning
+  CHECK(mase_scale(filled, {{0, 4, 0}}, 1, both)[0] == 4);
   const SeriesWindows windows(series, {.shift = {0, 0}, .scale = {1, 1}}, {{4, 5, 0}}, "test", {.window = 1});
   ForecastScores scores(windows, mase_scale(series, {{0, 4, 0}}, 1, both));
   scores.add(windows.origins(), Values{93, 9});

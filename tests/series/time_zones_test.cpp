@@ -40,6 +40,12 @@ TEST_CASE("a zone's midnight in UTC, and clocks that are set forward and back") 
       "t,x\n2021-03-28T00:00+01:00,1\n2021-03-28T01:00+01:00,2\n2021-03-28T03:00+02:00,3\n", "x.csv");
   CHECK(whole.times.text(2) == "2021-03-28 03:00:00+02:00");
   CHECK(whole.times.text(3) == "2021-03-28 04:00:00+02:00");
+  const Series london = parse_series(
+      "t,x\n2021-03-27T23:00+00:00,1\n2021-03-28T00:00+00:00,1\n2021-03-28T02:00+01:00,1\n2021-03-28T03:00+01:00,1\n",
+      "x.csv");  // the first have none to speak of
+  CHECK(london.times.text(1) == "2021-03-28 00:00:00Z");
+  CHECK(london.times.text(2) == "2021-03-28 02:00:00+01:00");
+  CHECK(london.times.text(4) == "2021-03-28 04:00:00+01:00");
   CHECK(whole.notes ==
         std::vector<std::string>{"the times have offsets from UTC: rows beyond the last keep its +02:00"});
   const Series twice = parse_series(

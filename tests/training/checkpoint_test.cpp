@@ -48,8 +48,11 @@ TEST_CASE("a checkpoint gives everything back in its bits, and its weights have 
     task.validate = [&] { return 1.0 / 3; };
     trainer.run(task);
     Tensor(tiny.params.values()).data()[3] = -0.0f;  // of two zeros the one that a sum would lose
-    if (rule == Setup::Rule::adam)
-      *tiny.optimizer->state().counters.back().value = 7;  // steps that one missed
+    if (rule == Setup::Rule::adam) {
+      const auto counter = tiny.optimizer->state().counters.back();
+      REQUIRE(counter.name.starts_with("missed."));
+      *counter.value = 7;
+    }
     write_checkpoint(folder / "again.safetensors", *tiny.optimizer, trainer.state(), task.carried);
 
     TrainerState state;
@@ -67,6 +70,15 @@ TEST_CASE("a checkpoint gives everything back in its bits, and its weights have 
     CHECK(was.slabs.size() == (rule == Setup::Rule::adam || rule == Setup::Rule::averaged ? 2 : 1));
     for (size_t i = 0; i < was.slabs.size(); ++i) CHECK(same_bits(was.slabs[i].values, is.slabs[i].values));
     for (size_t i = 0; i < was.counters.size(); ++i) CHECK(*was.counters[i].value == *is.counters[i].value);
+
+    const Schedule plateau{.kind = Schedule::Kind::plateau, .factor = 2};
+    TrainerState learned = trainer.state(), read;
+    learned.schedule = read.schedule = plateau;
+    learned.schedule->best = 0.5, learned.schedule->divisions = 3;
+    write_checkpoint(folder / "plateau.safetensors", *tiny.optimizer, learned, task.carried);
+    read_checkpoint(folder / "plateau.safetensors", *other.optimizer, read, other.task().carried);
+    CHECK(read.schedule->best == 0.5);
+    CHECK(read.schedule->divisions == 3);
 
     // Readers of the file who want its weights get those that were validated.
     const SafetensorsFile file(folder / "again.safetensors");

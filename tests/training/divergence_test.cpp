@@ -167,6 +167,27 @@ TEST_CASE("rollback before there is a best checkpoint: back to the last") {
   CHECK(trainer.state().rate_factor == 0.5);
 }
 
+TEST_CASE("without a schedule each rollback halves the rate once, whatever rate the checkpoint has") {
+  const Folder folder;
+  Line line;
+  Sgd sgd(line.params, {.learning_rate = 1});
+  Trainer trainer(sgd, {.epochs = 3,
+                        .on_divergence = OnDivergence::rollback,
+                        .progress = silent,
+                        .folder = folder.path()});
+  TrainingTask task = line.task();
+  int scored = 0;
+  task.validate = [&] { return -++scored; };  // each epoch is the best, so the second checkpoint has half the rate
+  task.loss = [&, loss = task.loss](int64_t window) {
+    const TrainerState& now = trainer.state();
+    const bool fails = (now.epoch == 1 && now.rate_factor == 1) || (now.epoch == 2 && now.rate_factor == 0.5);
+    return fails ? mean_loss(root(line, 0), 1) : loss(window);
+  };
+  trainer.run(task);
+  CHECK(trainer.state().rate_factor == 0.25);
+  CHECK(sgd.learning_rate() == 0.25);
+}
+
 TEST_CASE("a run that is killed behind a rollback goes on from there, with a log that fits") {
   const Folder folder;
   const TrainerOptions options{.epochs = 5,

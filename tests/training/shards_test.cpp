@@ -157,6 +157,11 @@ TEST_CASE("the gradient of shards is that of the whole window") {
       CHECK(std::abs(double{expected[i]} - double{found[i]}) <= tolerance);
     CHECK(cut.shards_seen.size() == 4);
     CHECK(cut.shards_seen[3] == (batch == 3 ? 0 : batch / 4 * static_cast<int>(cut.windows.count())));
+    if (batch < 8) continue;
+    Words small(batch);  // where halves of halves wait for each other
+    const auto of_eight = trained(small, 8, {.clip = 0.7, .accumulate = 2});
+    for (size_t i = 0; i < expected.size(); ++i)
+      CHECK(std::abs(double{expected[i]} - double{of_eight[i]}) <= tolerance);
   }
 }
 

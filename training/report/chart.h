@@ -20,7 +20,19 @@ struct ChartSeries {
   std::vector<double> x = {}, y = {};  // of one length; where y cannot be drawn the line is broken
 };
 
+// A filled interval around the last of a chart's series.
+struct ChartBand {
+  std::string name;
+  std::vector<double> x = {}, low = {}, high = {};  // of one length, finite
+};
+struct ChartMark {
+  std::string text;
+  double x = 0, y = 0;
+};
+
 struct Chart {
+  using Band = ChartBand;  // Clang 14 makes no optional of a struct inside, whose members have values
+  using Mark = ChartMark;
   std::string title, description = {};  // for readers who cannot see it: what it is, and what it shows
   std::string x_name, y_name;           // "step", "perplexity"
   std::string right_name = {};          // of an axis on the right with the logarithm of y; "": none
@@ -30,21 +42,12 @@ struct Chart {
   bool from_zero = true;  // else y begins at zero, or below; or near the least value
   std::vector<std::string> x_texts = {};  // names of x = 0, 1, 2, …; empty: none
   std::vector<ChartSeries> series = {};
-  // A filled interval around the last of the series.
-  struct Band {
-    std::string name;
-    std::vector<double> x = {}, low = {}, high = {};  // of one length, finite
-  };
   std::optional<Band> band = {};
   struct Level {
     std::string name;
     double y = 0;
   };
   std::vector<Level> levels = {};  // to be held against: dashed, named, from edge to edge
-  struct Mark {
-    std::string text;
-    double x = 0, y = 0;
-  };
   std::optional<Mark> mark = {};  // a point that is named
 };
 

@@ -82,11 +82,20 @@ void print_work(const Recipe& r, const LanguageModel& model, double vocab) {
     lines.push_back(
         {"vectors of the mixture", "one product over all steps", 2.0 * m.in * m.components * (m.width + 1)});
     lines.push_back(
-        {"decoder", "as many products, in chunks, as the mixture has softmaxes", m.components * of_decoder});
+        {"decoder", "a product for each softmax of the mixture, in chunks; in training four times as many",
+         m.components * of_decoder});
   } else {
     lines.push_back({"decoder", "one product over all steps, in chunks", of_decoder});
   }
   print_table(lines, "", "together");
+}
+
+// Numbers that a mixture of softmaxes keeps for backward, for one token: the components' vectors, before and after dropout, and
+// their shares.
+double kept_of_mixture(const LanguageModel& model) {
+  if (!model.mixture) return 0;
+  const auto& m = model.mixture->config;
+  return m.components * (m.width * (m.dropout > 0 ? 2.0 : 1.0) + 1);
 }
 
 // A lower bound of the traffic between memory and processor, if a cache keeps nothing but the operands of one
@@ -98,7 +107,7 @@ void print_traffic(const Recipe& r, const LanguageModel& model, double vocab) {
   const double looked_up =
       r.model.tied ? 0 : vocab * r.model.embedding;  // a few rows; tied, the decoder reads all
   const double others = static_cast<double>(model.params.count()) - recurrent - looked_up;
-  double kept = r.model.embedding + 7 * layers.units;
+  double kept = r.model.embedding + 7 * layers.units + kept_of_mixture(model);
   std::vector<ExplainedLine> lines;
   if (model.recurrent)
     lines = {{layers.mogrifier > 0 ? "weights of the layers" : "recurrent weights",
@@ -128,7 +137,7 @@ ExplainedLine copies(const LanguageModel& model, Engine engine, double rows) {
             layers.mogrifier > 0 ? "those of a layer at a time" : "the recurrent ones, of a layer at a time",
             layers.packed};
   if (engine == Engine::cudnn && (rounded || model.recurrent->cell().kind == CellKind::gru)) {
-    const double ends = rounded ? rows * (model.embedding.config.dim + model.decoder.config.in) : 0;
+    const double ends = rounded ? rows * (model.embedding.config.dim + model.width()) : 0;
     return {"copies for cuDNN",
             rounded ? "in 16 bits: weights, what enters and leaves, and gradients of both"
                     : "weights with both biases, and their gradients",
@@ -144,9 +153,9 @@ double kept_of_cell(const LanguageModel& model) {
   return cell.kind == CellKind::gru ? 2 * gates + 1 : gates + (cell.has_c ? 2 : 1);
 }
 
-// Numbers that all layers keep for backward, for one token, without those of the options.
+// Numbers that all layers and a mixture keep for backward, for one token, without those of the options.
 double kept_of_layers(const Recipe& r, const LanguageModel& model) {
-  double kept = 0;
+  double kept = kept_of_mixture(model);
   if (model.recurrent) kept += kept_of_cell(model) * LayerSizes(model).units;
   if (model.transformer) kept += transformer_values(transformer_of(r), r.data.bptt);
   return kept;
@@ -156,11 +165,12 @@ double kept_of_layers(const Recipe& r, const LanguageModel& model) {
 void print_memory(const Recipe& r, const LanguageModel& model, double vocab, const LayerCosts& costs,
                   Engine engine) {
   const double weights = static_cast<double>(model.params.count()) * sizeof(real);
-  const double rows = static_cast<double>(r.data.batch) * r.data.bptt, out = model.decoder.config.in;
+  const double rows = static_cast<double>(r.data.batch) * r.data.bptt, in = model.decoder.config.in,
+               of_decoder = rows * (model.mixture ? model.mixture->config.components : 1);
   const auto [input_rate, hidden_rate, output_rate] = dropout_rates(r);
   // The options' costs contain the dropout between the layers.
-  const double masked = (input_rate > 0 ? r.model.embedding : 0) + (output_rate > 0 ? out : 0);
-  const double chunk = std::min(rows * vocab, static_cast<double>(logits_at_once) / sizeof(real));
+  const double masked = (input_rate > 0 ? r.model.embedding : 0) + (output_rate > 0 ? model.width() : 0);
+  const double chunk = std::min(of_decoder * vocab, static_cast<double>(logits_at_once) / sizeof(real));
   const int moments = moments_of(r.sections());
   std::vector<ExplainedLine> lines = {
       {"weights", "", weights},
@@ -187,7 +197,7 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab, con
                    model.recurrent ? "of two layers at a time" : "of a layer at a time",
                    in_gradients * rows * sizeof(real)});
   lines.push_back({"logits", "a chunk of rows, and the decoder's gradient",
-                   (chunk + vocab * (out + 1) + rows * out) * sizeof(real)});
+                   (chunk + vocab * (in + 1) + of_decoder * in) * sizeof(real)});
   show("Memory, estimated (ptb train --dry-run measures it)\n");
   print_table(lines, "B", "together");
 }

@@ -21,15 +21,17 @@ namespace fs = std::filesystem;
 // The recipe that is asked for, with its sizes from the shapes.
 Recipe load_recipe_for(const TorchModel& model, const fs::path& file, const ImportOptions& options) {
   const RecurrentSizes& layers = model.layers;
-  const Recipe recipe =
-      load_recipe(options.recipe(file, "ptb"),
-                  options.overrides(file, {{"model.architecture", "recurrent"},
-                                           {"model.embedding", std::to_string(layers.input)},
-                                           {"model.hidden", std::to_string(layers.hidden)},
-                                           {"model.layers", std::to_string(layers.layers)},
-                                           {"model.projection", std::to_string(layers.projection)},
-                                           {"model.tied", model.tied ? "true" : "false"},
-                                           {"model.cell", facts_of(layers.cell).name}}));
+  std::vector<std::pair<std::string, std::string>> sizes = {
+      {"model.architecture", "recurrent"},
+      {"model.embedding", std::to_string(layers.input)},
+      {"model.hidden", std::to_string(layers.hidden)},
+      {"model.layers", std::to_string(layers.layers)},
+      {"model.projection", std::to_string(layers.projection)},
+      {"model.tied", model.tied ? "true" : "false"},
+      {"model.softmax", model.components ? "mixture" : "single"},
+      {"model.cell", facts_of(layers.cell).name}};
+  if (model.components) sizes.emplace_back("model.components", std::to_string(model.components));
+  const Recipe recipe = load_recipe(options.recipe(file, "ptb"), options.overrides(file, sizes));
   check_known_to_torch(layers_of(recipe), file);
   return recipe;
 }
@@ -65,7 +67,8 @@ void import_model(Command& command) {
   std::string vocabulary, data;
   command.describe(
       "Makes a model's file of a language model that was trained in PyTorch and saved with "
-      "safetensors.torch.save_file(model.state_dict(), FILE): an embedding, an LSTM, a GRU or an RNN, a decoder. "
+      "safetensors.torch.save_file(model.state_dict(), FILE): an embedding, an LSTM, a GRU or an RNN, a decoder, "
+      "and between them perhaps the prior and latent of a mixture of softmaxes. "
       "Sizes come from the shapes, two biases are summed, and a decoder without weights is tied to the "
       "embedding. Prints which tensor was taken for which.");
   options.add_to(command, "text, dropout, training");
@@ -101,8 +104,7 @@ void import_model(Command& command) {
   show("{}", table_of_names(model.params, torch.names));
   show("{} words of {}{}\n", words.size(), origin, data.empty() ? "" : ", numbered as they first appear");
   show("embedding {}, {}, decoder {}\n", torch.layers.input,
-       describe_layers(cell_of(recipe), layers_of(recipe)),
-       torch.tied ? "tied to the embedding" : "with weights of its own");
+       describe_layers(recipe), torch.tied ? "tied to the embedding" : "with weights of its own");
   show("{}", unsaid_by_shapes(cell_of(recipe), layers_of(recipe), options));
   show("{}: written\nnext    {} {}\n", shown(options.out), invocation("ptb"),
        next(recipe, options.out, data));

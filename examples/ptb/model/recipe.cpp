@@ -129,6 +129,7 @@ std::string describe_layers(const Recipe& recipe) {
     if (!text.empty()) text += ", then ";
     text += describe_transformer(transformer_of(recipe));
   }
+  if (is_mixture(recipe)) text += fmt::format(", a mixture of {} softmaxes", recipe.model.components);
   return text;
 }
 

@@ -16,6 +16,8 @@ const std::vector<KnownModule>& known_modules() {
        .theirs = {"decoder", "fc", "linear", "out", "output", "proj", "head", "lm_head", "classifier",
                   "generator"},
        .leaves = {"weight", "bias"}},
+      {.ours = "mixture.prior", .theirs = {"prior"}, .leaves = {"weight"}},
+      {.ours = "mixture.latent", .theirs = {"latent"}, .leaves = {"weight", "bias"}},
       {.ours = "lstm", .theirs = {}, .leaves = {}}};
   return modules;
 }
@@ -32,6 +34,20 @@ static void refuse_transformer(const SafetensorsFile& file) {
         file.path(), entry.name);
 }
 
+// How many softmaxes a mixture has; 0: the file has one softmax. output: the width of the recurrent layers' output.
+static int components_in(const TorchTensors& tensors, int width, int output) {
+  const char *const prior = "mixture.prior.weight", *const latent = "mixture.latent.weight";
+  if (!tensors.find(prior) && !tensors.find(latent) && !tensors.find("mixture.latent.bias")) return 0;
+  const int components = tensors.matrix(prior)[0];
+  tensors.check(prior, {components, output}, tensors.text("lstm.weight_hh_l0"));
+  (void)tensors.matrix(latent);
+  const std::string why =
+      fmt::format("{} and {}", tensors.text(prior), tensors.text("embedding.weight"));
+  tensors.check(latent, {int64_t{components} * width, output}, why);
+  tensors.check("mixture.latent.bias", {int64_t{components} * width}, why);
+  return components;
+}
+
 TorchModel read_torch_model(const SafetensorsFile& file, const std::vector<std::string>& renames) {
   refuse_transformer(file);
   const TorchTensors tensors(file, known_modules(), renames);
@@ -40,12 +56,15 @@ TorchModel read_torch_model(const SafetensorsFile& file, const std::vector<std::
   const std::string embedding = tensors.text("embedding.weight");
   model.vocab = vocab;
   model.layers = read_recurrent_sizes(tensors, "lstm", width, embedding);
-  const int output = model.layers.projection ? model.layers.projection : model.layers.hidden;
+  const int of_layers = model.layers.projection ? model.layers.projection : model.layers.hidden;
+  model.components = components_in(tensors, width, of_layers);
+  const int output = model.components ? width : of_layers;  // of what the decoder reads
   tensors.check("decoder.bias", {model.vocab}, embedding);
   model.names = with_scope(tensors.names, "lstm", facts_of(model.layers.cell).name);
   if (const auto decoder = tensors.names.find("decoder.weight"); decoder != tensors.names.end()) {
     tensors.check("decoder.weight", {model.vocab, output},
-                  embedding + " and " + tensors.text("lstm.weight_hh_l0"));
+                  embedding + " and " +
+                      tensors.text(model.components ? "mixture.latent.weight" : "lstm.weight_hh_l0"));
     model.tied = same_bits(file, tensors.names.at("embedding.weight"), decoder->second);
     if (model.tied) model.names.erase("decoder.weight");
   } else {

@@ -2,7 +2,8 @@
 // shapes.
 //
 // Names identify tensors anywhere in the model. It has one nn.LSTM, nn.GRU or nn.RNN, whatever its module is
-// called, an embedding (embedding, encoder, …) and a decoder (decoder, fc, …).
+// called, an embedding (embedding, encoder, …) and a decoder (decoder, fc, …). A mixture of softmaxes has `prior` and `latent`
+// between them, as model.softmax = "mixture" does.
 #pragma once
 
 #include "examples/ptb/model/recipe.h"
@@ -15,6 +16,7 @@ using namespace unroll;
 struct TorchModel {
   int vocab = 0;
   RecurrentSizes layers;  // their input is the embedding's width
+  int components = 0;     // of a mixture of softmaxes; 0: one softmax
   bool tied = false;      // no decoder's weight, or the embedding's values
   // Our name ("lstm.weight_ih_l0", "gru.weight_ih_l0") to the name in the file. May lack all biases of the
   // layers, the decoder's bias, and the decoder's weight, which a tied model does not have.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "data/text/grammar.h"
 #include "framework/check.h"
 #include "tests/program.h"
 #include "training/report/log.h"
@@ -51,6 +52,13 @@ struct Trained {
 };
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+std::string unescaped(std::string html) {
+  for (const auto& [escaped, plain] : {std::pair{"&#39;", "'"}, {"&quot;", "\""}, {"&lt;", "<"}, {"&gt;", ">"}})
+    for (size_t k = html.find(escaped); k != html.npos; k = html.find(escaped))
+      html.replace(k, std::string(escaped).size(), plain);
+  return html;
+}
 
 }  // namespace
 
@@ -154,7 +162,7 @@ TEST_CASE("--quiet: the results, and nothing before them") {
 }
 
 TEST_CASE("the report has the words that surprised most, and a command to look inside that works") {
-  const Trained trained({"--set", "training.surprising_words=5"});
+  const Trained trained({"--set", "training.surprising_words=5", "--set", "data.eval_batch=7"});
   const std::string page = trained.page();
   const size_t at = page.find("<h2>The most surprising words</h2>");
   REQUIRE(at != page.npos);
@@ -165,15 +173,24 @@ TEST_CASE("the report has the words that surprised most, and a command to look i
   CHECK(bits.size() == 5);
   CHECK(std::ranges::is_sorted(bits, std::greater()));
   CHECK(bits.back() > 1);
+  // Streams are read side by side, and each word has those of its own stream before it.
+  const Corpus text = generate_grammar_corpus(1, {.train = 20'000, .valid = 300, .test = 300}).corpus;
+  std::string valid;
+  for (const int32_t id : text.valid) valid += text.vocabulary.word(id) + " ";
+  for (size_t row = table.find("<tr><td"); row != table.npos; row = table.find("<tr><td", row + 1)) {
+    std::vector<std::string> cells;
+    for (size_t cell = table.find("<td", row), end = table.find("</tr>", row); cell < end; cell = table.find("<td", cell + 1)) {
+      const size_t begin = table.find('>', cell) + 1;
+      cells.push_back(unescaped(table.substr(begin, table.find('<', begin) - begin)));
+    }
+    REQUIRE(cells.size() == 4);
+    if (cells[3] != "the end of a line") CHECK_MESSAGE(has(valid, cells[3] + " " + cells[1] + " "), cells[3], " ", cells[1]);
+  }
   const size_t look = page.find(" look run/last.safetensors --text ");
   REQUIRE(look != page.npos);
-  std::string text = page.substr(look, page.find("</p>", look) - look);
-  for (const auto& [escaped, plain] : {std::pair{"&#39;", "'"}, {"&quot;", "\""}, {"&lt;", "<"}, {"&gt;", ">"}})
-    for (size_t k = text.find(escaped); k != text.npos; k = text.find(escaped))
-      text.replace(k, std::string(escaped).size(), plain);
-  const ProgramRun looked =
-      run_program("/bin/sh", {"-c", program_named("ptb") + text}, trained.folder.path());
-  CHECK_MESSAGE(looked.code == 0, text, ": ", looked.err);
+  const std::string command = program_named("ptb") + unescaped(page.substr(look, page.find("</p>", look) - look));
+  const ProgramRun looked = run_program("/bin/sh", {"-c", command}, trained.folder.path());
+  CHECK_MESSAGE(looked.code == 0, command, ": ", looked.err);
   CHECK(std::filesystem::exists(trained.folder / "look.html"));
   const Trained none({"--set", "training.surprising_words=0"});
   CHECK_FALSE(has(none.page(), "most surprising"));
