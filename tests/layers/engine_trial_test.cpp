@@ -43,8 +43,8 @@ TEST_CASE("auto takes the engine whose windows were shorter, and says so") {
   const Fresh slow_fused(0);
   const EngineChoice found = choice();
   CHECK(found.engine == Engine::cudnn);
-  CHECK(lacks(found.text, {"lstm: cudnn, 2 x 5, because a window took ", " ms here, and ", " in fused"}) ==
-        "");
+  CHECK(lacks(found.text, {"lstm: cudnn, 2 x 5, side by side by chunks of steps, because a window took ",
+                           " ms here, and ", " in fused"}) == "");
 }
 
 TEST_CASE("a kind of layer is timed once, and only where nothing else says which engine") {
@@ -70,7 +70,8 @@ TEST_CASE("a kind of layer is timed once, and only where nothing else says which
   }
   keep_engine("cudnn");
   CHECK_FALSE(timed(other));
-  CHECK(choice(other).text == "lstm: cudnn, 2 x 7, because the run began with it");
+  CHECK(choice(other).text ==
+        "lstm: cudnn, 2 x 7, side by side by chunks of steps, because the run began with it");
   detail::forget_trials();
   keep_engine("composed");  // which auto does not choose between
   CHECK(timed(other));
