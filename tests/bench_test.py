@@ -175,7 +175,7 @@ class Everything(unittest.TestCase):
         ask = lambda device: json.loads(subprocess.run([os.environ["UNROLL_BENCH_OVER_STANDIN"], "--device", device, "--facts"],
                                                        capture_output=True, text=True, check=True).stdout)
         facts = ask("cuda")
-        self.assertEqual((facts["gpu"], facts["capability"]), ("stand-in", 90))
+        self.assertEqual((facts["gpu"], facts["capability"]), ("stand-in for an H100", 90))
         self.assertGreater(facts["cudnn"], 90000)
         for engine in ("cudnn", "fused"):
             self.assertIn({"engine": engine, "precision": "fp32"}, facts["computes"])

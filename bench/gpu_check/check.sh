@@ -233,7 +233,7 @@ torch_speed() {
   for ((; i < ${#names[@]}; ++i)); do record TIMEOUT 0.0 "${names[i]}" "PyTorch ended before it"; done
 }
 # The words of UNROLL_PLAIN (framework/plain.h).
-changes_there_are="cudnn-lanes few-rows few-rows-norm passes"
+changes_there_are="arrive-wait block-flags cudnn-lanes fast-functions few-rows few-rows-norm passes two-layers"
 changes() {
   local model precision engine change name all=${changes_there_are// /,}
   if command -v nvidia-smi >/dev/null; then step changes-clocks 20 nvidia-smi -q -d CLOCK,SUPPORTED_CLOCKS,PERFORMANCE

@@ -26,11 +26,31 @@ struct LstmWindow {
   bool gradient_of_entering = false;
 };
 
+// From the lower of two layers to the upper.
+struct LstmBetween {
+  const real* weight_ih = nullptr;          // of the upper, [gates·hidden, hidden]
+  const void* rounded_weight_ih = nullptr;  // as rounded_weight_hh
+  // Dropout: factors [batch, hidden] for steps 0 and 1, as steps' pointers advance. Null: there is none.
+  const real *mask = nullptr, *second_mask = nullptr;
+  // Forward: x of the upper in steps 0 and 1, if it is not h of the lower; and a rounded copy of all steps.
+  real *x = nullptr, *second_x = nullptr;
+  RoundedCopy rounded_x = {};
+};
+// Two layers in one launch, with half of the processors each. The upper computes a step while the lower computes the next but one, so
+// x of the upper is multiplied while blocks wait for each other. Their plans are one, for at most rows_at_once rows. Sums of the
+// upper's gates need not be there before; its bias is added.
+struct LstmPair {
+  LstmWindow lower, upper = {};
+  LstmBetween between = {};
+};
+
 // By the numbers that weights, h and gradients of gates are rounded to where they are multiplied. Both return false, and have
 // done nothing, if the GPU does not take the plan's blocks at once: another process may have a part of it.
 struct LstmWindowKernels {
   bool (*forward)(const LstmWindow&);
   bool (*backward)(const LstmWindow&);
+  bool (*forward_pair)(const LstmPair&);
+  bool (*backward_pair)(const LstmPair&);
 };
 struct PersistentKernels {
   LstmWindowKernels tf32, bf16, fp16;

@@ -24,7 +24,10 @@ struct PersistentPlan {
   static constexpr int64_t most_units = 16;  // of a block: a warp has the sums of so many in registers
   static constexpr int64_t rows_at_once = 32, most_batch = 64;
   static constexpr int64_t shares = 4;  // of a sum: half as many as a block has warps
-  static constexpr int64_t step_bytes = 448;  // of shared memory beside that of a product: a step's pointers
+  static constexpr int64_t places =
+      3;  // of what is handed on, used in turn: a layer above reads it two steps later
+  static constexpr int64_t step_bytes =
+      3 * 448;  // of shared memory beside that of products: three steps' pointers
 
   int64_t units = 0, blocks = 0, batch = 0;
   PersistentProduct forward = {}, backward = {};
@@ -50,8 +53,13 @@ struct PersistentPlan {
     const int64_t a = shared_bytes(forward), b = shared_bytes(backward);
     return step_bytes + (a > b ? a : b);
   }
-  // Memory for the numbers that a step hands the next: two buffers, used in turn.
-  constexpr int64_t operand_bytes(const PersistentProduct& p) const { return 2 * rows() * p.chunks() * 64; }
+  // As much, for two layers of this plan in one launch: the upper's x, and the lower's gradient from there, are products like
+  // the recurrent ones, so some blocks have two.
+  constexpr int64_t shared_bytes_of_two() const { return 2 * shared_bytes() - step_bytes; }
+  // Memory for the numbers that a step hands on.
+  constexpr int64_t operand_bytes(const PersistentProduct& p) const {
+    return places * rows() * p.chunks() * 64;
+  }
 };
 
 }  // namespace unroll

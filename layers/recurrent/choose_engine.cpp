@@ -151,7 +151,15 @@ std::string judge_persistent(Table& table, const LayerFacts& layer, const Engine
   else
     table.push_back({Fits::at_a_cost, "persistent kernel", "no", why});
   if (f.precision == Precision::fp32 || f.capability < 80) return "";  // no tensor cores: nothing to expect
-  return plan ? "; persistent" : "; persistent: no, " + why;
+  if (!plan) return "; persistent: no, " + why;
+  if (layer.config.layers == 1) return "; persistent";
+  const auto both = persistent_pair(layer.cell, layer.config, f, window, &why);
+  if (both)
+    table.push_back({Fits::yes, "both layers at once", "yes",
+                     fmt::format("{} blocks of {} units for each", both->blocks, both->units)});
+  else
+    table.push_back({Fits::at_a_cost, "both layers at once", "no", why});
+  return both ? "; persistent, both layers at once" : "; persistent";
 }
 
 // Judges whether `fused`, or cuDNN's calls for each layer, compute layers side by side. Returns whether they do.
@@ -169,6 +177,22 @@ bool judge_wavefront(Table& table, Engine engine, const LayerFacts& layer, const
   table.push_back({Fits::yes, "layers side by side", "yes",
                    fmt::format("on {} streams, by {}", Wavefront::streams, chunks)});
   return true;
+}
+
+// Returns why `auto` takes the engine: cuDNN, or `fused` although cuDNN would serve.
+struct Preferred {
+  Engine engine;
+  std::string because;  // "": it is what serves
+};
+// As an earlier part of the run, or by the times of both, if there are any.
+std::optional<Preferred> preferred_here(const EngineFacts& f) {
+  if (f.begun_with) return Preferred{*f.begun_with, "the run began with it"};
+  if (!f.times) return {};
+  const auto [cudnn, fused] = *f.times;
+  const bool is_fused = fused < cudnn;
+  return Preferred{is_fused ? Engine::fused : Engine::cudnn,
+                   fmt::format("a window took {:.3g} ms here, and {:.3g} in {}", is_fused ? fused : cudnn,
+                               is_fused ? cudnn : fused, is_fused ? "cudnn" : "fused")};
 }
 
 // Returns why `fused` is faster than cuDNN although cuDNN would serve; "" if it is not, or that is not known. Measured
@@ -192,6 +216,10 @@ std::string why_fused_is_faster(const LayerFacts& layer, const EngineFacts& f) {
 }
 
 }  // namespace
+
+bool has_figures(const EngineFacts& facts) {
+  return facts.gpu.find("H100") != std::string::npos || facts.gpu.find("H200") != std::string::npos;
+}
 
 std::string_view name_of(Engine engine) { return engine_names[static_cast<size_t>(engine)]; }
 
@@ -240,11 +268,15 @@ EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
     throw InputError(fmt::format("engine 'cudnn' cannot serve: {}; {}", fmt::join(in_the_way, "; "),
                                  cell.fused ? "'fused' and 'composed' can" : "'composed' can"));
 
-  const std::string faster = asked == Engine::automatic && serves ? why_fused_is_faster(layer, facts) : "";
-  const Engine engine = asked != Engine::automatic ? asked
-                        : serves && faster.empty() ? Engine::cudnn
-                        : cell.fused               ? Engine::fused
-                                                   : Engine::composed;
+  Preferred preferred{asked, ""};
+  if (asked == Engine::automatic && serves) {
+    const auto here = cell.fused ? preferred_here(facts) : std::nullopt;
+    const std::string faster = here ? "" : why_fused_is_faster(layer, facts);
+    preferred = here ? *here : Preferred{faster.empty() ? Engine::cudnn : Engine::fused, faster};
+  } else if (asked == Engine::automatic) {
+    preferred.engine = cell.fused ? Engine::fused : Engine::composed;
+  }
+  const Engine engine = preferred.engine;
   std::string text = fmt::format("{}: {}", cell.name, name_of(engine));
   if (engine == Engine::cudnn) {
     text += fmt::format(", {} x {}", config.layers, config.hidden);
@@ -253,8 +285,8 @@ EngineChoice choose_engine(const CellFacts& cell, const RecurrentConfig& config,
   }
   if (asked != Engine::automatic)
     text += ", because it was asked for";
-  else if (!faster.empty())
-    text += ", because " + faster;
+  else if (!preferred.because.empty())
+    text += ", because " + preferred.because;
   else if (!serves && !cell.fused)
     text += ", the one engine of this cell";
   else if (!serves)

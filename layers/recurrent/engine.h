@@ -4,6 +4,7 @@
 // another would choose.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,11 @@ enum class RecurrentAlgorithm : uint8_t {
 };
 std::string_view name_of(RecurrentAlgorithm algorithm);  // "auto", "standard"
 
+// Milliseconds of a window, forward and back.
+struct EngineTimes {
+  double cudnn, fused;
+};
+
 // Facts about the machine. Versions are numbered as the libraries do it.
 struct EngineFacts {
   std::string gpu = {};     // "NVIDIA H100"; empty: the CPU computes, and no_gpu says why
@@ -44,8 +50,13 @@ struct EngineFacts {
   // For the persistent kernel of `fused` (layers/recurrent/persistent.h). 0: not known.
   int processors = 0, code = 0;  // code: the compute capability that this build's kernels are for
   int64_t shared_memory = 0;     // bytes that a block may have
+  // By engine_trial.h, on a GPU that has no figures.
+  std::optional<EngineTimes> times = {};  // of the layer
+  std::optional<Engine> begun_with = {};  // by the run that goes on
 };
 EngineFacts engine_facts();  // of this process, as it computes now
+// Whether it was measured on this kind of GPU which engine is the faster: on H100 and H200 (bench/results/gpu.md).
+bool has_figures(const EngineFacts& facts);
 
 // Throws InputError if two runs with this engine may differ in their bits: cuDNN before version 9 needs
 // CUBLAS_WORKSPACE_CONFIG=:4096:2 or :16:8 in the environment.

@@ -1,4 +1,4 @@
-// The order of a stack's layers in one window: one after the other, or side by side (wavefront.h).
+// The order of a stack's layers in one window: one after the other, side by side (wavefront.h), or two at once (layer_pair.h).
 #pragma once
 
 #include <memory>
@@ -13,6 +13,7 @@ struct WindowFacts;
 struct CellFacts;  // layers/recurrent/options.h
 struct RecurrentConfig;
 class Wave;
+struct LayerPair;  // layers/recurrent/layer_pair.h
 
 // A layer, or dropout between two, within a wave; by default there is none, and its window is one chunk.
 class WavePart {
@@ -20,11 +21,14 @@ class WavePart {
   WavePart() = default;
   // The next from below.
   WavePart(std::shared_ptr<Wave> wave, int lane);
+  explicit WavePart(std::shared_ptr<LayerPair> with) : pair(std::move(with)) {}
   explicit operator bool() const { return wave_ != nullptr; }
   int chunks() const;
   int begin(int chunk, int steps) const { return static_cast<int>(int64_t{chunk} * steps / chunks()); }
   // The part below hands over chunk by chunk.
   bool waits() const { return wave_ && place_ > 0; }
+
+  std::shared_ptr<LayerPair> pair = {};  // one kernel may compute this layer with the other of two
 
  private:
   friend class PartInLane;
@@ -53,6 +57,7 @@ class LayerOrder {
 
  private:
   std::shared_ptr<Wave> wave_ = {};
+  std::shared_ptr<LayerPair> pair_ = {};
 };
 
 }  // namespace unroll

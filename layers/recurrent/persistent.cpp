@@ -6,6 +6,7 @@
 
 #include "framework/device.h"
 #include "framework/kernels/lstm_window.h"
+#include "framework/plain.h"
 #include "layers/recurrent/options.h"
 
 namespace unroll {
@@ -33,26 +34,26 @@ std::optional<PersistentPlan> persistent_plan(const PersistentSizes& s, const En
         gpu.code / 10, gpu.code % 10, gpu.capability);
   if (s.steps > 0 && s.steps < LstmWindow::least_steps)
     return none(why, "a window of {} steps is shorter than {}", s.steps, LstmWindow::least_steps);
-  if (s.batch > PersistentPlan::most_batch)
-    return none(why, "batch {} is above {}", s.batch, PersistentPlan::most_batch);
+  const int64_t most_batch = s.layers > 1 ? PersistentPlan::rows_at_once : PersistentPlan::most_batch;
+  if (s.batch > most_batch) return none(why, "batch {} is above {}", s.batch, most_batch);
   if (gpu.processors == 0) return none(why, "the number of the GPU's processors is not known");
   const int64_t batch = s.batch > 0 ? s.batch : PersistentPlan::rows_at_once;
-  const PersistentPlan plan =
-      PersistentPlan::of(s.hidden, s.gates, batch, s.precision == Precision::tf32 ? 4 : 2, gpu.processors);
+  const int64_t processors = gpu.processors / s.layers, number_bytes = s.precision == Precision::tf32 ? 4 : 2;
+  const PersistentPlan plan = PersistentPlan::of(s.hidden, s.gates, batch, number_bytes, processors);
   if (plan.units > PersistentPlan::most_units)
     return none(why, "{} units are more than {} for each of {} processors", s.hidden,
-                PersistentPlan::most_units, gpu.processors);
-  if (plan.shared_bytes() > gpu.shared_memory)
-    return none(why,
-                "weights of {} units in {} take {} KiB of shared memory, and each of {} processors has {}",
-                plan.units, name_of(s.precision), (plan.shared_bytes() + 1023) / 1024, gpu.processors,
-                gpu.shared_memory / 1024);
+                PersistentPlan::most_units, processors);
+  const int64_t bytes = s.layers > 1 ? plan.shared_bytes_of_two() : plan.shared_bytes();
+  if (bytes > gpu.shared_memory)
+    return none(
+        why, "weights of {} units in {} take {} KiB of shared memory, and each of {} processors has {}",
+        plan.units, name_of(s.precision), (bytes + 1023) / 1024, processors, gpu.shared_memory / 1024);
   return plan;
 }
 
-std::optional<PersistentPlan> persistent_plan(const CellFacts& cell, const RecurrentConfig& config,
-                                              const EngineFacts& gpu, const WindowFacts& window,
-                                              std::string* why) {
+static std::optional<PersistentPlan> plan_of(int layers, const CellFacts& cell, const RecurrentConfig& config,
+                                             const EngineFacts& gpu, const WindowFacts& window,
+                                             std::string* why) {
   if (cell.kind != CellKind::lstm) return none(why, "it is an LSTM's");
   if (config.algorithm == RecurrentAlgorithm::standard)
     return none(why, "algorithm = standard was asked for");
@@ -64,8 +65,29 @@ std::optional<PersistentPlan> persistent_plan(const CellFacts& cell, const Recur
                           .gates = config.gates(cell),
                           .batch = window.batch,
                           .steps = window.steps,
+                          .layers = layers,
                           .precision = gpu.precision},
                          gpu, why);
+}
+
+std::optional<PersistentPlan> persistent_plan(const CellFacts& cell, const RecurrentConfig& config,
+                                              const EngineFacts& gpu, const WindowFacts& window,
+                                              std::string* why) {
+  return plan_of(1, cell, config, gpu, window, why);
+}
+
+std::optional<PersistentPlan> persistent_pair(const CellFacts& cell, const RecurrentConfig& config,
+                                              const EngineFacts& gpu, const WindowFacts& window,
+                                              std::string* why) {
+  static const bool plain = is_plain("two-layers");
+  if (plain) return none(why, "UNROLL_PLAIN names two-layers");
+  if (config.layers != 2) return none(why, "there are {} layers", config.layers);
+  if (config.bidirectional)
+    return none(why, "a layer that reads backwards needs the whole window of the one below");
+  for (const auto& [name, set] :
+       {std::pair{"residual", config.residual}, {"last_hidden", config.last_hidden > 0}})
+    if (set) return none(why, "{} acts between them", name);
+  return plan_of(2, cell, config, gpu, window, why);
 }
 
 std::optional<PersistentPlan> persistent_plan_here(PersistentSizes sizes) {

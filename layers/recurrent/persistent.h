@@ -13,9 +13,9 @@ namespace unroll {
 
 struct PersistentPlan;  // framework/kernels/persistent.h
 
-// A layer in a window. 0: batch or steps are not known.
+// A layer in a window. 0: batch or steps are not known. layers: so many like it in one launch, 1 or 2, which share the processors out.
 struct PersistentSizes {
-  int64_t hidden, gates = 4, batch = 0, steps = 0;
+  int64_t hidden, gates = 4, batch = 0, steps = 0, layers = 1;
   Precision precision = Precision::fp32;
 };
 // How the kernel is split on this GPU. None if it does not serve; `why`, if given, says why: "batch 80 is above 64".
@@ -24,6 +24,11 @@ std::optional<PersistentPlan> persistent_plan(const PersistentSizes& sizes, cons
 // As above, for a layer with its options. None for a projection, a mogrifier or layer norm, whose steps are more than a
 // product and a pass, and for algorithm = "standard", which asks for steps.
 std::optional<PersistentPlan> persistent_plan(const CellFacts& cell, const RecurrentConfig& config,
+                                              const EngineFacts& gpu, const WindowFacts& window,
+                                              std::string* why = nullptr);
+// How both layers of a stack of two are computed in one launch, each on half of the processors: LstmPair in
+// framework/kernels/lstm_window.h. None, and `why`: "there are 3 layers".
+std::optional<PersistentPlan> persistent_pair(const CellFacts& cell, const RecurrentConfig& config,
                                               const EngineFacts& gpu, const WindowFacts& window,
                                               std::string* why = nullptr);
 // On the GPU in use, in the precision in use; none on a CPU.

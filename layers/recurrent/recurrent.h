@@ -63,6 +63,7 @@ WholeStack over_cudnn(const RecurrentStack& stack, const ListedWeights& weights)
 // Recurrent<Cell> has the cells.
 class RecurrentStack {
  public:
+  using Make = std::unique_ptr<RecurrentStack> (*)(const Scope& scope, const RecurrentConfig& config);
   virtual ~RecurrentStack() = default;
 
   // x [steps, batch, input] -> y [steps, batch, config().output()] of the last layer, and the state after the last step. Steps
@@ -129,8 +130,9 @@ class RecurrentStack {
   }
 
  protected:
-  // Throws Error where the options make no sense, InputError where the engine that is asked for cannot serve.
-  RecurrentStack(const Scope& scope, const CellFacts& cell, const RecurrentConfig& config);
+  // Throws Error where the options make no sense, InputError where the engine that is asked for cannot serve. make: such a layer
+  // with other options, which `auto` times where it must (engine_trial.h).
+  RecurrentStack(const Scope& scope, const CellFacts& cell, const RecurrentConfig& config, Make make);
   // The constructor's second half: add(layer) makes the layer's cell.
   void add_cells(const std::function<void(const LayerScope& layer)>& add);
   // Cell k over all steps, by the engine; with a trace in elementary operations, and fills it.
@@ -163,7 +165,7 @@ class Recurrent : public RecurrentStack {
   using Output = RecurrentOutput;
   static constexpr CellFacts facts = facts_of<Cell>();
 
-  Recurrent(const Scope& scope, const RecurrentConfig& config) : RecurrentStack(scope, facts, config) {
+  Recurrent(const Scope& scope, const RecurrentConfig& config) : RecurrentStack(scope, facts, config, make) {
     if constexpr (!HasRecurrentMatrix<Cell>)
       require(
           config.weight_drop == 0 && config.recurrent_dropout == 0,
@@ -191,6 +193,9 @@ class Recurrent : public RecurrentStack {
   }
 
  private:
+  static std::unique_ptr<RecurrentStack> make(const Scope& scope, const RecurrentConfig& config) {
+    return std::make_unique<Recurrent>(scope, config);
+  }
   RecurrentOutput run(int k, const Var& x, const RecurrentVars& state, const RecurrentMasks& masks,
                       CellTrace* trace) const override {
     const Cell& cell = cells_[static_cast<size_t>(k)];

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "layers/recurrent/engine_trial.h"
 #include "layers/recurrent/recurrent.h"
 
 namespace unroll {
@@ -32,7 +33,7 @@ class RecurrentLayer {
   const EngineChoice& choice() const&& = delete;
   // choice() with a table for known windows.
   EngineChoice choice_for(const WindowFacts& window) const {
-    return choose_engine(cell(), config(), engine_facts(), window);
+    return choose_engine(cell(), config(), with_known_trial(engine_facts(), cell(), config()), window);
   }
 
   // As those of RecurrentStack.

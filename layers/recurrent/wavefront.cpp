@@ -7,6 +7,7 @@
 #include "framework/ops.h"
 #include "framework/plain.h"
 #include "framework/profile.h"
+#include "layers/recurrent/layer_pair.h"
 #include "layers/recurrent/options.h"
 #include "layers/recurrent/persistent.h"
 
@@ -73,6 +74,9 @@ void PartInLane::done(int chunk) {
       wave.lanes_[way_]->mark();
 }
 
+// The upper of a pair adds to the gradients of the lower's inputs, too.
+static bool inputs_are_checked() { return Tape::recording() && Tape::recording()->options().check_inputs; }
+
 LayerOrder::LayerOrder(Engine engine, const CellFacts& cell, const RecurrentConfig& config,
                        const WindowFacts& window) {
   if (!on_gpu() || config.layers == 1 || detail::layer_by_layer || Lanes::any() || Profile::active()) return;
@@ -81,16 +85,22 @@ LayerOrder::LayerOrder(Engine engine, const CellFacts& cell, const RecurrentConf
   here.precision = precision();
   if (const auto plan = wavefront(engine, cell, config, here, window))
     wave_ = std::allocate_shared<Wave>(PoolAllocator<Wave>(), plan->chunks);
+  else if (const auto both = persistent_pair(cell, config, here, window);
+           both && engine == Engine::fused && !inputs_are_checked())
+    pair_ = std::allocate_shared<LayerPair>(PoolAllocator<LayerPair>(), *both);
 }
 WavePart LayerOrder::part(int k) const {
+  if (pair_) return WavePart(pair_);
   return wave_ ? WavePart(wave_, 1 + k % Wavefront::streams) : WavePart();
 }
 void LayerOrder::end() const {
   if (wave_) wave_->end_forward();
+  if (pair_) pair_->lower.reset();
 }
 
 // y = x · mask        dx = dy · mask
 Var LayerOrder::dropout(const Var& x, real rate, const RandomKey& key, bool locked) const {
+  if (pair_ && pair_->lower && rate > 0 && dropout_is_on()) return pair_->dropout(x, rate, key, locked);
   if (!wave_ || rate == 0 || !dropout_is_on()) return unroll::dropout(x, rate, key, locked);
   const WavePart part(wave_, 1 + Wavefront::streams);
   const int steps = x.dim(0);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "framework/kernels/cuda/barrier.h"
+#include "framework/kernels/cuda/fast.h"
 #include "framework/kernels/cuda/fragments.h"
 #include "tests/framework/fibres.h"
 #include "tests/standin/standin.h"
@@ -31,10 +32,12 @@ void wait_wrongly(unsigned* come, unsigned goal) {
   }
   __syncthreads();
 }
+// Blocks are counted in one number, or have a number each.
+enum class Counted { together, by_block };
 // Each step a block takes what its neighbour had, and adds one: after `steps` steps all have begun + steps. x: two of a block, in turn.
-template <BarrierFault fault>
+template <BarrierFault fault, Counted counted = Counted::together>
 __global__ void pass_round(int steps, real* x, real* y, unsigned* come) {
-  GridBarrier barrier(come);
+  GridBarrier barrier(come, counted == Counted::by_block);
   const unsigned size = blockDim.x, place = blockIdx.x * size + threadIdx.x, all = gridDim.x * size;
   x[place] = static_cast<real>(place);
   for (int t = 0; t < steps; ++t) {
@@ -50,9 +53,20 @@ __global__ void pass_round(int steps, real* x, real* y, unsigned* come) {
 __global__ void wait_in_vain(unsigned* come) {
   if (blockIdx.x > 0) GridBarrier(come).wait();
 }
+// After they have said that they came, blocks read what others wrote before, or change what others read until they wait.
+template <Fault fault>
+__global__ void use_between(real* x, real* y, unsigned* come) {
+  GridBarrier barrier(come, true);
+  const unsigned place = blockIdx.x * blockDim.x + threadIdx.x, all = gridDim.x * blockDim.x;
+  x[place] = static_cast<real>(place);
+  barrier.arrive();
+  if (fault == Fault::none) barrier.await();
+  y[place] = x[(place + blockDim.x) % all];
+  if (fault != Fault::none) barrier.await();
+}
 // The others wait for block 0, which goes on for ever and never comes.
 __global__ void never_come(unsigned* numbers) {
-  if (blockIdx.x > 0) return GridBarrier(numbers, 1000).wait();
+  if (blockIdx.x > 0) return GridBarrier(numbers, false, 1000).wait();
   while (true) add_release(numbers + 1, 1), load_acquire(numbers + 1);
 }
 __global__ void sum_warp(real* y) {
@@ -154,12 +168,12 @@ std::string fragments(bool of_chunk = false) {
   return "right";
 }
 
-template <BarrierFault fault>
+template <BarrierFault fault, Counted counted = Counted::together>
 std::string passed_round(int launches = 10) {
   constexpr int steps = 5, size = neighbours * of_neighbour;
   for (int i = 0; i < launches; ++i) {
-    Tensor x({2, size}), y({size}), come = Tensor::zeros({1});
-    launch_together(pass_round<fault>, neighbours, of_neighbour, 0, steps, x.data(), y.data(),
+    Tensor x({2, size}), y({size}), come = Tensor::zeros({neighbours});
+    launch_together(pass_round<fault, counted>, neighbours, of_neighbour, 0, steps, x.data(), y.data(),
                     reinterpret_cast<unsigned*>(come.data()));
     const std::vector<real> values = y.to_host();
     for (int k = 0; k < size; ++k)
@@ -192,7 +206,9 @@ using namespace unroll::cuda;
 TEST_CASE("blocks that are launched together may wait for each other, in every order") {
   for (const char* seed : {"1", "2", "3", "4", "5"})
     CHECK(on_gpu_in_child([=] {
-            return setenv("UNROLL_STANDIN_SEED", seed, 1), passed_round<BarrierFault::none>(2);
+            setenv("UNROLL_STANDIN_SEED", seed, 1);
+            const std::string by_block = passed_round<BarrierFault::none, Counted::by_block>(2);
+            return by_block == "right" ? passed_round<BarrierFault::none>(2) : by_block;
           }) == "right");
   for (const auto& [grid, block] : {std::pair(dim3(1), dim3(1)), std::pair(dim3(3, 5, 2), dim3(7, 4, 3))})
     CHECK(on_gpu_in_child([&] {
@@ -212,6 +228,24 @@ TEST_CASE("a mistake in a grid's barrier is found") {
   CHECK(found(on_gpu_in_child([=] { return passed_round<BarrierFault::no_wait>(launches); })));
   CHECK(found(on_gpu_in_child([=] { return passed_round<BarrierFault::no_block>(launches); })));
   CHECK(found(on_gpu_in_child([=] { return passed_round<BarrierFault::one_short>(launches); })));
+  const auto between = [=](void (*kernel)(real*, real*, unsigned*)) {
+    return on_gpu_in_child([=] {
+      for (int i = 0; i < launches; ++i) {
+        constexpr int size = neighbours * of_neighbour;
+        Tensor x({size}), y({size}), come = Tensor::zeros({neighbours});
+        launch_together(kernel, neighbours, of_neighbour, 0, x.data(), y.data(),
+                        reinterpret_cast<unsigned*>(come.data()));
+        const std::vector<real> values = y.to_host();
+        for (int k = 0; k < size; ++k)
+          if (values[static_cast<size_t>(k)] !=
+              static_cast<real>((k + static_cast<int>(of_neighbour)) % size))
+            return "wrong";
+      }
+      return "right";
+    });
+  };
+  CHECK(between(use_between<Fault::none>) == "right");
+  CHECK(found(between(use_between<Fault::no_barrier>)));
   if (races_are_watched)  // which the host's processor does in order
     CHECK(found(on_gpu_in_child([] { return passed_round<BarrierFault::relaxed>(1); })));
 }
@@ -299,6 +333,38 @@ TEST_CASE("a recorded launch of blocks together plays again") {
           const std::vector<real> all = count.to_host();
           return std::to_string(std::ranges::count(all, 3));
         }) == "60");
+}
+
+// fast.h says where the bounds come from. The stand-in's instructions are as far off as the manual allows.
+TEST_CASE("functions of a cell without slow division are as exact as is said") {
+  struct Bound {
+    const char* name;
+    float (*value)(float);
+    double (*exact)(double);
+    double relative, absolute;
+  };
+  const Bound bounds[] = {
+      {"sigmoid", Fast<Sigmoid>::value, [](double x) { return 1 / (1 + std::exp(-x)); }, 0x1p-16, 0x1p-126},
+      {"tanh", Fast<Tanh>::value, [](double x) { return std::tanh(x); }, 0x1p-20, 0},
+      {"softsign", Fast<Softsign>::value, [](double x) { return x / (1 + std::abs(x)); }, 0x1p-21, 0},
+      {"hard_sigmoid", Fast<HardSigmoid>::value, [](double x) { return std::clamp(x / 6 + 0.5, 0.0, 1.0); },
+       0, 0x1p-22}};
+  for (const Bound& f : bounds) {
+    CAPTURE(f.name);
+    int worse = 0;
+    double worst = 0;
+    for (uint32_t bits = 0; bits < 0x7f800000u; bits += 1009)
+      for (const float x : {__builtin_bit_cast(float, bits), -__builtin_bit_cast(float, bits)}) {
+        const double exact = f.exact(x), off = std::abs(static_cast<double>(f.value(x)) - exact);
+        if (!(off <= f.relative * std::abs(exact) + f.absolute)) ++worse;
+        if (std::abs(exact) > 0x1p-120) worst = std::max(worst, off / std::abs(exact));
+      }
+    CHECK(worse == 0);
+    if (f.relative > 0) CHECK(worst > f.relative / 32);  // or the bound would say little
+    CHECK(std::isnan(f.value(std::nanf(""))));
+  }
+  CHECK(Fast<Tanh>::value(0.f) == 0);
+  CHECK(Fast<Sigmoid>::value(-200.f) < 0x1p-120f);
 }
 
 TEST_CASE("a warp multiplies as the PTX ISA lays its fragments out") {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Looks at the machine code of the GPU's kernels: memory accesses of 128 bits in each elementwise kernel, and no registers that
-spill.
+"""Looks at the machine code of the GPU's kernels: memory accesses of 128 bits in each elementwise kernel, no slow division in the
+persistent kernel, and no registers that spill.
 
     tests/gpu/sass_test.py NVCC [ROOT] [--arch 75,90] [--file updates]
 
@@ -18,7 +18,7 @@ import sysconfig
 import tempfile
 
 ARCHITECTURES = ['75', '80', '86', '89', '90', '100', '120']
-FILES = ['elements', 'updates', 'masks', 'gemm', 'losses', 'middle', 'rows', 'lstm_cell', 'lstm_window']
+FILES = ['elements', 'updates', 'masks', 'gemm', 'losses', 'middle', 'rows', 'lstm_cell', 'gru_cell', 'rnn_cell', 'few_rows', 'lstm_window']
 
 # Functors whose pieces are not all 128 bits: (loads, stores). Others read and write at least one stream so.
 # 64: of 16-bit numbers. None: nothing to read, or numbers from here and there.
@@ -71,7 +71,20 @@ def widths(code, instruction):
     return {int(bits) for bits in re.findall(instruction + r'\.E(?:\.\w+)*?\.(64|128)\b', code)}
 
 
+# Slow divisions of the persistent kernel, which are those of UNROLL_PLAIN=fast-functions: three sigmoids and two tanh; back one tanh.
+SLOW_DIVISIONS = {'lstm_forward': 5, 'lstm_backward': 1}
+
+
+def persistent_kernel(name):
+    found = re.match(r'_ZN6unroll4cuda.*?(lstm_forward|lstm_backward)I', name)
+    return found and found.group(1)
+
+
 def faults_in(name, code):
+    kernel = persistent_kernel(name)
+    calls = len(re.findall(r'\bCALL\..*(?:div_rn|rcp_rn)', code))
+    if kernel and calls > SLOW_DIVISIONS[kernel]:
+        yield f'{kernel}: {calls} slow divisions'
     functor = functor_of(name)
     if functor is None:
         return
@@ -115,7 +128,9 @@ def main():
                 kernels = kernels_in(text)
                 of_streams = [name for name in kernels if functor_of(name)]
                 seen += len(of_streams)
-                for name in of_streams:
+                if file == 'lstm_window' and not any(persistent_kernel(name) for name in kernels):
+                    faults.append(f'{arch}, {file}: no persistent kernel')
+                for name in kernels:
                     faults += [f'{arch}, {file}: {fault}' for fault in faults_in(name, kernels[name])]
                 print(f'{arch}, {file}: {len(kernels)} kernels, {len(of_streams)} on streams', flush=True)
     for fault in sorted(set(faults)):

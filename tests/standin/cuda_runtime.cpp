@@ -151,7 +151,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (const cudaError_t status = reach()) return status;
   if (device < 0 || device >= control().devices) return result(cudaErrorInvalidDevice);
   *properties = {};
-  std::strcpy(properties->name, "stand-in");
+  std::snprintf(properties->name, sizeof properties->name, "%s", control().name.c_str());
   properties->major = control().capability / 10;
   properties->minor = control().capability % 10;
   properties->totalGlobalMem = control().memory;

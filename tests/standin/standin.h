@@ -44,6 +44,7 @@ int device_of_thread();
 struct Control {
   int devices = 1;
   int driver = CUDART_VERSION;  // 0: there is none
+  std::string name = "stand-in for an H100";
   int capability = 90;
   cudaError_t code =
       cudaSuccess;  // what looking for a kernel reports; cudaErrorNoKernelImageForDevice: there is none
@@ -58,7 +59,7 @@ struct Control {
   int refusals_together =
       0;  // so many launches of blocks together are refused, after `takes_together` that are not
   int takes_together = 0;
-  std::string missing_library;       // "libcublas": every library with this in its name is not there
+  std::string missing_library;  // "libcublas": every library with this in its name is not there
   // Records.
   std::size_t in_use = 0;  // bytes given by cudaMalloc
   int64_t calls = 0, launches = 0, synchronizations = 0, allocations = 0;

@@ -6,25 +6,37 @@
 
 namespace unroll::cuda {
 
-// Element `at` of [batch, width], as the step computed it -> the state, which the caller puts where it belongs.
-UNROLL_KERNEL inline real handed_on(const HandOn& on, int64_t at, int64_t width, real computed) {
+// An element of a state on its way: as the step leaves it, as the next step meets it, and as it enters that step's product.
+struct HandedElement {
+  real state, met, entering;
+};
+
+// Element `at` of [batch, width], as the step computed it -> what becomes of it. Nothing is written.
+UNROLL_KERNEL inline HandedElement hand_element(const HandOn& on, int64_t at, int64_t width, real computed) {
   const real state = on.share ? on.share[at] * computed + (1 - on.share[at]) * on.before[at] : computed;
-  if (!on.met && !on.entering && !on.rounded.data) return state;
   const real met = on.kept && on.kept[quotient(at, width)] == 0 ? 0 : state;
-  const real entering = on.mask ? met * on.mask[at] : met;
-  if (on.met) on.met[at] = met;
-  if (on.entering) on.entering[at] = entering;
-  put_rounded(on.rounded, at, entering);
-  return state;
+  return {state, met, on.mask ? met * on.mask[at] : met};
+}
+// Puts it where the next step reads it. The caller puts the state where it belongs.
+UNROLL_KERNEL inline void put(const HandOn& on, int64_t at, const HandedElement& x) {
+  if (on.met) on.met[at] = x.met;
+  if (on.entering) on.entering[at] = x.entering;
+  put_rounded(on.rounded, at, x.entering);
+}
+// Both at once -> the state.
+UNROLL_KERNEL inline real handed_on(const HandOn& on, int64_t at, int64_t width, real computed) {
+  const HandedElement x = hand_element(on, at, width, computed);
+  put(on, at, x);
+  return x.state;
 }
 
-// d of what enters the next step's product -> d of what this step computed
-UNROLL_KERNEL inline real handed_back(const HandOn& on, int64_t at, int64_t width, real d) {
+// d of what enters the next step's product, and d of y, which the state is, too -> d of what this step computed
+UNROLL_KERNEL inline real handed_back(const HandOn& on, int64_t at, int64_t width, real d, real dy) {
   if (on.mask) d *= on.mask[at];
   if (on.direct) d += on.direct[at];
   if (on.rest) d += on.rest[at];
   if (on.kept && on.kept[quotient(at, width)] == 0) d = 0;
-  if (on.dy) d += on.dy[at];
+  d += dy;
   if (on.share) {
     const real of_computed = on.share[at] * d;
     on.rest_of_before[at] = d - of_computed;
@@ -32,6 +44,9 @@ UNROLL_KERNEL inline real handed_back(const HandOn& on, int64_t at, int64_t widt
   }
   put_rounded(on.rounded, at, d);
   return d;
+}
+UNROLL_KERNEL inline real handed_back(const HandOn& on, int64_t at, int64_t width, real d) {
+  return handed_back(on, at, width, d, on.dy ? on.dy[at] : 0);
 }
 
 // The same for `steps` steps.

@@ -10,9 +10,12 @@
 #ifdef __CUDACC__
 
 #define UNROLL_KERNEL __device__
+#define UNROLL_INLINED __device__ __forceinline__        // so that what its object holds stays in registers
 #define UNROLL_THREADS(most) __launch_bounds__(most, 1)  // of a block: so many registers are left for each
-#define UNROLL_ALL _Pragma("unroll")                  // the loop's turns, and
-#define UNROLL_NOT _Pragma("unroll 1")                // none of them
+#define UNROLL_PARAMETERS \
+  const __grid_constant__             // of a kernel, which reads them where they were put, and makes no copy
+#define UNROLL_ALL _Pragma("unroll")  // the loop's turns, and
+#define UNROLL_NOT _Pragma("unroll 1")  // none of them
 // A block's shared memory: UNROLL_SHARED(sums, double[256]);
 #define UNROLL_SHARED(name, ...) __shared__ std::type_identity_t<__VA_ARGS__> name
 // The shared memory that launch_together() gives each block, in pieces of 16 bytes.
@@ -45,10 +48,14 @@ bool launch_together(void (*kernel)(Parameters...), dim3 grid, dim3 block, std::
       cudaLaunchCooperativeKernel(code, grid, block, const_cast<void**>(given), shared_bytes, gpu::stream()));
 }
 
-// A number that all threads of the GPU see. add_release() adds n, after all that this thread has done or seen done.
+// A number that all threads of the GPU see. add_release() adds n, and store_release() puts it, after all that this thread has done
+// or seen done.
 // load_acquire() reads it, before all that this thread does from then on.
 UNROLL_KERNEL inline void add_release(unsigned* number, unsigned n) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(number), "r"(n) : "memory");
+}
+UNROLL_KERNEL inline void store_release(unsigned* number, unsigned n) {
+  asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(number), "r"(n) : "memory");
 }
 UNROLL_KERNEL inline unsigned load_acquire(const unsigned* number) {
   unsigned result;
@@ -59,11 +66,6 @@ UNROLL_KERNEL inline unsigned load_acquire(const unsigned* number) {
 UNROLL_KERNEL inline uint4 load_16_bytes(const void* from) { return __ldcg(static_cast<const uint4*>(from)); }
 // Ends the kernel: the next call reports cudaErrorLaunchFailure.
 UNROLL_KERNEL inline void end_with_error() { asm volatile("trap;"); }
-// Reads a number ahead of its use, into the processor's own cache.
-UNROLL_KERNEL inline void touch(const float* from) {
-  [[maybe_unused]] float number;
-  asm volatile("ld.global.f32 %0, [%1];" : "=f"(number) : "l"(from));
-}
 
 // For what a kernel is given: n elements, all of which or `moved` are read, or written if they are not const; and both
 // by changed(). Nothing to check here, and nothing is counted.
@@ -83,7 +85,9 @@ T* changed(T* memory, int64_t, int64_t = 0) {
 #include <typeinfo>
 
 #define UNROLL_KERNEL
+#define UNROLL_INLINED
 #define UNROLL_THREADS(most)
+#define UNROLL_PARAMETERS const
 #define UNROLL_ALL
 #define UNROLL_NOT
 #define UNROLL_SHARED(name, ...)             \
@@ -118,12 +122,15 @@ inline void add_release(unsigned* number, unsigned n) {
   __atomic_fetch_add(number, n, __ATOMIC_RELEASE);
   has_changed();
 }
+inline void store_release(unsigned* number, unsigned n) {
+  __atomic_store_n(number, n, __ATOMIC_RELEASE);
+  has_changed();
+}
 inline unsigned load_acquire(const unsigned* number) {
   let_others_run();
   return __atomic_load_n(number, __ATOMIC_ACQUIRE);
 }
 inline uint4 load_16_bytes(const void* from) { return *static_cast<const uint4*>(from); }
-inline void touch(const void*) {}
 void end_with_error();
 
 // Runs thread(arguments) for every thread of the grid, on a copy of the arguments' bytes if that is later. `type` names the kernel.

@@ -24,6 +24,18 @@ struct Unit {
   }
 };
 
+// A unit's gates and c, as a step computes them.
+struct UnitState {
+  Gates gates;
+  real c;
+};
+// Its gates' gradients, c before the step and after it, and d of c before.
+struct UnitSlopes {
+  Gates gates;
+  real before, c, d;
+};
+UNROLL_KERNEL inline real clipped(real x, real limit) { return x < -limit ? -limit : x > limit ? limit : x; }
+
 // i f o = F, g = G of the gates;  c = f·c_prev + i·g;  h = o·G(c)
 template <class F, class G>
 struct CellValue {
@@ -38,26 +50,45 @@ struct CellValue {
   }
   // The sums of its gates -> the gates; they and c are put where they belong.
   UNROLL_KERNEL Gates state(int64_t at, const Unit& u, const Gates& sums) const {
-    const real before = s.c_prev[at];
+    const UnitState x = values(u, sums, s.c_prev[at]);
+    u.put(s.gates, x.gates);
+    s.c[at] = x.c;
+    const real after = handed_on(s.c_on, at, s.hidden, x.c);
+    if (s.c_after) s.c_after[at] = after;
+    return x.gates;
+  }
+  UNROLL_KERNEL UnitState values(const Unit& u, const Gates& sums, real before) const {
     const int64_t of_o = (s.peephole_count() - 1) * s.hidden + u.j;
     real i = sums.i, f = sums.f, o = sums.o;
     if (s.peepholes) i += s.peepholes[u.j] * before, f += s.peepholes[of_o - s.hidden] * before;
     f = F::value(f), i = s.coupled ? 1 - f : F::value(i);
     const real g = G::value(sums.g), sum = lstm_state(i, f, g, before);
-    const real c = s.clip > 0 ? s.clip * HardTanh::value(sum / s.clip) : sum;
+    const real c = s.clip > 0 ? clipped(sum, s.clip) : sum;
     if (s.peepholes) o += s.peepholes[of_o] * c;
-    const Gates gates{i, f, g, F::value(o)};
-    u.put(s.gates, gates);
-    s.c[at] = c;
-    const real after = handed_on(s.c_on, at, s.hidden, c);
-    if (s.c_after) s.c_after[at] = after;
-    return gates;
+    return {{i, f, g, F::value(o)}, c};
   }
   // seen: c, or its norm
   UNROLL_KERNEL void output(int64_t at, real o, real seen) const {
     s.h[at] = handed_on(s.h_on, at, s.hidden, o * G::value(seen));
   }
 };
+
+// Puts the gradients of a unit where they belong.
+UNROLL_KERNEL inline void put_slopes(const LstmStep& s, real* dc_prev, int64_t at, const Unit& u,
+                                     const UnitSlopes& x) {
+  if (s.peepholes) {
+    const int64_t of_o = (s.peephole_count() - 1) * s.hidden + u.j;
+    real* const sums = s.dpeepholes + s.peephole_count() * (at - u.j);
+    if (!s.coupled) sums[u.j] += x.before * x.gates.i;
+    sums[of_o - s.hidden] += x.before * x.gates.f, sums[of_o] += x.c * x.gates.o;
+  }
+  u.put(s.gates, x.gates);
+  if (s.rounded_gates.data && !s.norm_h.gain) {
+    put_rounded(s.rounded_gates, u.i, x.gates.i), put_rounded(s.rounded_gates, u.f, x.gates.f);
+    put_rounded(s.rounded_gates, u.g, x.gates.g), put_rounded(s.rounded_gates, u.o, x.gates.o);
+  }
+  dc_prev[at] = s.c_on.share ? x.d + s.c_on.rest_of_before[at] : x.d;
+}
 
 // dc += dh·o·G'(c), and then what stands at lstm_state_gradient
 template <class F, class G>
@@ -66,40 +97,33 @@ struct CellSlope {
   const real *dh, *dc;
   real* dc_prev;
   UNROLL_KERNEL void operator()(int64_t at) const { (*this)(at, Unit(s, at), dh[at]); }
-  // d: of h, as HandOn takes it. -> the gates' gradients
-  UNROLL_KERNEL Gates operator()(int64_t at, const Unit& u, real d) const {
+  // d: of h, as HandOn takes it
+  UNROLL_KERNEL void operator()(int64_t at, const Unit& u, real d) const {
     Gates gates = u.read(s.gates);
     const real of_c = handed_back(s.c_on, at, s.hidden, dc[at]) + output(at, d, s.c[at], gates.o);
-    return state(at, u, gates, of_c);
+    state(at, u, gates, of_c);
   }
   // -> d of what h saw: c, or its norm. o receives its gradient.
   UNROLL_KERNEL real output(int64_t at, real d, real seen, real& o) const {
     return lstm_output_gradient<F, G>(o, seen, handed_back(s.h_on, at, s.hidden, d));
   }
   // The gates but o, of which there is the gradient, and d of c -> the gates' gradients. They and dc_prev are put where they belong.
-  UNROLL_KERNEL Gates state(int64_t at, const Unit& u, Gates gates, real d) const {
-    const real before = s.c_prev[at], c = s.c[at];
+  UNROLL_KERNEL Gates state(int64_t at, const Unit& u, const Gates& gates, real d) const {
+    const UnitSlopes x = slopes(u, gates, s.c_prev[at], s.c[at], d);
+    put_slopes(s, dc_prev, at, u, x);
+    return x.gates;
+  }
+  UNROLL_KERNEL UnitSlopes slopes(const Unit& u, Gates gates, real before, real c, real d) const {
     const int64_t of_o = (s.peephole_count() - 1) * s.hidden + u.j, of_f = of_o - s.hidden;
     real &i = gates.i, &f = gates.f, &g = gates.g, &o = gates.o;
     if (s.peepholes) d += s.peepholes[of_o] * o;
-    if (s.clip > 0) d *= HardTanh::slope(0, c / s.clip);
+    if (s.clip > 0 && !(c > -s.clip && c < s.clip)) d = 0;
     if (s.coupled)
       lstm_coupled_gradient<F, G>(f, g, before, d);
     else
       lstm_state_gradient<F, G>(i, f, g, before, d);
-    if (s.peepholes) {
-      real* sums = s.dpeepholes + s.peephole_count() * (at - u.j);
-      d += s.coupled ? s.peepholes[of_f] * f : s.peepholes[u.j] * i + s.peepholes[of_f] * f;
-      if (!s.coupled) sums[u.j] += before * i;
-      sums[of_f] += before * f, sums[of_o] += c * o;
-    }
-    u.put(s.gates, gates);
-    if (s.rounded_gates.data && !s.norm_h.gain) {
-      put_rounded(s.rounded_gates, u.i, i), put_rounded(s.rounded_gates, u.f, f);
-      put_rounded(s.rounded_gates, u.g, g), put_rounded(s.rounded_gates, u.o, o);
-    }
-    dc_prev[at] = s.c_on.share ? d + s.c_on.rest_of_before[at] : d;
-    return gates;
+    if (s.peepholes) d += s.coupled ? s.peepholes[of_f] * f : s.peepholes[u.j] * i + s.peepholes[of_f] * f;
+    return {gates, before, c, d};
   }
 };
 

@@ -16,14 +16,15 @@ inline constexpr int persistent_warps = 2;  // as team_size
 inline constexpr int persistent_threads = persistent_warps * warp_lanes, shares = persistent_warps / 2;
 static_assert(shares <= PersistentPlan::shares);
 
-// The numbers that a step hands the next: [2, chunks, rows, chunk_numbers], the two in turn. A warp reads a chunk of
-// 8 rows at once, so these lie together: 512 bytes.
+// The numbers that a step hands on: [places, chunks, rows, chunk_numbers], the places in turn. A warp reads a chunk of 8 rows at
+// once, so these lie together: 512 bytes.
 template <class W>
 struct HandedOn {
-  typename W::Number* numbers;
-  int rows, chunks;
+  typename W::Number* numbers = nullptr;
+  int rows = 0, chunks = 0;
   UNROLL_KERNEL typename W::Number* of_chunk(int64_t step, int chunk, int row) const {
-    return numbers + ((step % 2 * chunks + chunk) * rows + row) * chunk_numbers<W>;
+    const auto place = static_cast<unsigned>(step) % unsigned{PersistentPlan::places};
+    return numbers + (int64_t{place} * chunks + chunk) * rows * chunk_numbers<W> + row * chunk_numbers<W>;
   }
   UNROLL_KERNEL typename W::Number& number(int64_t step, int row, int64_t k) const {
     constexpr auto of_one = static_cast<unsigned>(chunk_numbers<W>);  // a power of 2
@@ -33,8 +34,8 @@ struct HandedOn {
   // Behind the numbers of a line are zeros to the end of a chunk. By all threads of the grid, before the first barrier.
   UNROLL_KERNEL void clear_ends(int64_t depth) const {
     const int64_t rest = int64_t{chunks} * chunk_numbers<W> - depth;
-    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < 2 * rows * rest;
-         i += static_cast<int64_t>(gridDim.x) * blockDim.x)
+    for (int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+         i < PersistentPlan::places * rows * rest; i += static_cast<int64_t>(gridDim.x) * blockDim.x)
       number(i / rest / rows, static_cast<int>(i / rest % rows), depth + i % rest) = W::rounded(0);
   }
 };
@@ -48,6 +49,7 @@ class PersistentLines {
         sums_(reinterpret_cast<float*>(shared + groups * chunks * warp_lanes)),
         groups_(groups),
         chunks_(chunks) {}
+  UNROLL_KERNEL bool are_there() const { return chunks_ > 0; }
 
   // read(line, k, numbers): so many numbers of a line of weights, from k on, 0 where there is none. Each lane's 16 bytes of a line, in
   // the order in which they are read.

@@ -17,16 +17,20 @@ RecurrentOutput LstmCell::fused(const Var& x, const RecurrentVars& state, const 
   const auto window =
       std::allocate_shared<LstmLayerWindow>(PoolAllocator<LstmLayerWindow>(), *this, x, state, masks);
   auto plan = plan_of_one_kernel(*window);
-  if (plan && !forward_in_one_kernel(*window, *plan)) plan.reset();
-  if (!plan) forward_by_steps(*window, lane);
-  auto [y, h, c] =
+  if (!forward_with_other_layer(window)) {
+    if (plan && !forward_in_one_kernel(*window, *plan)) plan.reset();
+    if (!plan) forward_by_steps(*window, lane);
+  }
+  const auto outputs =
       record<3>("lstm_layer_fused", window->outputs(), inputs(masks.weights->all, x, state.h, state.c),
                 [window, plan](const Var& y, const Var& h_last, const Var& c_last) {
+                  if (backward_with_other_layer(*window, y, h_last, c_last)) return;
                   PartInLane lane(window->masks.part, PartInLane::Way::back);
                   LstmBackward back(*window, y, h_last, c_last);
                   if (!plan || !backward_in_one_kernel(back, *plan)) backward_by_steps(back, lane);
                 });
-  return {y, {h, c}};
+  keep_outputs(*window, outputs);
+  return {outputs[0], {outputs[1], outputs[2]}};
 }
 
 // The state before the step is not needed again: it is overwritten.

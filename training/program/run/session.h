@@ -85,7 +85,7 @@ struct TrainingRun {
 };
 
 // The checkpoint to continue from: the latest, or that of the first epoch if the run was killed just then. None: the
-// run begins anew. Throws InputError if it cannot be read.
+// run begins anew. `auto` keeps the engine that it names (keep_engine). Throws InputError if it cannot be read.
 std::optional<SafetensorsFile> checkpoint_to_resume(const std::filesystem::path& folder);
 // Throws InputError if one of the keys is fixed, so that no run can go on with it. Called before the data are read.
 void refuse_fixed_keys(const std::string& path, const std::vector<DifferingKey>& keys);

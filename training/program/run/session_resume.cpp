@@ -1,6 +1,7 @@
 // Resumes a session from the checkpoint of an earlier one.
 #include <fmt/format.h>
 
+#include "layers/recurrent/engine_trial.h"
 #include "training/program/cli/invocation.h"
 #include "training/program/run/session.h"
 
@@ -13,6 +14,7 @@ std::optional<SafetensorsFile> checkpoint_to_resume(const fs::path& folder) {
     if (has_own_file(folder / name)) {
       std::optional<SafetensorsFile> file(std::in_place, folder / name, Links::refused);
       check_checkpoint_version(*file);
+      keep_engine(Metadata(file->metadata())["engine"]);
       return file;
     }
   return {};

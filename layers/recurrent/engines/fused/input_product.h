@@ -1,7 +1,8 @@
 // The product of x with weight_ih. It does not depend on earlier steps, so one product serves a whole window.
 // Above the first layer of a wavefront (layers/recurrent/wavefront.h) there is one product per chunk, made once the
 // layer below has computed it. On the way back there is one for x's gradient of the chunk, which that layer waits for.
-// With a mogrifier each step makes its own product (mogrifier.h), and none is made here.
+// With a mogrifier each step makes its own product (mogrifier.h), and the upper of two layers in one kernel has it there (lstm_pair.cpp):
+// `elsewhere`, and none is made here.
 #pragma once
 
 #include <optional>
@@ -15,12 +16,12 @@ class InputProduct {
  public:
   // Fills sums [steps, batch, gates*hidden] with x's products, plus the bias if there is one.
   InputProduct(const Var& x, const Var& weight_ih, const Tensor& bias, const Tensor& sums,
-               const WavePart& part, bool mogrified)
+               const WavePart& part, bool elsewhere)
       : x_(x.value()),
         bias_(bias),
         sums_(sums),
-        by_chunks_(!mogrified && part.waits()),
-        at_once_(!mogrified && !part.waits()),
+        by_chunks_(!elsewhere && part.waits()),
+        at_once_(!elsewhere && !part.waits()),
         weight_(weight_ih, true, by_chunks_ ? part.chunks() : 1),
         rounded_x_(at_once_ ? RoundedTensor(x_) : RoundedTensor()) {}
   // Make the product, of the window before its steps or of a chunk before its steps. True if it was made.
@@ -50,9 +51,9 @@ class InputProduct {
 // The gradients of weight_ih and of x. That of x comes chunk by chunk if this is true, else with weight_ih's at the end.
 class InputGradient {
  public:
-  InputGradient(const Var& x, const Var& weight_ih, const WavePart& part, bool mogrified)
-      : x_(x), weight_ih_(weight_ih), at_once_(!mogrified && x.wants_grad() && !part.waits()) {
-    if (mogrified || !part.waits() || !x.wants_grad()) return;
+  InputGradient(const Var& x, const Var& weight_ih, const WavePart& part, bool elsewhere)
+      : x_(x), weight_ih_(weight_ih), at_once_(!elsewhere && x.wants_grad() && !part.waits()) {
+    if (elsewhere || !part.waits() || !x.wants_grad()) return;
     by_chunks_.emplace(weight_ih, false, part.chunks());
     into_ = x.gradient();
   }

@@ -47,9 +47,10 @@ LstmStep LstmLayerWindow::step(int t, const Tensor& c_before) {
           .norm_c = of_c.step(t)};
 }
 
-LstmForward::LstmForward(LstmLayerWindow& window, Multiplied multiplied, const Tensor& bias)
+LstmForward::LstmForward(LstmLayerWindow& window, Multiplied multiplied, const Tensor& bias, bool elsewhere)
     : w(window),
-      product_of_x(w.x, w.layer.weight_ih, bias, w.of_x.place(w.gates), w.masks.part, bool{w.mogrified}),
+      product_of_x(w.x, w.layer.weight_ih, bias, w.of_x.place(w.gates), w.masks.part,
+                   w.mogrified || elsewhere),
       h(w.h0.value(), w.h, w.h_options, multiplied),
       c(w.c0.value(), w.c, w.c_options, Multiplied::no) {
   if (!product_of_x.at_once()) return;
@@ -64,7 +65,8 @@ LstmStep LstmForward::step(int t) {
   return s;
 }
 
-LstmBackward::LstmBackward(LstmLayerWindow& window, const Var& y, const Var& h_last, const Var& c_last)
+LstmBackward::LstmBackward(LstmLayerWindow& window, const Var& y, const Var& h_last, const Var& c_last,
+                           bool elsewhere)
     : w(window),
       dh(h_last.grad().clone()),
       dout(w.projects() ? Tensor({w.batch, w.hidden}) : dh),
@@ -74,7 +76,7 @@ LstmBackward::LstmBackward(LstmLayerWindow& window, const Var& y, const Var& h_l
       c({.d = dc, .steps = w.steps, .options = w.c_options, .product = false}),
       c_met(met(w.c, w.c_options)),
       mogrify(w.mogrified, entered(w.h, w.h_options)),
-      to_x(w.x, w.layer.weight_ih, w.masks.part, bool{w.mogrified}) {}
+      to_x(w.x, w.layer.weight_ih, w.masks.part, w.mogrified || elsewhere) {}
 
 LstmStep LstmBackward::step(int t) {
   LstmStep s = w.step(t, c_met[t]);

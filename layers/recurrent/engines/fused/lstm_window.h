@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -10,6 +11,7 @@
 #include "layers/recurrent/engines/fused/input_product.h"
 #include "layers/recurrent/engines/fused/mogrifier.h"
 #include "layers/recurrent/engines/fused/options.h"
+#include "layers/recurrent/layer_pair.h"
 #include "layers/recurrent/lstm.h"
 
 namespace unroll::fused {
@@ -30,8 +32,11 @@ struct LstmLayerWindow {
   // The cell's arguments in step t, which meets c_before [batch, hidden].
   LstmStep step(int t, const Tensor& c_before);
   // y [steps, batch, width], and h and c after the last step.
-  std::array<Tensor, 3> outputs() const {
-    return {h.slice(1, steps + 1), h[steps].clone(), c[steps].clone()};
+  std::array<Tensor, 3> outputs() {
+    if (!masks.part.pair || masks.part.pair->lower.get() != this)
+      return {h.slice(1, steps + 1), h[steps].clone(), c[steps].clone()};
+    late = {Tensor(h[steps].shape()), Tensor(c[steps].shape())};
+    return {h.slice(1, steps + 1), late[0], late[1]};
   }
 
   const LstmCell layer;
@@ -50,14 +55,17 @@ struct LstmLayerWindow {
   const std::string_view cell_row;  // of a profile
   const Mogrified mogrified;
   RoundedTensor rounded_x = {};  // as its one product took it; empty if there are several
+  // For two layers in one kernel: the upper knows the lower; the lower's outputs get their numbers late.
+  std::shared_ptr<LstmLayerWindow> lower = {};
+  std::array<Tensor, 2> late = {};  // h and c after the last step
 };
 
 // Lives during the forward pass. Makes x's product at once, unless it is made chunk by chunk.
 struct LstmForward {
   LstmForward(LstmLayerWindow& window, Multiplied multiplied)
       : LstmForward(window, multiplied, window.bias_of_x()) {}
-  // With another bias of x's product, or none.
-  LstmForward(LstmLayerWindow& window, Multiplied multiplied, const Tensor& bias);
+  // With another bias of x's product, or none; elsewhere: that product is not made here.
+  LstmForward(LstmLayerWindow& window, Multiplied multiplied, const Tensor& bias, bool elsewhere = false);
   LstmStep step(int t);  // without the options that act on h
 
   LstmLayerWindow& w;
@@ -67,7 +75,9 @@ struct LstmForward {
 
 // Lives during the backward pass.
 struct LstmBackward {
-  LstmBackward(LstmLayerWindow& window, const Var& y, const Var& h_last, const Var& c_last);
+  // elsewhere: x's gradient is not made here.
+  LstmBackward(LstmLayerWindow& window, const Var& y, const Var& h_last, const Var& c_last,
+               bool elsewhere = false);
   LstmStep step(int t);  // without the options that act on h
   // After all steps: the gradients of weights, of x, and of the state before the window.
   void contribute();
@@ -95,5 +105,11 @@ bool backward_in_few_launches(LstmBackward& back, PartInLane& lane);
 std::optional<PersistentPlan> plan_of_one_kernel(const LstmLayerWindow& window);
 bool forward_in_one_kernel(LstmLayerWindow& window, const PersistentPlan& plan);
 bool backward_in_one_kernel(LstmBackward& back, const PersistentPlan& plan);
+// lstm_pair.cpp: one kernel for two layers (layers/recurrent/layer_pair.h). True: this layer is the lower, and waits for the upper; or
+// is the upper, and both are computed. False: it goes its own way, and so does the lower.
+bool forward_with_other_layer(const std::shared_ptr<LstmLayerWindow>& window);
+// After the window was recorded.
+void keep_outputs(const LstmLayerWindow& window, const std::array<Var, 3>& outputs);
+bool backward_with_other_layer(LstmLayerWindow& window, const Var& y, const Var& h_last, const Var& c_last);
 
 }  // namespace unroll::fused
