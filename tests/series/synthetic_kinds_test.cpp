@@ -140,6 +140,12 @@ TEST_CASE("kinds with a season repeat after it, and not after a third more") {
                            "growing-season", "sarima", "counts", "gaussian", "ets"})
     CHECK_MESSAGE(repeats(word).above(0.02), word);
   CHECK(repeats("weekly").above(0));  // 52.18 weeks
+  // Two in five SARIMA sum over seasons; most of these begin with a season far above the noise, and it stays.
+  CHECK(over_paths("sarima", 500, 576, [](const Path& path) {
+          if (path.season > 72) return std::nan("");
+          return autocorrelation(differences(path.y), path.season) > 0.9 * (1 - path.season / 576.0) ? 1.0
+                                                                                                     : 0.0;
+        }).above(0.2));
   // A season that does not change is the same each time.
   Draw draw = draw_of("shape", 1);
   const Values shape = season_shape(draw, 12);
