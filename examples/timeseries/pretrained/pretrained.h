@@ -11,7 +11,7 @@ namespace timeseries {
 
 // One series to forecast. NaN: the value is missing.
 struct PretrainedInput {
-  std::span<const float> values;  // [rows], at least 3 observed
+  std::span<const float> values;  // [rows], at least 3 of the last 512 observed
   int64_t season = 1;             // rows in one; 1: none
 };
 
@@ -33,14 +33,15 @@ class PretrainedForecaster {
 
   // Reads the last 512 rows. If the values are a > 0 times others, the forecast is a times theirs. After 64 steps it goes on from
   // its own medians, and the deviations from the median add up as those of independent errors. A series whose observed values are
-  // all alike is forecast by that value. Throws InputError if fewer than 3 values are observed, one is infinite, or season or
-  // steps are below 1.
+  // all alike is forecast by that value. Throws InputError if fewer than 3 of these rows are observed, a value is infinite, or season
+  // or steps are below 1.
   Quantiles forecast(std::span<const float> values, int64_t season, int64_t steps) const;
   // Many series at once: the same bits as one by one, in less time.
   std::vector<Quantiles> forecast(std::span<const PretrainedInput> series, int64_t steps) const;
 
  private:
   struct Parts;
+  explicit PretrainedForecaster(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };
 
