@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
            {"look", "makes a page that shows what a model does while it reads a window", timeseries::look},
            {"backtest", "trains and scores anew on several parts of a series", timeseries::backtest, true},
            {"baselines", "scores the baselines alone", timeseries::baselines},
+           {"generate", "draws synthetic series, and their picture", timeseries::generate},
            {"report", "makes the report of a run again", unroll::report_command},
            {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain},
            {"import", "makes a model's file of one trained in PyTorch", timeseries::import_model}},

@@ -15,6 +15,7 @@ void detect(unroll::Command& command);
 void look(unroll::Command& command);
 void anomalies(unroll::Command& command);
 void backtest(unroll::Command& command);
+void generate(unroll::Command& command);
 void baselines(unroll::Command& command);
 void explain(unroll::Command& command);
 void import_model(unroll::Command& command);

@@ -118,7 +118,7 @@ Metadata Pretraining::metadata() const {
   return {{"program", "unroll timeseries"},
           {"recipe_name", recipe_.name},
           {"recipe", resolved(recipe_)},
-          {"engine", name_of(network_.layers.choice().engine)}};
+          {"engine", std::string(name_of(network_.layers.choice().engine))}};
 }
 
 RunDescription Pretraining::description() const {

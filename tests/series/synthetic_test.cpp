@@ -1,0 +1,104 @@
+// Synthetic series as a forecaster gets them: the same bits in any order, the shares of kinds, missing values, seasons told.
+#include "examples/timeseries/synthetic/synthetic.h"
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "tests/series/synthetic_draws.h"
+
+using namespace unroll;
+using synthetic::is_share;
+using synthetic::SyntheticKind;
+
+namespace {
+
+bool same(const SyntheticSeries& a, const SyntheticSeries& b) {
+  return a.kind == b.kind && a.season == b.season && a.values.size() == b.values.size() &&
+         std::memcmp(a.values.data(), b.values.data(), a.values.size() * sizeof(float)) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("a series has the same bits in any order, on any thread, and others for another seed or index") {
+  constexpr int count = 200;
+  for (const auto series : {synthetic_series, held_out_series}) {
+    std::vector<SyntheticSeries> all(count), again(count);
+    for (int k = 0; k < count; ++k) all[k] = series(3, k, 60 + k);
+    const auto draw_half = [&](int half) {
+      for (int k = count - 1 - half; k >= 0; k -= 2) again[k] = series(3, k, 60 + k);
+    };
+    std::thread other(draw_half, 0);
+    draw_half(1);
+    other.join();
+    for (int k = 0; k < count; ++k) {
+      CHECK(same(all[k], again[k]));
+      CHECK(all[k].values.size() == static_cast<std::size_t>(60 + k));
+      CHECK_FALSE(same(series(3, k, 60), series(4, k, 60)));
+      CHECK_FALSE(same(series(3, k, 60), series(3, k + 1, 60)));
+    }
+  }
+  CHECK(synthetic_series(1, int64_t{1} << 40, 8).values.size() == 8);
+  CHECK(error_of([] { synthetic_series(1, 0, 2); }) == "synthetic series: 2 rows; 3 to 100,000 can be drawn");
+}
+
+TEST_CASE("kinds are drawn by their weights, which sum to a hundred; those held out never train") {
+  double sum = 0;
+  std::set<std::string_view> words;
+  for (const SyntheticKind& kind : synthetic::synthetic_kinds()) sum += kind.weight, words.insert(kind.word);
+  CHECK(sum == 100);
+  CHECK(words.size() == synthetic::synthetic_kinds().size());
+  constexpr int count = 5000;
+  std::map<std::string_view, int> trained, held_out;
+  for (int k = 0; k < count; ++k)
+    ++trained[synthetic_series(1, k, 8).kind], ++held_out[held_out_series(1, k, 8).kind];
+  const double unseen =
+      static_cast<double>(std::ranges::count(synthetic::synthetic_kinds(), 0.0, &SyntheticKind::weight));
+  CHECK(unseen >= 4);
+  for (const SyntheticKind& kind : synthetic::synthetic_kinds()) {
+    const std::string word(kind.word);
+    CHECK_MESSAGE(is_share(trained[kind.word], count, kind.weight / 100), word);
+    CHECK_MESSAGE(is_share(held_out[kind.word], count, kind.weight == 0 ? 1 / unseen : 0), word);
+  }
+}
+
+TEST_CASE(
+    "values are finite or missing, of any length; up to 7 % of series lack some, and none more than half") {
+  for (const int rows : {3, 4, 13, 576}) {
+    constexpr int count = 1000;
+    int lacking = 0;
+    std::vector<double> sizes;
+    for (int k = 0; k < 2 * count; ++k) {
+      const SyntheticSeries series = k < count ? synthetic_series(2, k, rows) : held_out_series(2, k, rows);
+      const int missing =
+          static_cast<int>(std::ranges::count_if(series.values, [](float v) { return std::isnan(v); }));
+      lacking += missing > 0;
+      CHECK(missing <= std::min(rows / 2, rows - 3));
+      CHECK(series.season >= 1);
+      double size = 0;
+      for (const float v : series.values)
+        if (!std::isnan(v)) size = std::max(size, std::abs(static_cast<double>(v)));
+      sizes.push_back(size);
+    }
+    // A share of .005 to .3 misses all of 576 rows in less than 1 % of series.
+    if (rows == 576) CHECK(is_share(lacking, 2 * count, 0.07, 0.001));
+    // They span nine orders of magnitude.
+    std::ranges::sort(sizes);
+    CHECK(sizes[sizes.size() / 20] < 1);
+    CHECK(sizes[sizes.size() * 19 / 20] > 1e5);
+    CHECK(sizes.back() < 1e12);
+  }
+}
+
+TEST_CASE("the season told is 1 in 4 % of series that have one, another one in 4 %, and else right") {
+  int count = 0, one = 0, right = 0;
+  for (int k = 0; k < 8000; ++k) {
+    const SyntheticSeries series = synthetic_series(5, k, 30);
+    if (series.kind != "monthly") continue;
+    ++count, one += series.season == 1, right += series.season == 12;
+  }
+  CHECK(is_share(one, count, 0.04));
+  // Another one is drawn as calendar_season(30) draws: 12 with .9 · 25 / 74 + .1 / 29, where 74 is the sum of what fits.
+  CHECK(is_share(right, count, 0.92 + 0.04 * (0.9 * 25 / 74 + 0.1 / 29)));
+}
