@@ -18,7 +18,7 @@ SyntheticBatch synthetic_batch(const PretrainRecipe& recipe, uint64_t seed, int6
     return low * std::exp(random.uniform() * std::log(high / low));
   };
   const int context = segments_of(static_cast<int64_t>(log_uniform(4, most_context + 1)));
-  const int ahead = static_cast<int>(log_uniform(1, most_ahead / segment_rows + 1));
+  const int ahead = static_cast<int>(log_uniform(1, std::min(most_ahead / segment_rows, 2 * context) + 1));
   SyntheticBatch batch(context, ahead, std::max(recipe.series.segments / (context + ahead), 1));
   batch.target.resize(batch.base.size()), batch.weight.resize(batch.base.size());
   for (int place = 0; place < batch.batch; ++place) {
@@ -38,7 +38,8 @@ SyntheticBatch synthetic_batch(const PretrainRecipe& recipe, uint64_t seed, int6
       const double base = batch.base[at], scaled = (value - batch.level[static_cast<size_t>(place)]) /
                                                    batch.scale[static_cast<size_t>(place)];
       batch.target[at] = static_cast<real>(std::clamp(scaled, base - farthest, base + farthest));
-      batch.weight[at] = 1;
+      batch.weight[at] = static_cast<real>(
+          1 / std::sqrt(1.0 + static_cast<double>(i / batch.season[static_cast<size_t>(place)])));
       ++batch.scored;
     }
   }

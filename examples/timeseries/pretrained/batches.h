@@ -14,14 +14,15 @@ struct SyntheticBatch : ForecastBatch {
   using ForecastBatch::ForecastBatch;
   // In units of each series' scale, as far as 30 from the base: [ahead_segments, batch, segment_rows].
   std::vector<real> target;
-  std::vector<real> weight;             // 1: is scored; 0: missing, or of a series without a scale
+  // 1 / √(seasons ahead), as the errors of a random walk grow; 0: missing, or of a series without a scale.
+  std::vector<real> weight;
   std::vector<std::string_view> kinds;  // [batch]
   std::vector<int64_t> rows;            // [batch], of the context
   int64_t scored = 0;
 };
 
 // Batch `step` of a seed. All its windows have equal numbers of segments: the rows of a context are log-uniform from 4 to 512,
-// and the segments ahead from 1 to 8. Longer windows come in smaller batches.
+// the segments ahead from 1 to 8, and at most twice as many as those of the context. Longer windows come in smaller batches.
 SyntheticBatch synthetic_batch(const PretrainRecipe& recipe, uint64_t seed, int64_t step);
 
 // Batches of one seed, one after the other. A thread of its own makes the next one meanwhile.

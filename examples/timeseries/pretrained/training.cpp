@@ -68,7 +68,8 @@ void Pretraining::score() {
         if (batch.weight[at] == 0) continue;
         const auto pinball = [&](double forecast, double level) {
           const double d = batch.target[at] - forecast;
-          return std::max(level * d, (level - 1) * d) / forecast_quantiles;
+          return static_cast<double>(batch.weight[at]) * std::max(level * d, (level - 1) * d) /
+                 forecast_quantiles;
         };
         for (size_t k = 0; k < forecast_levels.size(); ++k) {
           score.loss += pinball(quantiles[k][at], forecast_levels[k]);

@@ -190,11 +190,13 @@ ForecastBatch::ForecastBatch(int context_count, int ahead_count, int series)
       ahead(static_cast<size_t>(ahead_count) * series * ahead_width),
       base(static_cast<size_t>(ahead_count) * series * segment_rows),
       level(static_cast<size_t>(series)),
-      scale(static_cast<size_t>(series)) {}
+      scale(static_cast<size_t>(series)),
+      season(static_cast<size_t>(series)) {}
 
-bool ForecastBatch::put(int place, std::span<const float> values, int64_t season) {
-  const SeriesFacts s(values, season);
+bool ForecastBatch::put(int place, std::span<const float> values, int64_t told_season) {
+  const SeriesFacts s(values, told_season);
   level[static_cast<size_t>(place)] = s.level, scale[static_cast<size_t>(place)] = s.scale;
+  season[static_cast<size_t>(place)] = s.season;
   if (s.scale <= 0) return false;
   const auto at = [&](std::vector<real>& numbers, int segment, int width) {
     return numbers.data() + (static_cast<size_t>(segment) * batch + place) * width;

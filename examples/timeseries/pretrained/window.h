@@ -39,6 +39,7 @@ struct ForecastBatch {
   // The value one season before each row to forecast, or the last one: [ahead_segments, batch, segment_rows].
   std::vector<unroll::real> base;
   std::vector<double> level, scale;  // [batch]
+  std::vector<int64_t> season;       // [batch], rows; 1: none was told, or it is as long as the series
 };
 
 }  // namespace timeseries
