@@ -2,6 +2,7 @@
 #include "examples/timeseries/pretrained/model_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
 #include "examples/timeseries/pretrained/window.h"
+#include "tests/examples/recipe_keys.h"
 #include "tests/examples/timeseries.h"
 #include "tests/run_outcome.h"
 
@@ -164,10 +165,10 @@ TEST_CASE("rows that are missing before the first value change nothing, nor do r
   for (const int before : {1, 3, 8, 100, 700}) {
     std::vector<float> longer(static_cast<size_t>(before), nothing);
     longer.insert(longer.end(), x.begin(), x.end());
-    CHECK(forecaster().forecast(longer, 12, 10) == forecaster().forecast(x, 12, 10));
+    CHECK((forecaster().forecast(longer, 12, 10) == forecaster().forecast(x, 12, 10)));
   }
   const std::vector<float> many = months(700);
-  CHECK(forecaster().forecast(many, 12, 10) == forecaster().forecast(std::span(many).last(512), 12, 10));
+  CHECK((forecaster().forecast(many, 12, 10) == forecaster().forecast(std::span(many).last(512), 12, 10)));
 }
 
 TEST_CASE("many series together have the bits of each alone, on any number of threads") {
@@ -178,7 +179,7 @@ TEST_CASE("many series together have the bits of each alone, on any number of th
   const auto together = forecaster().forecast(inputs, 70);
   const Threads one(1);
   for (size_t i = 0; i < all.size(); ++i)
-    CHECK(together[i] == forecaster().forecast(all[i], inputs[i].season, 70));
+    CHECK((together[i] == forecaster().forecast(all[i], inputs[i].season, 70)));
 }
 
 TEST_CASE(
@@ -244,6 +245,26 @@ TEST_CASE("a file that is damaged, or another's, is refused in a line") {
   folder.write("narrow", narrow);
   CHECK(lacks(error("narrow"), {"narrow: tensor '", "the model's is ["}) == "");
   CHECK(error("none") != "");
+}
+
+TEST_CASE("docs/forecaster.md has the keys of its recipes, and each says what a change means to a resumed run") {
+  const auto declare = [](RecipeReader& reader, PretrainRecipe& recipe) { declare_keys(reader, recipe); };
+  const std::string page = read_text(project_root() / "docs/forecaster.md");
+  RecipeReader reader;
+  PretrainRecipe recipe;
+  declare_keys(reader, recipe);
+  const std::string shared = read_text(project_root() / "docs/recipes.md");
+  for (const std::string& row : lines_of(reader.markdown())) {
+    if (!row.starts_with("| `")) continue;
+    const std::string name = row.substr(2, row.find('`', 3) - 1);
+    CHECK(page.find(shared.find(row) != std::string::npos ? name : row) != std::string::npos);
+  }
+  CHECK(undecided_keys(declare, PretrainRecipe()).empty());
+  CHECK(error_of([] { (void)load_pretrain_recipe(find_recipe("forecaster", pretrain_program)); }) == "");
+  CHECK(lacks(error_of([] {
+                (void)load_pretrain_recipe(find_recipe("forecaster", pretrain_program), {{"training.shards=2"}});
+              }),
+              {"'training.shards' = 2: the series of a step are not cut"}) == "");
 }
 
 TEST_CASE("a training that was killed goes on to the same bits, and leaves a forecaster") {

@@ -25,9 +25,9 @@ struct PretrainRecipe {
     int segments = 2048;   // of a step, all series together
     int64_t valid = 4096;  // series
   } series;
-  TrainingSection training{.epochs = 10, .clip = 1, .precision = "auto", .save_every_minutes = 5};
+  TrainingSection training{.epochs = 10, .clip = 1};
   OptimizerSection optimizer{.kind = OptimizerKind::adamw, .learning_rate = 1e-3};
-  ScheduleSection schedule{.kind = ScheduleKind::cosine};
+  ScheduleSection schedule;
 
   TrainingSections sections() const { return {training, optimizer, schedule}; }
 };
