@@ -164,7 +164,8 @@ TEST_CASE("safetensors: all halves are converted as their bits say") {
 TEST_CASE("safetensors: numbers are rounded to the nearest half, of two as near to the even one") {
   const auto half = [](int i) {  // by bits
     const int exponent = i >> 10, fraction = i & 1023;
-    return static_cast<float>(exponent ? std::ldexp(1024 + fraction, exponent - 25) : std::ldexp(fraction, -24));
+    return static_cast<float>(exponent ? std::ldexp(1024 + fraction, exponent - 25)
+                                       : std::ldexp(fraction, -24));
   };
   std::vector<real> numbers, rounded;
   for (int i = 0; i < 0x7bff; ++i) {
@@ -183,7 +184,9 @@ TEST_CASE("safetensors: numbers are rounded to the nearest half, of two as near 
   CHECK(file.load("x").to_host() == rounded);
   CHECK(file.load("y").item() == 2);
   for (const real large : {real(65520), real(-1e30f), std::numeric_limits<real>::quiet_NaN()})
-    CHECK(lacks(error_of([&] { write_safetensors(folder / "n", {{"w", tensor({1}, {large})}}, {}, StoredAs::half); }),
+    CHECK(lacks(error_of([&] {
+                  write_safetensors(folder / "n", {{"w", tensor({1}, {large})}}, {}, StoredAs::half);
+                }),
                 {"n: 'w' has ", ", and F16 ends at 65504"}) == "");
 
   const std::string bytes = read_text(folder / "halves");

@@ -367,8 +367,7 @@ void SafetensorsFile::load_into(std::string_view name, const Tensor& target) con
 
   uint64_t at = data_begin_ + found.begin;
   const auto on_host = target.on_host(Access::overwrite);
-  if (found.type == native_type)
-    return read(on_host.data(), found.end - found.begin, at);
+  if (found.type == native_type) return read(on_host.data(), found.end - found.begin, at);
   const std::size_t width = bytes_of(found.type);
   std::array<char, 16384> buffer;
   real* out = on_host.data();
