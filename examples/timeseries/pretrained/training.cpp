@@ -115,6 +115,12 @@ void Pretraining::report(std::optional<double> valid, RunDescription& descriptio
   description.tables.insert(description.tables.end() - 1, scores);
 }
 
+void Pretraining::write(const std::filesystem::path& folder) const {
+  write_forecaster(folder / forecaster_file, recipe_, network_.params);
+  console_.print("\nwrote   {}, {}\n", shown(folder / forecaster_file),
+                 format_bytes(static_cast<int64_t>(std::filesystem::file_size(folder / forecaster_file))));
+}
+
 Metadata Pretraining::metadata() const {
   return {{"program", "unroll timeseries"},
           {"recipe_name", recipe_.name},
@@ -145,35 +151,32 @@ RunDescription Pretraining::description() const {
 }
 
 TrainingRun Pretraining::training_run() {
-  return {.recipe_name = recipe_.name,
-          .recipe = resolved(recipe_),
-          .sections = recipe_.sections(),
-          .params = network_.params,
-          .task = task(),
-          .metadata = metadata(),
-          .take_first_weights =
-              [this] { load_first_weights(SafetensorsFile(options_.init_from), network_.params); },
-          .description = description(),
-          .differing_keys =
-              [this](const RecipeFile& before) {
-                return timeseries::differing_keys(load_pretrain_recipe(before), recipe_);
-              },
-          .window_sizes = {{"series.segments", recipe_.series.segments}},
-          .data_differences = [](const Metadata&, const std::string&) { return DataDifferences(); },
-          .score_a_little = [] {},
-          .kept =
-              [this](const SafetensorsFile& file) {
-                write_forecaster(std::filesystem::path(file.path()).parent_path() / forecaster_file, recipe_,
-                                 network_.params);
-              },
-          .report = [this](std::optional<double> valid,
-                           RunDescription& description) { report(valid, description); },
-          .print_json =
-              [this](const RunResult& run) {
-                run.print_json("values", "values_per_second",
-                               {{"valid_loss", all_.mean()}, {"relative", all_.relative()}});
-              },
-          .next = "resume"};
+  return {
+      .recipe_name = recipe_.name,
+      .recipe = resolved(recipe_),
+      .sections = recipe_.sections(),
+      .params = network_.params,
+      .task = task(),
+      .metadata = metadata(),
+      .take_first_weights =
+          [this] { load_first_weights(SafetensorsFile(options_.init_from), network_.params); },
+      .description = description(),
+      .differing_keys =
+          [this](const RecipeFile& before) {
+            return timeseries::differing_keys(load_pretrain_recipe(before), recipe_);
+          },
+      .window_sizes = {{"series.segments", recipe_.series.segments}},
+      .data_differences = [](const Metadata&, const std::string&) { return DataDifferences(); },
+      .score_a_little = [] {},
+      .kept =
+          [this](const SafetensorsFile& file) { write(std::filesystem::path(file.path()).parent_path()); },
+      .report = [this](std::optional<double> valid,
+                       RunDescription& description) { report(valid, description); },
+      .print_json =
+          [this](const RunResult& run) {
+            run.print_json("values", "values_per_second",
+                           {{"valid_loss", all_.mean()}, {"relative", all_.relative()}});
+          }};
 }
 
 }  // namespace timeseries

@@ -45,6 +45,7 @@ class Pretraining {
   // By kind of series, and by the segments of their contexts ("up to 32 rows").
   void score();
   RunDescription::Table table() const;
+  void write(const std::filesystem::path& folder) const;  // the forecaster's file
   void report(std::optional<double> valid, RunDescription& description);
 
   const RunOptions options_;
