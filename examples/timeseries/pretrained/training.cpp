@@ -38,9 +38,7 @@ TrainingTask Pretraining::task() {
           .validate = [this] { return score(), all_.mean(); },
           .metrics =
               [this] {
-                return std::vector<Scalar>{{"relative", all_.relative()},
-                                           {"short", by_length_["17 to 32 rows"].relative()},
-                                           {"coverage", all_.coverage()}};
+                return std::vector<Scalar>{{"relative", all_.relative()}, {"coverage", all_.coverage()}};
               }};
 }
 
