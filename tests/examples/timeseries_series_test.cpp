@@ -258,8 +258,9 @@ TEST_CASE("generate: series of a seed as a file that the other commands read, an
   for (size_t at = 0; (at = svg.find("<path d=\"M", at)) != std::string::npos; ++at) ++drawn;
   CHECK(drawn == 30);
   CHECK(svg.find("nan") == std::string::npos);
-  folder.write("linear.toml",
-               linear_model("window = 8\nhorizon = 2\nid = \"series\"\nmissing = \"mask\"\n", ""));
+  folder.write(
+      "linear.toml",
+      linear_model("window = 8\nhorizon = 2\nid = \"series\"\ntime = \"row\"\nmissing = \"mask\"\n", ""));
   const std::string scores = timeseries_out({"baselines", "linear.toml", "--csv", "a.csv"}, folder.path());
-  CHECK(scores.find("last value") != std::string::npos);
+  CHECK(scores.find("30 series, scaled each by itself, each 8 rows to 2 of 1 channel;") != std::string::npos);
 }

@@ -75,7 +75,7 @@ void generate(Command& command) {
   command.option("plot", plot, "FILE", "a picture of them, as SVG");
   command.example("generate --plot kinds.svg --out kinds.csv", "twenty series and their picture");
   command.example("generate --held-out --count 200 --out unseen.csv",
-                  "for `baselines --csv unseen.csv --set data.id=series`");
+                  "to be read with data.id = \"series\" and data.time = \"row\"");
   if (!command.parse()) return;
   require_input(count >= 1 && count <= 1'000'000, "generate: --count {}: 1 to 1,000,000", count);
   require_input(rows >= 3 && rows <= 100'000, "generate: --rows {}: 3 to 100,000", rows);
