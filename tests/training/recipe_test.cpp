@@ -256,7 +256,9 @@ TEST_CASE("recipe: found by name or by path") {
                                  "ptb-19m-transformer", "ptb-6m", "ptb-6m-attention", "ptb-6m-transformer",
                                  "ptb-afternoon", "ptb-large", "ptb-large-tied", "ptb-medium",
                                  "ptb-medium-tied", "ptb-small", "ptb-variational-medium"});
-  CHECK(bundled_recipes("timeseries").size() + bundled_recipes("ptb").size() == bundled_recipes().size());
+  CHECK(bundled_recipes("timeseries").size() + bundled_recipes("timeseries pretrain").size() +
+            bundled_recipes("ptb").size() ==
+        bundled_recipes().size());
   for (const std::string& name : bundled_recipes()) {
     const RecipeFile recipe = find_recipe(name);
     CHECK(recipe.name == name);

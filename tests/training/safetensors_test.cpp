@@ -161,6 +161,43 @@ TEST_CASE("safetensors: all halves are converted as their bits say") {
   CHECK(wrong == 0);
 }
 
+TEST_CASE("safetensors: numbers are rounded to the nearest half, of two as near to the even one") {
+  const auto half = [](int i) {  // by bits
+    const int exponent = i >> 10, fraction = i & 1023;
+    return static_cast<float>(exponent ? std::ldexp(1024 + fraction, exponent - 25)
+                                       : std::ldexp(fraction, -24));
+  };
+  std::vector<real> numbers, rounded;
+  for (int i = 0; i < 0x7bff; ++i) {
+    const float middle = (half(i) + half(i + 1)) / 2, sign = i % 3 ? 1 : -1;
+    for (const auto& [number, near] : {std::pair{half(i), i},
+                                       {middle, i % 2 ? i + 1 : i},
+                                       {std::nextafter(middle, 0.0f), i},
+                                       {std::nextafter(middle, 1e9f), i + 1}})
+      numbers.push_back(sign * number), rounded.push_back(sign * half(near));
+  }
+  const Folder folder;
+  const Tensor x = tensor({static_cast<int>(numbers.size())}, numbers);
+  write_safetensors(folder / "halves", {{"x", x}, {"y", tensor({1}, {2})}}, {{"a", "b"}}, StoredAs::half);
+  const SafetensorsFile file(folder / "halves");
+  CHECK(file.entry("x").type == "F16");
+  CHECK(file.load("x").to_host() == rounded);
+  CHECK(file.load("y").item() == 2);
+  for (const real large : {real(65520), real(-1e30f), std::numeric_limits<real>::quiet_NaN()})
+    CHECK(lacks(error_of([&] {
+                  write_safetensors(folder / "n", {{"w", tensor({1}, {large})}}, {}, StoredAs::half);
+                }),
+                {"n: 'w' has ", ", and F16 ends at 65504"}) == "");
+
+  const std::string bytes = read_text(folder / "halves");
+  const SafetensorsFile in_memory("mine", bytes);
+  CHECK(in_memory.metadata() == file.metadata());
+  CHECK(in_memory.load("x").to_host() == rounded);
+  CHECK(lacks(error_of([&] { SafetensorsFile("mine", std::string_view(bytes).substr(0, bytes.size() - 1)); }),
+              {"mine: cut off or damaged"}) == "");
+  CHECK(error_of([] { SafetensorsFile("mine", std::string_view()); }) == "mine: the file is empty");
+}
+
 TEST_CASE("safetensors: what is no such file is refused in one line with its name") {
   const Folder folder;
   const auto check = [&](std::string_view bytes, const std::vector<std::string>& parts) {

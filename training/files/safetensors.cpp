@@ -174,6 +174,18 @@ float half_to_float(uint16_t bits) {
   return sign ? -small : small;
 }
 
+// Rounds to the nearest, of two that are as near to the even one (IEEE 754). What is too large becomes infinite.
+uint16_t half_of(float x) {
+  const uint32_t bits = std::bit_cast<uint32_t>(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+  if (size > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);
+  if (size >= 0x477ff000) return static_cast<uint16_t>(sign | 0x7c00);
+  // A sum with 1/2 (below 2^-14) leaves the fraction, rounded, in its last bits.
+  if (size < 0x38800000)
+    return static_cast<uint16_t>(
+        sign | (std::bit_cast<uint32_t>(std::bit_cast<float>(size) + 0.5f) - std::bit_cast<uint32_t>(0.5f)));
+  return static_cast<uint16_t>(sign | (((size + 0xfff + (size >> 13 & 1)) >> 13) - (112u << 10)));
+}
+
 // bfloat16: the upper half of a float.
 float bfloat_to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
@@ -191,9 +203,10 @@ void convert(const char* bytes, std::size_t count, real* out, F number) {
 // --- writing -----------------------------------------------------------------------------------------------
 
 static std::string header_of(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
-                             const Metadata& metadata) {
+                             const Metadata& metadata, StoredAs numbers) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
+  const std::string_view type = numbers == StoredAs::half ? "F16" : native_type;
   uint64_t offset = 0;
   std::string text;
   try {
@@ -203,10 +216,10 @@ static std::string header_of(const std::filesystem::path& path, const std::vecto
               one_line(named.name), longest_name);
       require(named.name != "__metadata__" && !header.contains(named.name), "{}: the name '{}' is taken",
               path.string(), named.name);
-      const uint64_t end = offset + static_cast<uint64_t>(named.tensor.size()) * real_bytes;
+      const uint64_t end = offset + static_cast<uint64_t>(named.tensor.size()) * bytes_of(type);
       nlohmann::ordered_json shape = nlohmann::ordered_json::array();
       for (int i = 0; i < named.tensor.rank(); ++i) shape.push_back(named.tensor.dim(i));
-      header[named.name] = {{"dtype", native_type}, {"shape", shape}, {"data_offsets", {offset, end}}};
+      header[named.name] = {{"dtype", type}, {"shape", shape}, {"data_offsets", {offset, end}}};
       offset = end;
     }
     text = header.dump();  // json_text() would replace what is not UTF-8, and so make another name of it
@@ -221,18 +234,28 @@ static std::string header_of(const std::filesystem::path& path, const std::vecto
 
 void check_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
                        const Metadata& metadata) {
-  (void)header_of(path, tensors, metadata);
+  (void)header_of(path, tensors, metadata, StoredAs::in_memory);
 }
 
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
-                       const Metadata& metadata) {
-  const std::string text = header_of(path, tensors, metadata);
+                       const Metadata& metadata, StoredAs numbers) {
+  const std::string text = header_of(path, tensors, metadata, numbers);
   AtomicFile file(path);
   const uint64_t length = text.size();
   file.write(&length, sizeof length);
   file.write(text);
   for (const NamedTensor& named : tensors) {
     const auto elements = named.tensor.on_host();
+    if (numbers == StoredAs::half) {
+      std::vector<uint16_t> halves;
+      for (const real x : elements) {
+        halves.push_back(half_of(static_cast<float>(x)));
+        require((halves.back() & 0x7fff) < 0x7c00, "{}: '{}' has {}, and F16 ends at 65504", path.string(),
+                named.name, x);
+      }
+      file.write(halves.data(), halves.size() * sizeof(uint16_t));
+      continue;
+    }
     file.write(elements.data(), static_cast<std::size_t>(named.tensor.size()) * real_bytes);
   }
   file.commit();
@@ -251,17 +274,26 @@ std::string SafetensorsFile::Entry::shape_text() const { return fmt::format("[{}
 
 SafetensorsFile::SafetensorsFile(const std::filesystem::path& path, Links links)
     : path_(path.string()), file_(open_file(path, links)) {
-  read_header();
-}
-
-void SafetensorsFile::read_header() {
   struct stat status;
   require(fstat(file_.number(), &status) == 0, "{}: {}", path_, std::strerror(errno));
-  const uint64_t bytes = static_cast<uint64_t>(status.st_size);
+  read_header(static_cast<uint64_t>(status.st_size));
+}
+
+SafetensorsFile::SafetensorsFile(std::string name, std::string_view bytes)
+    : path_(std::move(name)), bytes_(bytes) {
+  read_header(bytes.size());
+}
+
+void SafetensorsFile::read(void* into, std::size_t bytes, uint64_t at) const {
+  if (bytes_.empty()) return read_exactly(file_.number(), into, bytes, at, path_);
+  std::memcpy(into, bytes_.data() + at, bytes);
+}
+
+void SafetensorsFile::read_header(uint64_t bytes) {
   require_input(bytes > 0, "{}: the file is empty", path_);
   uint64_t length = 0;
   std::array<char, 16> start{};
-  read_exactly(file_.number(), start.data(), std::min<std::size_t>(bytes, start.size()), 0, path_);
+  read(start.data(), std::min<std::size_t>(bytes, start.size()), 0);
   std::memcpy(&length, start.data(), sizeof length);
   const std::string_view magic(start.data(), 4);
   const bool zip = magic == std::string_view("PK\x03\x04", 4),
@@ -276,7 +308,7 @@ void SafetensorsFile::read_header() {
                 bytes - 8);
 
   std::string text(length, '\0');
-  read_exactly(file_.number(), text.data(), text.size(), 8, path_);
+  read(text.data(), text.size(), 8);
   require_input(text.find('\0') == text.npos, "{}: damaged header: a NUL in it",
                 path_);  // where JSON would end
   try {
@@ -335,14 +367,13 @@ void SafetensorsFile::load_into(std::string_view name, const Tensor& target) con
 
   uint64_t at = data_begin_ + found.begin;
   const auto on_host = target.on_host(Access::overwrite);
-  if (found.type == native_type)
-    return read_exactly(file_.number(), on_host.data(), found.end - found.begin, at, path_);
+  if (found.type == native_type) return read(on_host.data(), found.end - found.begin, at);
   const std::size_t width = bytes_of(found.type);
   std::array<char, 16384> buffer;
   real* out = on_host.data();
   for (std::size_t left = static_cast<std::size_t>(target.size()); left > 0;) {
     const std::size_t some = std::min(left, buffer.size() / width);
-    read_exactly(file_.number(), buffer.data(), some * width, at, path_);
+    read(buffer.data(), some * width, at);
     if (found.type == "F16") {
       convert<uint16_t>(buffer.data(), some, out, half_to_float);
     } else if (found.type == "BF16") {

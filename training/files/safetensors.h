@@ -21,11 +21,14 @@ struct NamedTensor {
   Tensor tensor;
 };
 
-// Writes numbers as they are in memory (F32; F64 if real is double), one tensor after the other, from a multiple of 8
-// bytes on. Atomic: whatever happens, `path` is the old file or the whole new one. Throws Error if it cannot be
-// written. Requires: names of one line and at most 1000 characters.
+// Numbers as they are in memory (F32; F64 if real is double), or rounded to the nearest of 16 bits (F16).
+enum class StoredAs : uint8_t { in_memory, half };
+
+// Writes one tensor after the other, from a multiple of 8 bytes on. Atomic: whatever happens, `path` is the old file or the
+// whole new one. Throws Error if it cannot be written, or a number is beyond F16's range. Requires: names of one line and at
+// most 1000 characters.
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
-                       const Metadata& metadata = {});
+                       const Metadata& metadata = {}, StoredAs numbers = StoredAs::in_memory);
 
 // Throws for names and metadata that write_safetensors would refuse. Writes nothing.
 void check_safetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
@@ -45,6 +48,8 @@ class SafetensorsFile {
   // Reads and checks the header. Throws InputError, with the file's name, if it is missing, cut off, of another format,
   // or contradicts itself.
   explicit SafetensorsFile(const std::filesystem::path& path, Links links = Links::followed);
+  // As above, from bytes in memory, which must live as long as this. `name` stands for the path.
+  SafetensorsFile(std::string name, std::string_view bytes);
 
   const std::vector<Entry>& entries() const& { return entries_; }  // in the order of the file
   std::vector<Entry> entries() const&& { return entries_; }
@@ -68,9 +73,11 @@ class SafetensorsFile {
   void check_type(const Entry& entry) const;
 
  private:
-  void read_header();
+  void read_header(uint64_t bytes);
+  void read(void* into, std::size_t bytes, uint64_t at) const;
   std::string path_;
   Descriptor file_;
+  std::string_view bytes_;  // in place of a file
   uint64_t data_begin_ = 0;
   std::vector<Entry> entries_;
   Metadata metadata_;

@@ -6,6 +6,7 @@
 namespace timeseries {
 
 void train(unroll::Command& command);
+void pretrain(unroll::Command& command);
 void resume(unroll::Command& command);
 void sweep(unroll::Command& command);
 void evaluate(unroll::Command& command);

@@ -1,6 +1,7 @@
 // timeseries resume: continues a run that was interrupted, killed, or is to have more epochs.
 #include "examples/timeseries/commands/commands.h"
 #include "examples/timeseries/data/series_read.h"
+#include "examples/timeseries/pretrained/training.h"
 #include "examples/timeseries/recipe/options.h"
 #include "examples/timeseries/session/ensemble_folds.h"
 #include "examples/timeseries/session/session.h"
@@ -9,9 +10,18 @@
 
 namespace timeseries {
 
+static void resume_pretraining(const Command& command, const TrainRequest& request) {
+  const PretrainRecipe recipe = load_pretrain_recipe(request.recipe, request.overrides);
+  require_input(!request.data_given, "resume: this run makes its series itself, and reads no --csv");
+  check_processes(recipe.training);
+  request.machine.set_up(command, recipe.training.precision);
+  Pretraining(request.run, recipe).run();
+}
+
 void resume(Command& command) {
   TrainRequest request;
   if (!parse_resume(command, csv_option(), recipe_options(), request)) return;
+  if (pretrains(request.recipe)) return resume_pretraining(command, request);
   const Recipe recipe = load_recipe(request.recipe, request.overrides);
   check_processes(recipe.training);
   request.machine.set_up(command, recipe.training.precision);

@@ -78,7 +78,7 @@ struct TrainingRun {
   // `valid`: their validation score, if there is one.
   std::function<void(std::optional<double> valid, RunDescription& description)> report;
   std::function<void(const RunResult& result)> print_json;
-  std::string next;                          // what to do with the model: the command that takes it
+  std::string next = {};  // what to do with the model: the command that takes it; empty: there is none
   std::vector<std::string> next_words = {};  // which follow the model's file there, as a shell reads them
   // The words after the model's file in the command "look", which the report names. Called after `report`.
   std::function<std::vector<std::string>()> look_words = {};

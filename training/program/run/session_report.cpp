@@ -133,10 +133,12 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
         "shared  by {} processes: {} bytes sent by this one, {} of training for that and for waiting\n",
         process_count(), with_commas(exchanged.bytes), format_duration(exchanged.seconds));
   print_memory();
-  console_.print("model   {}\nreport  {}\nnext    {} {} {}", shown(file), shown(folder / "report.html"),
-                 invocation(options_.program), run_.next, shell_path(file));
-  for (const std::string& word : run_.next_words) console_.print(" {}", word);
-  console_.print("\n");
+  console_.print("model   {}\nreport  {}\n", shown(file), shown(folder / "report.html"));
+  if (!run_.next.empty()) {
+    console_.print("next    {} {} {}", invocation(options_.program), run_.next, shell_path(file));
+    for (const std::string& word : run_.next_words) console_.print(" {}", word);
+    console_.print("\n");
+  }
   require(no_report.empty(), "the run is complete and saved, but not its report: {}", no_report);
   print_json(trainer, trainer.state().epoch);
 }

@@ -1,0 +1,48 @@
+// A forecaster that was trained once, on synthetic series, and forecasts series that it never saw.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace timeseries {
+
+// One series to forecast. NaN: the value is missing.
+struct PretrainedInput {
+  std::span<const float> values;  // [rows], at least 3 of the last 512 observed
+  int64_t season = 1;             // rows in one; 1: none
+};
+
+// Quantiles of the next rows of a series, by the network that ships with the program or by another file.
+class PretrainedForecaster {
+ public:
+  // [steps][quantiles], in the order of levels(), never crossing.
+  using Quantiles = std::vector<std::vector<float>>;
+
+  // The forecaster that ships with the program. It is read once.
+  static const PretrainedForecaster& bundled();
+  // Reads a model's file. Throws InputError, with its name, if it is damaged or not a pretrained forecaster.
+  explicit PretrainedForecaster(const std::string& path);
+  ~PretrainedForecaster();
+  PretrainedForecaster(PretrainedForecaster&&) noexcept;
+
+  // The levels of the quantiles, ascending, in (0, 1); 0.1, 0.5 and 0.9 are among them.
+  const std::vector<double>& levels() const;
+
+  // Reads the last 512 rows. If the values are a > 0 times others, the forecast is a times theirs. After 64 steps it goes on from
+  // its own medians, and the deviations from the median add up as those of independent errors. A series whose observed values are
+  // all alike is forecast by that value. Throws InputError if fewer than 3 of these rows are observed, a value is infinite, or season
+  // or steps are below 1.
+  Quantiles forecast(std::span<const float> values, int64_t season, int64_t steps) const;
+  // Many series at once: the same bits as one by one, in less time.
+  std::vector<Quantiles> forecast(std::span<const PretrainedInput> series, int64_t steps) const;
+
+ private:
+  struct Parts;
+  explicit PretrainedForecaster(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace timeseries
