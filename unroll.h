@@ -43,5 +43,4 @@
 #include "training/checkpoint.h"
 #include "training/files/safetensors.h"
 #include "training/files/state_dict.h"
-#include "training/members.h"
 #include "training/trainer.h"

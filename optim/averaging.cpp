@@ -23,15 +23,6 @@ void WeightAverage::end_step(const StepValues* step, const Tensor& weights) {
   if (present > 0) kernels().average(step, weights.data(), memory.data(), weights.size());
 }
 
-void WeightAverage::keep(const ParameterSet& params, std::span<Parameter* const> parameters) {
-  const Tensor &weights = params.values(), &kept = memory_for(weights);
-  if (count++ == 0) return kept.copy_from(weights);
-  for (const Parameter* p : parameters) {
-    const int begin = static_cast<int>(p->offset), end = begin + static_cast<int>(p->size());
-    kept.slice(begin, end).copy_from(weights.slice(begin, end));
-  }
-}
-
 Asgd::Asgd(ParameterSet& params, const AsgdConfig& c)
     : Sgd(params, {.learning_rate = c.learning_rate, .weight_decay = c.weight_decay}),
       average_after_(c.average_after),

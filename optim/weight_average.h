@@ -1,4 +1,4 @@
-// Weights beside those that a training works with: an average of them, or some that were kept.
+// Weights beside those that a training works with: an average of them.
 //
 // An optimizer has one average at most (Optimizer::keep_average). While an AveragedWeights lives, the model's weights are the
 // averaged ones. The Trainer scores those, and its checkpoints hold them as the model's.
@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,8 +13,6 @@
 
 namespace unroll {
 
-class ParameterSet;
-struct Parameter;
 struct StepValues;  // framework/kernels/updates.h
 
 struct WeightAverage {
@@ -23,7 +20,7 @@ struct WeightAverage {
   std::string_view counter, slab;  // names in a checkpoint
   bool may_lack = true;            // OptimizerState::Counter::may_lack
   // The weights after a step that go in as the n-th, n from 0:  average += share(n) · (weights - average).
-  // 0: they do not go in. Without a function only keep() puts weights in.
+  // 0: they do not go in.
   std::function<double(int64_t n)> share = {};
 
   int64_t count = 0;   // weights that went in
@@ -36,8 +33,6 @@ struct WeightAverage {
   double next_share() const { return share ? share(count) : 0; }
   double begin_step(const Tensor& weights);
   void end_step(const StepValues* step, const Tensor& weights);
-  // Keeps the present weights of `parameters` in place of those kept before. The first time it keeps those of all parameters.
-  void keep(const ParameterSet& params, std::span<Parameter* const> parameters);
 };
 
 }  // namespace unroll

@@ -50,10 +50,6 @@ static void each_field(LossScale& loss, auto f) {
     loss.skipped_in_epoch);
 }
 
-static void each_field(TrainerState::Member& member, auto f) {
-  f("best", member.best, "best_epoch", member.best_epoch);
-}
-
 static void each_field(StoredState& stored, auto f) {
   TrainerState& state = stored.state;
   f("epoch", state.epoch, "window", state.window, "windows", state.windows, "total", state.total, "count",
@@ -61,7 +57,7 @@ static void each_field(StoredState& stored, auto f) {
     state.all_count, "learning_rate", state.learning_rate, "train", state.train, "valid", state.valid, "best",
     state.best, "best_epoch", state.best_epoch, "rate_factor", state.rate_factor, "skipped", state.skipped,
     "skipped_in_a_row", state.skipped_in_a_row, "scores", state.trigger.history);
-  f.may_lack("loss_scale", state.loss_scale, "members", state.members, "schedule", stored.schedule);
+  f.may_lack("loss_scale", state.loss_scale, "schedule", stored.schedule);
 }
 
 namespace {
@@ -78,7 +74,6 @@ Json to_json(const TrainerState& state, int64_t step) {
 void read_state(const Json& training, TrainerState& state) {
   StoredState stored{state, {}};
   TrainerState& read = stored.state;
-  read.members.clear();
   read.loss_scale.reset();
   read.rate_expected.reset();
   read_field(training, "state", stored);
@@ -189,7 +184,8 @@ Differences what_is_left(const SafetensorsFile& file, Optimizer& optimizer,
     };
     if (kind == "carried" && std::ranges::none_of(carried, is_carried))
       left.insert(one_line(name.substr(9)));
-    else if (kind != "carried" && kind != "weights" && std::ranges::none_of(optimizer.whole_state().slabs, is_slab))
+    else if (kind != "carried" && kind != "weights" &&
+             std::ranges::none_of(optimizer.whole_state().slabs, is_slab))
       left.insert(one_line(kind));
   }
   Differences differences;
@@ -234,8 +230,6 @@ struct Contents {
     for (const NamedTensor& tensor : carried)
       tensors.push_back({tensor_name("carried", tensor.name), tensor.tensor});
 
-    if (options.validated)
-      for (auto& [key, value] : options.validated()) metadata.insert_or_assign(key, value);
     const Json training{{"seed", std::to_string(params.seed())},
                         {"step", params.step()},
                         {"kernels", kernels().name},
@@ -256,11 +250,6 @@ struct Contents {
 };
 
 }  // namespace
-
-bool TrainerState::out_of_patience(int patience) const {
-  const auto is_out = [&](const Member& member) { return out_of_patience(member.best_epoch, patience); };
-  return members.empty() ? out_of_patience(best_epoch, patience) : std::ranges::all_of(members, is_out);
-}
 
 Diverged TrainerState::diverged(int64_t at_window, const std::string& what, const std::string& first) const {
   return Diverged(fmt::format("training has diverged: {} (epoch {}, window {} of {}{})", what, epoch + 1,

@@ -36,15 +36,13 @@ constexpr const char *last_checkpoint = "last.safetensors", *best_checkpoint = "
 std::string kept_checkpoint(int epoch);  // "epoch-3.safetensors"
 
 struct CheckpointOptions {
-  int64_t every_steps = 0;   // after so many steps of the optimizer; 0: only after an epoch
-  double every_minutes = 0;  // after a step, if the last save is so long ago; 0: only after an epoch
+  int64_t every_steps = 0;    // after so many steps of the optimizer; 0: only after an epoch
+  double every_minutes = 0;   // after a step, if the last save is so long ago; 0: only after an epoch
   int keep_every_epochs = 0;  // after so many epochs one more that stays, kept_checkpoint(epoch); 0: none
   Metadata metadata = {};     // the program's own; not "format", "training", "checkpoint_version"
   // Keys of `metadata` that say what the weights were trained on. If a trainer saves weights untrained that it has
   // read, these keys stay as in the file read, also if missing there.
   std::vector<std::string> of_weights = {};
-  // Validation's findings about the weights. Called for each file that is written.
-  std::function<Metadata()> validated = {};
   // Further weights to write, which share memory with a parameter (a tied decoder). They are not read back.
   std::vector<NamedTensor> also = {};
 };
@@ -64,12 +62,6 @@ struct TrainerState {
   std::optional<double> valid;  // … and validation score
   std::optional<double> best;   // validation score
   int best_epoch = 0;
-  // One of several models trained side by side (members.h).
-  struct Member {
-    std::optional<double> best;  // validation score
-    int best_epoch = 0;
-  };
-  std::vector<Member> members;
   double rate_factor = 1;               // by which rollbacks have cut the learning rate
   int64_t skipped = 0;                  // steps left out because they were not finite …
   int skipped_in_a_row = 0;             // … since the last that was
@@ -84,11 +76,10 @@ struct TrainerState {
   // The learning rate of optimizer step `step`. Requires: a schedule.
   double next_rate(int64_t step) const { return schedule->rate(epoch, step) * rate_factor; }
 
-  // Whether `patience` epochs are complete after the epoch `since`, counted from 1. A patience of 0 never ends.
-  bool out_of_patience(int since, int patience) const {
-    return patience > 0 && since > 0 && epoch - since >= patience;
+  // Whether `patience` epochs are complete after the best one. A patience of 0 never ends.
+  bool out_of_patience(int patience) const {
+    return patience > 0 && best_epoch > 0 && epoch - best_epoch >= patience;
   }
-  bool out_of_patience(int patience) const;  // of all members, if there are any
   // The error that says where in training something was not finite; `first`: what was it first, or "".
   Diverged diverged(int64_t at_window, const std::string& what, const std::string& first = "") const;
 };

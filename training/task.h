@@ -50,22 +50,6 @@ struct EpochReport {
   std::vector<Scalar> metrics = {};  // the task's own
 };
 
-struct TrainingTask;
-
-// Takes part in each epoch of a task, in every process.
-class EpochObserver {
- public:
-  virtual ~EpochObserver() = default;
-  // Called before anything else. Throws Error if it cannot take part.
-  virtual void begin(const TrainingTask& task, Optimizer& optimizer) = 0;
-  // Called before an epoch, and before training goes on in the middle of one. `patience` as in TrainerOptions.
-  virtual void begin_epoch(TrainerState& state, int patience) = 0;
-  // Called before validation, with the weights in use. Returns figures, which stand before the task's metrics.
-  virtual std::vector<Scalar> end_epoch(TrainerState& state, Ranks& ranks) = 0;
-  // Scores the weights that Trainer::score_anew() looks at.
-  virtual void score_anew(TrainerState& state, Ranks& ranks) = 0;
-};
-
 // A task to train. It needs no more than `windows` and `loss`. Several processes call all functions alike, unless one says otherwise.
 struct TrainingTask {
   int64_t windows = 0;  // in an epoch
@@ -98,7 +82,6 @@ struct TrainingTask {
   std::function<double()> validate = {};
   // Replaces `validate` if several processes share it. It must give the same bits.
   SharedScore shared_validation = SharedScore();
-  std::shared_ptr<EpochObserver> observer = {};  // members of an ensemble (members.h), say
   // Returns figures of your own after each epoch, with the weights that `validate` sees. They stand in the epoch's line, in
   // log, TensorBoard and report, each under a name of its own. Rank 0 alone calls it.
   std::function<std::vector<Scalar>()> metrics = {};

@@ -73,7 +73,6 @@ void Trainer::finish_epoch(const TrainingTask& task) {
                      .seconds = times.training,
                      .rate = times.rate()};
   if (LossScale* const loss = training_.loss_scale()) report.skipped = loss->skipped_in_epoch;
-  if (task.observer) report.metrics = task.observer->end_epoch(state_, ranks_);
   if (task.validate) validate(task, report);
   if (task.metrics && ranks_.first()) add_metrics(task, report);
   const LogRecord record{.kind = LogRecord::Kind::epoch,
@@ -173,7 +172,6 @@ void Trainer::check(const TrainingTask& task) const {
 
 void Trainer::begin(const TrainingTask& task) {
   check(task);
-  if (task.observer) task.observer->begin(task, optimizer_);
   stopped_ = false;
   if (!finished()) records_.open();
   steps_ = choose_steps(training_, task);
@@ -187,13 +185,13 @@ int64_t Trainer::windows_of(const TrainingTask& task) {
   const int64_t windows = task.cut ? task.cut(state_.epoch + 1) : task.windows;
   require(windows > 0, "trainer: epoch {} has no windows", state_.epoch + 1);
   training_.sample.clear();
-  if (task.observer) task.observer->begin_epoch(state_, options_.patience);
   if (!task.sample) return windows;
   training_.sample = task.sample(state_.epoch + 1);
   require(!training_.sample.empty(), "trainer: the sample of epoch {} has no windows", state_.epoch + 1);
   for (const int64_t window : training_.sample)
-    require(window >= 0 && window < windows, "trainer: the sample of epoch {} has window {}; there are {}, from 0 on",
-            state_.epoch + 1, window, windows);
+    require(window >= 0 && window < windows,
+            "trainer: the sample of epoch {} has window {}; there are {}, from 0 on", state_.epoch + 1,
+            window, windows);
   return std::ssize(training_.sample);
 }
 

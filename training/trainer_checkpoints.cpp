@@ -32,10 +32,8 @@ Differences Trainer::load(const TrainingTask& task, const char* name) {
 }
 
 Differences Trainer::read(const TrainingTask& task, const std::filesystem::path& path, Links links) {
-  if (task.observer) task.observer->begin(task, optimizer_);
   Differences differences =
       read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints, links);
-  if (!task.observer) state_.members.clear();
   of_untrained_ = SafetensorsFile(path, links).metadata();
   return differences;
 }
@@ -113,11 +111,9 @@ void Trainer::note_rate_change(Differences& differences) const {
 
 void Trainer::score_anew(const TrainingTask& task) {
   require(!options_.folder.empty(), "trainer: there are no checkpoints to score without a folder");
-  // And of the members, whose scores of these weights are all that is known of them now.
   const auto score_these = [&]() -> std::optional<double> {
     if (!task.validate) return {};
     const AveragedWeights averaged(optimizer_);
-    if (task.observer) task.observer->score_anew(state_, ranks_);
     return score(task, 0);
   };
   const int epochs = state_.epoch, best_epoch = state_.best_epoch;
@@ -128,10 +124,6 @@ void Trainer::score_anew(const TrainingTask& task) {
     load(task, best_checkpoint);
     of_best = score_these();
   }
-  const auto go_back_to = [&](const char* name) {
-    load(task, name);
-    if (!state_.members.empty()) (void)score_these();  // what validation found is of these again
-  };
   const bool last_is_best = of_last && (!of_best || *of_last < *of_best);
   const auto remember = [&](const std::optional<double>& of_these) {
     state_.valid = of_these;
@@ -142,10 +134,10 @@ void Trainer::score_anew(const TrainingTask& task) {
       state_.schedule->best = state_.best.value_or(std::numeric_limits<double>::infinity());
   };
   // The best first: whoever was killed between the two comes here again.
-  if (last_is_best) go_back_to(last_checkpoint);
+  if (last_is_best) load(task, last_checkpoint);
   remember(last_is_best ? of_last : of_best);
   if (state_.best) save(task, best_checkpoint);
-  go_back_to(last_checkpoint);
+  load(task, last_checkpoint);
   remember(of_last);
   save(task, last_checkpoint);
   if (!records_.has_log()) records_.reopen();

@@ -36,11 +36,6 @@ seed = 3
 LOSS
 """
 QUANTILES = 'loss = "quantile"\nquantiles = [0.05, 0.5, 0.95]'
-ENSEMBLE = """valid = 0.0
-[ensemble]
-members = ["architecture=linear", "seasonal", "theta", "mean"]
-folds = 2
-"""
 
 
 def series():
@@ -126,7 +121,7 @@ def check_line(line, name, expected, faults):
             faults.append(f"{line!r}: {word} is {as_printed(word, value)} by the forecasts ({value!r})")
 
 
-def check(program, folder, name, level, loss="", more="", kept="best"):
+def check(program, folder, name, level, loss="", more=""):
     def run(*words):
         done = subprocess.run([program, *words], cwd=folder, capture_output=True, text=True)
         if done.returncode:
@@ -138,7 +133,7 @@ def check(program, folder, name, level, loss="", more="", kept="best"):
     with open(folder / "series.csv", "w") as file:
         file.write("a,b\n" + "".join(f"{'' if a is None else repr(a)},{'' if b is None else repr(b)}\n" for a, b in rows))
     run("train", "mine.toml", "--csv", "series.csv", "--out", f"run-{name}")
-    model = f"run-{name}/{kept}.safetensors"
+    model = f"run-{name}/best.safetensors"
     out = f"out-{name}.csv"
     printed = run("evaluate", model, "--csv", "series.csv", "--out", out)
     told = json.loads(run("evaluate", model, "--csv", "series.csv", "--json"))["scores"]["test"]["the model"]
@@ -180,8 +175,7 @@ def check(program, folder, name, level, loss="", more="", kept="best"):
         line = next(line for line in lines if line.startswith(f"{channel} "))
         check_line(line, channel, [channels[channel][key] for key in of_intervals], faults)
     # The errors by step have a table of their own, the model in its first column, then the baselines.
-    has_folds = "members" in more  # whose errors begin the intervals of baselines; and no rows validate
-    found = baselines_of(rows, TRAIN if has_folds else VALID)
+    found = baselines_of(rows, VALID)
     told = json.loads(run("evaluate", model, "--csv", "series.csv", "--json"))["scores"]["test"]
     # A new baseline needs no second definition; one that is defined there is left out on both sides, or on none.
     defined = ("last value", "drift", "seasonal naive", "mean of training", "autoregression", "ridge regression", "Theta")
@@ -191,13 +185,12 @@ def check(program, folder, name, level, loss="", more="", kept="best"):
     for baseline, own in found.items():
         overall = scores(own, of, 0.8)
         by_step[baseline] = [scores([r for r in own if r["step"] == k + 1], of, 0.8)["scaled_mse"] for k in range(HORIZON)]
-        for key in ERRORS + ([] if has_folds else of_intervals):
+        for key in ERRORS + of_intervals:
             if not math.isclose(told[baseline][key], overall[key], rel_tol=1e-6):
                 faults.append(f"{baseline}: {key}: {told[baseline][key]} is {overall[key]} by its definition")
         of_baseline = [line for line in lines if line.startswith(baseline + "  ")]
         check_line(of_baseline[0], baseline, [overall[k] for k in ERRORS], faults)
-        if not has_folds:
-            check_line(of_baseline[1], baseline, [overall[k] for k in of_intervals], faults)
+        check_line(of_baseline[1], baseline, [overall[k] for k in of_intervals], faults)
     # A wide table goes on below itself, each time under names of its own.
     shown = set()
     begin = next(i for i, line in enumerate(lines) if line.startswith("MSE scaled by step")) + 1
@@ -222,7 +215,6 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         faults = check(program, folder, "point", 0.8) + check(program, folder, "quantiles", 0.9, loss=QUANTILES)
-        faults += check(program, folder, "ensemble", 0.8, loss='keep = "last"', more=ENSEMBLE, kept="last")
         # Scores keep the unit of the values, whatever the networks see.
         faults += check(program, folder, "powers", 0.8, more='[scaling]\ntransform = "box-cox"\n')
     print("\n".join(faults) or "every score printed is that of the forecasts")

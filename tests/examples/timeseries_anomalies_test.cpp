@@ -23,9 +23,6 @@ std::string with_spikes() {
   return csv;
 }
 
-const Words quick = set({"training.epochs=2", "model.hidden=4", "ensemble.folds=2",
-                         R"(ensemble.members=["architecture=linear", "seasonal", "ridge", "theta"])"});
-
 std::vector<std::string> cells_of(const std::string& line) {
   std::vector<std::string> cells(1);
   for (const char c : line)
@@ -42,14 +39,13 @@ TEST_CASE("spikes in a bare file are the rarest rows, and are written, tabled an
   const Folder folder;
   folder.write("sensor.csv", with_spikes());
   const ProgramRun run = started(Words{"anomalies", "sensor.csv", "--column", "load", "--rate", "0.03",
-                                       "--out", "found.csv", "--plot", "found.svg"} +
-                                     quick,
+                                       "--out", "found.csv", "--plot", "found.svg"},
                                  folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
   CHECK(run.out.empty());
   CHECK_MESSAGE(
       run.err.find(
-          "watched: 2020-01-09 08:00:00 to 2020-01-17 15:00:00, 200 rows, by the errors of the folds") !=
+          "watched: 2020-01-09 08:00:00 to 2020-01-17 15:00:00, 200 rows, by the errors of the validation split") !=
           std::string::npos,
       run.err);
   const std::vector<std::string> lines = lines_of(read_text(folder / "found.csv"));
@@ -73,7 +69,7 @@ TEST_CASE("labels choose the rate on the first half, and events of the second ar
   const Folder folder;
   folder.write("sensor.csv", with_spikes());
   // The label is no channel, though it is a column of numbers.
-  const ProgramRun run = started(Words{"anomalies", "sensor.csv", "--label", "fault"} + quick, folder.path());
+  const ProgramRun run = started(Words{"anomalies", "sensor.csv", "--label", "fault"}, folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
   for (const std::string part :
        {"left out: fault (the label)", "threshold: an error of ",
@@ -95,7 +91,7 @@ TEST_CASE("labels of the second half do not choose the threshold") {
                        is_planted ? 1 : 0);
   }
   folder.write("sensor.csv", csv);
-  const ProgramRun run = started(Words{"anomalies", "sensor.csv", "--label", "fault"} + quick, folder.path());
+  const ProgramRun run = started(Words{"anomalies", "sensor.csv", "--label", "fault"}, folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
   CHECK_MESSAGE(run.err.find("events of the second half: 0 of 3 found, ") != std::string::npos, run.err);
 }
@@ -106,11 +102,7 @@ TEST_CASE("a row of two channels is as rare as one of a single channel: each p c
   std::string csv = "a,b\n";
   for (int i = 0; i < 200; ++i) csv += fmt::format("{:.5f},{:.5f}\n", random.uniform(), random.uniform());
   folder.write("noise.csv", csv);
-  const ProgramRun run =
-      started(Words{"anomalies", "noise.csv"} +
-                  set({"training.epochs=1", "model.hidden=4", "ensemble.folds=2", "data.period=1",
-                       R"(ensemble.members=["architecture=linear", "mean"])"}),
-              folder.path());
+  const ProgramRun run = started(Words{"anomalies", "noise.csv"} + set({"data.period=1"}), folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
   int certain = 0, all = 0;
   const std::vector<std::string> lines = lines_of(run.out);

@@ -1,7 +1,4 @@
 // A bare CSV file to a forecast, and to a model with the recipe that made it.
-#include <atomic>
-#include <thread>
-
 #include "examples/timeseries/series/times.h"
 #include "tests/examples/monthly.h"
 #include "tests/examples/timeseries.h"
@@ -10,28 +7,19 @@
 using namespace unroll;
 namespace fs = std::filesystem;
 
-namespace {
-
-// So small an ensemble that it takes a moment; everything else is guessed.
-const Words quick = set({"training.epochs=2", "model.hidden=4", "ensemble.folds=2",
-                         R"(ensemble.members=["cell=gru", "architecture=linear", "seasonal", "theta"])"});
-
-}  // namespace
-
 TEST_CASE(
     "a bare file is forecast in one command, and each guess is said with the option that overrides it") {
   const Folder folder;
   folder.write("shop.csv", monthly(120));
   const ProgramRun run = started(Words{"forecast", "shop.csv", "--column", "sales", "--steps", "5", "--plot",
-                                       "next.svg", "--out", "next.csv"} +
-                                     quick,
+                                       "next.svg", "--out", "next.csv"},
                                  folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
-  for (const std::string part : {"time    column 'month': rows are a month apart (--set data.time=NAME)",
-                                 "season  12 rows: a year of 12 rows: strength ", "(--set data.period=N)",
-                                 "window  20 rows: ", "(--set data.window=N)", "budget  60 s, about ", "by the sizes",
-                                 "nothing is cut", "Folds: weights and errors of members",
-                                 "interval: 80 %, by the errors of the last ", "of the folds' "})
+  for (const std::string part :
+       {"time    column 'month': rows are a month apart (--set data.time=NAME)",
+        "season  12 rows: a year of 12 rows: strength ", "(--set data.period=N)", "Members of the mean",
+        "seasonal naive (12)", "ETS", "Theta", "CES", "ridge regression (", "20 forecasts of folds.",
+        "interval: 80 %, as wide as its members expect, times "})
     CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
   const std::vector<std::string> lines = lines_of(read_text(folder / "next.csv"));
   REQUIRE(lines.size() == 6);
@@ -51,11 +39,11 @@ TEST_CASE("two or three years of months are forecast with their season and an in
     for (int i = 0; i < rows; ++i)
       csv += fmt::format("{}-{:02},{:.3f}\n", 2019 + i / 12, i % 12 + 1, value(i) + 4 * random.uniform() - 2);
     folder.write("shop.csv", csv);
-    const ProgramRun run = started(Words{"forecast", "shop.csv", "--steps", "12"} + set({"training.epochs=2"}),
-                                   folder.path());
+    const ProgramRun run = started({"forecast", "shop.csv", "--steps", "12"}, folder.path());
     REQUIRE_MESSAGE(run.code == 0, rows, ": ", run.err);
-    CHECK_MESSAGE(run.err.find("season  12 rows: a year of 12 rows: strength ") != std::string::npos, run.err);
-    CHECK_MESSAGE(run.err.find("interval: 80 %, by the errors of ") != std::string::npos, run.err);
+    CHECK_MESSAGE(run.err.find("season  12 rows: a year of 12 rows: strength ") != std::string::npos,
+                  run.err);
+    CHECK_MESSAGE(run.err.find("interval: 80 %, ") != std::string::npos, run.err);
     const auto lines = lines_of(run.out);
     REQUIRE(lines.size() == 13);
     double squares = 0;
@@ -75,59 +63,34 @@ TEST_CASE("two or three years of months are forecast with their season and an in
   }
 }
 
-TEST_CASE("the keys that the guess names have an effect: a baseline is a member as its key says") {
+TEST_CASE("--json has weights and errors of the members, which the mean is made of; --members names them") {
   const Folder folder;
   folder.write("shop.csv", monthly(120));
-  const Words small = set({"training.epochs=1", "ensemble.folds=1", "data.period=30"});
-  const auto members = [&](const Words& more) {
-    const ProgramRun run = started(
-        Words{"forecast", "shop.csv", "--column", "sales", "--steps", "3"} + small + more, folder.path());
-    REQUIRE_MESSAGE(run.code == 0, run.err);
-    return run.err.substr(run.err.find("Folds: weights and errors of members"));
+  const Words words = {"forecast", "shop.csv", "--column", "sales", "--steps", "3"};
+  const auto of = [&](const std::string& members) {
+    return timeseries_json(words + Words{"--members", members}, folder.path())
+        .at(0)
+        .at("forecast")
+        .at("sales");
   };
-  const std::string plain = members({});
-  CHECK_MESSAGE(plain.find("\nETS ") == std::string::npos, plain);
-  CHECK_MESSAGE(plain.find("\nTheta ") != std::string::npos, plain);
-  const std::string with = members(set({"data.ets=true"}) + Words{"--budget", "1s"});
-  CHECK_MESSAGE(with.find("\nETS ") != std::string::npos, with);
-  const std::string without =
-      members(set({"data.theta=false", "data.ridge=false", "data.autoregression=0"}));
-  for (const char* name : {"\nTheta ", "\nridge regression", "\nautoregression"})
-    CHECK_MESSAGE(without.find(name) == std::string::npos, without);
-  const ProgramRun seven = started(
-      Words{"forecast", "shop.csv", "--column", "sales"} + small + set({"data.horizon=7"}), folder.path());
-  CHECK(lines_of(output_of(seven)).size() == 8);
-}
-
-TEST_CASE("a busy machine cuts the ensemble to the same budget as an idle one") {
-  const Folder folder;
-  folder.write("shop.csv", monthly(120));
-  const auto budget = [&] {
-    const ProgramRun run = started(Words{"forecast", "shop.csv", "--column", "sales", "--steps", "3", "--budget", "1s"} +
-                                       set({"model.hidden=4"}),
-                                   folder.path());
-    REQUIRE_MESSAGE(run.code == 0, run.err);
-    const size_t at = run.err.find("budget  1 s, about ");
-    REQUIRE_MESSAGE(at != std::string::npos, run.err);
-    return run.err.substr(at, run.err.find('\n', at) - at) + run.out;
-  };
-  const std::string idle = budget();
-  CHECK_MESSAGE(idle.find("in place of") != std::string::npos, idle);
-  std::atomic<bool> stop = false;
-  std::vector<std::jthread> others;
-  for (int k = 0; k < 8; ++k)
-    others.emplace_back([&] {
-      while (!stop) continue;
-    });
-  const std::string busy = budget();
-  stop = true;
-  CHECK(busy == idle);
+  const auto both = of("theta,seasonal"), one = of("theta"), other = of("seasonal");
+  REQUIRE(both.at("members").size() == 2);
+  // In the order of the table, whatever the order of the words.
+  CHECK(both.at("members")[0].at("name") == "seasonal naive (12)");
+  const double first = both.at("members")[0].at("weight"), second = both.at("members")[1].at("weight");
+  CHECK(first + second == doctest::Approx(1));
+  CHECK(both.at("folds").at("windows") == 22);  // 24 rows of folds, 3 steps
+  CHECK(both.at("members")[0].at("rmse") == both.at("seasonal_naive_rmse"));
+  for (int h = 0; h < 3; ++h)
+    CHECK(both.at("values")[h].get<double>() == doctest::Approx(first * other.at("values")[h].get<double>() +
+                                                                second * one.at("values")[h].get<double>()));
+  CHECK(lines_of(timeseries_out(words, folder.path())).size() == 4);
 }
 
 TEST_CASE("without --column every column of numbers is forecast, and what is left out is named") {
   const Folder folder;
   folder.write("shop.csv", monthly(120));
-  const ProgramRun run = started(Words{"forecast", "shop.csv", "--steps", "2"} + quick, folder.path());
+  const ProgramRun run = started({"forecast", "shop.csv", "--steps", "2"}, folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
   CHECK(lines_of(run.out)[0] == "time,sales,sales_low,sales_high,left,left_low,left_high");
   CHECK_MESSAGE(
@@ -139,18 +102,20 @@ TEST_CASE("without --column every column of numbers is forecast, and what is lef
 TEST_CASE("the recipe that is written down trains the same model again, and repeats the forecast") {
   const Folder folder;
   folder.write("shop.csv", monthly(150));
-  const auto out = timeseries_out(
-      Words{"train", "shop.csv", "--column", "sales", "--steps", "4", "--out", "first"} + quick,
-      folder.path());
-  CHECK_MESSAGE(out.find("the model") != std::string::npos, out);
+  const auto out =
+      timeseries_out(Words{"train", "shop.csv", "--column", "sales", "--steps", "4", "--out", "first"} +
+                         set({"training.epochs=2", "model.hidden=4"}),
+                     folder.path());
+  for (const std::string part :
+       {"the model", "ETS", "Theta", "CES", "combination", "model   one GRU over segments"})
+    CHECK_MESSAGE(out.find(part) != std::string::npos, part, "\n", out);
   fs::copy_file(folder / "first/recipe.toml", folder / "again.toml");
   (void)timeseries_out({"train", "again.toml", "--out", "second"}, folder.path());
-  const SafetensorsFile a(folder / "first/last.safetensors"), b(folder / "second/last.safetensors");
-  CHECK(a.metadata().at("ensemble") == b.metadata().at("ensemble"));
-  for (const std::string name : {"member1.gru.weight_hh_l0", "member1.head.weight", "member2.linear.weight"})
+  const SafetensorsFile a(folder / "first/best.safetensors"), b(folder / "second/best.safetensors");
+  for (const std::string name : {"gru.weight_hh_l0", "head.weight"})
     CHECK(same_bits(a.load(name), b.load(name)));
-  CHECK(timeseries_out({"forecast", "first/last.safetensors"}, folder.path()) ==
-        timeseries_out({"forecast", "second/last.safetensors"}, folder.path()));
+  CHECK(timeseries_out({"forecast", "first/best.safetensors"}, folder.path()) ==
+        timeseries_out({"forecast", "second/best.safetensors"}, folder.path()));
 }
 
 TEST_CASE("files of other forms: semicolons, missing values, no times") {
@@ -163,13 +128,11 @@ TEST_CASE("files of other forms: semicolons, missing values, no times") {
     bare += fmt::format("{}\n", i % 6);
   }
   folder.write("a.csv", semicolons), folder.write("b.csv", holes), folder.write("c.csv", bare);
-  const Words no_season = set({"training.epochs=1", "model.hidden=4", "ensemble.folds=2",
-                               R"(ensemble.members=["architecture=linear", "last"])"});
   for (const char* name : {"a.csv", "b.csv", "c.csv"}) {
-    const ProgramRun run = started(Words{"forecast", name, "--steps", "2"} + no_season, folder.path());
+    const ProgramRun run = started({"forecast", name, "--steps", "2"}, folder.path());
     CHECK_MESSAGE(run.code == 0, name, ": ", run.err);
   }
-  const ProgramRun run = started(Words{"forecast", "b.csv", "--steps", "2"} + no_season, folder.path());
+  const ProgramRun run = started({"forecast", "b.csv", "--steps", "2"}, folder.path());
   CHECK_MESSAGE(run.err.find("missing the value before") != std::string::npos, run.err);
 }
 
@@ -180,9 +143,8 @@ TEST_CASE("packed, by standard input, and with decimal commas: the same forecast
   std::ranges::replace(commas, ',', ';'), std::ranges::replace(commas, '.', ',');
   folder.write("points.csv", points), folder.write("commas.csv", commas);
   const auto shell = [&](const std::string& line) {
-    std::string options = " --column sales --steps 2";
-    for (const std::string& word : quick) options += " '" + word + "'";
-    return run_program("/bin/bash", {"-c", "P=" + program_named("timeseries") + "; " + line + options},
+    return run_program("/bin/bash",
+                       {"-c", "P=" + program_named("timeseries") + "; " + line + " --column sales --steps 2"},
                        folder.path());
   };
   const std::string expected = output_of(shell("$P forecast points.csv"));
@@ -196,7 +158,7 @@ TEST_CASE("packed, by standard input, and with decimal commas: the same forecast
   const ProgramRun packed = shell("gzip -c points.csv > p.csv.gz; $P forecast p.csv.gz");
   if (packed.err.find("no zlib") == std::string::npos) CHECK(output_of(packed) == expected);
   // A model of standard input is trained, and its recipe names no file.
-  const ProgramRun trained = shell("cat points.csv | $P train - --out run");
+  const ProgramRun trained = shell("cat points.csv | $P train - --out run --set training.epochs=1");
   REQUIRE_MESSAGE(trained.code == 0, trained.err);
   CHECK_MESSAGE(trained.out.find(" --csv -\n") != std::string::npos, trained.out);
   CHECK(read_text(folder / "run/recipe.toml").find("file = \"\"") != std::string::npos);

@@ -1,6 +1,5 @@
 // The recipes of `timeseries`: its keys and their documentation, which of them a recipe reads, and the bundled ones.
-#include "examples/timeseries/recipe/ensemble_keys.cpp"  // the keys, for their documentation
-#include "examples/timeseries/recipe/recipe_keys.cpp"
+#include "examples/timeseries/recipe/recipe_keys.cpp"  // the keys, for their documentation
 #include "examples/timeseries/recipe/recipe_rules.cpp"
 #include "tests/examples/recipe_keys.h"
 
@@ -64,8 +63,9 @@ TEST_CASE("a key that nothing reads is refused where it was said, and only there
       error("[schedule]\nkind = \"constant\"\nfactor = 0.3\n") ==
       "mine.toml:3: 'schedule.factor' is for schedule.kind = \"step\" or \"plateau\": here nothing reads it");
   CHECK(error("[optimizer]\nkind = \"adam\"\nbeta1 = 0.8\n", {"optimizer.kind=sgd"}) == "");
-  CHECK(error("[optimizer]\nkind = \"sgd\"\nmomentum = 0.8\n", {"optimizer.kind=adam"}) ==
-        "mine.toml:3: 'optimizer.momentum' is for optimizer.kind = \"sgd\" or \"rmsprop\": here nothing reads it");
+  CHECK(
+      error("[optimizer]\nkind = \"sgd\"\nmomentum = 0.8\n", {"optimizer.kind=adam"}) ==
+      "mine.toml:3: 'optimizer.momentum' is for optimizer.kind = \"sgd\" or \"rmsprop\": here nothing reads it");
   // A key that a recipe says for what it is by itself may be unread after --set, or read only then.
   CHECK(error("[model]\nhidden = 64\n", {"model.architecture=linear"}) == "");
   CHECK(error("[data]\ntrain_rows = 64\n", {"data.split=rows"}) == "");
@@ -99,4 +99,19 @@ TEST_CASE("more epochs are harmless unless a cosine or a cycle spreads over them
     CHECK((keys[0].on_resume == OnResume::harmless) == (kind == "constant"));
     CHECK_FALSE(keys[0].cuts_windows);
   }
+}
+
+TEST_CASE(
+    "a section of an earlier version is passed over where it asks for nothing, and else refused with the reason") {
+  using timeseries::load_recipe;
+  const auto error = [](const std::string& text, const std::vector<Override>& overrides = {}) {
+    return error_of([&] { load_recipe(RecipeFile{"mine", "mine.toml", text}, overrides); });
+  };
+  CHECK(error("[ensemble]\nmembers = []\nfolds = 4\n[data]\nwindow = 4\n") == "");
+  CHECK(
+      error("[ensemble]\nfolds = 4\nmembers = [\"last\"]\n") ==
+      "mine.toml:3: 'ensemble.members' is no key any more: 'timeseries forecast FILE.csv' has a mean of a few "
+      "forecasters; the last version that trains and reads ensembles is commit 16a6a2ee");
+  CHECK(error("", {{"ensemble.folds=3"}})
+            .starts_with("--set ensemble.folds=3: 'ensemble.members' is no key any more"));
 }

@@ -1,5 +1,6 @@
 // Verdicts on a model beside the baselines: by which measures it wins and by which it does not, in digits that are
 // there whatever the unit.
+#include "examples/timeseries/scores/verdict.cpp"
 #include <cmath>
 #include <regex>
 #include <set>
@@ -235,4 +236,17 @@ TEST_CASE("scores of tiny and of huge units have their digits, and no line of a 
           CHECK_MESSAGE(line.size() <= 100, line);
     }
   }
+}
+
+TEST_CASE("a model does not beat a baseline that is as good") {
+  const timeseries::Comparison comparison{
+      .baselines = {"last value"},
+      .measures = {{.name = "MAE", .key = "mae", .values = {2, 2}},
+                   {.name = "accuracy", .key = "accuracy", .less_is_better = false, .values = {0.5, 0.5}},
+                   {.name = "RMSE", .key = "rmse", .values = {2, 3}}}};
+  CHECK(
+      timeseries::verdicts(comparison) ==
+      std::vector<std::string>{
+          "the model is better than every baseline by RMSE (2.0000)",
+          "the model is not the best: last value has MAE 2.0000 (the model 2.0000), accuracy 0.5000 (0.5000)"});
 }

@@ -29,38 +29,6 @@ TEST_CASE("the average begins with the weights of the first step and moves towar
   CHECK(sgd.averages() == nullptr);
 }
 
-TEST_CASE("weights that are kept are those of the moment, and of the parameters that are named") {
-  ParameterSet params;
-  Parameter &a = params.add("a", {2}, Init::constant(1)), &b = params.add("b", {3}, Init::constant(2));
-  Sgd sgd(params, {.learning_rate = 1});
-  WeightAverage& beside = sgd.set_average({.what = "kept weights", .counter = "times_kept", .slab = "kept"});
-  const auto kept = [&](const Parameter& p) {
-    const std::vector<real> all = sgd.averages()->to_host();
-    const auto begin = all.begin() + static_cast<int64_t>(p.offset);
-    return std::vector<real>(begin, begin + p.size());
-  };
-  const auto step = [&] {
-    give(a, {-1, -2}), give(b, {-1, -2, -3});
-    sgd.step({.max_norm = 100});
-  };
-  step();  // a: 2, 3; b: 3, 4, 5
-  CHECK(sgd.averages() == nullptr);
-  Parameter* const of_a[] = {&a};
-  Parameter* const of_b[] = {&b};
-  beside.keep(params, of_a);  // the first time all of them
-  REQUIRE(sgd.averages() != nullptr);
-  CHECK(kept(a) == std::vector<real>{2, 3}), CHECK(kept(b) == std::vector<real>{3, 4, 5});
-  step();
-  CHECK(kept(a) == std::vector<real>{2, 3}), CHECK(kept(b) == std::vector<real>{3, 4, 5});
-  beside.keep(params, of_b);
-  CHECK(kept(a) == std::vector<real>{2, 3}), CHECK(kept(b) == std::vector<real>{4, 6, 8});
-  beside.count = 0;
-  CHECK(sgd.averages() == nullptr);
-  step();
-  beside.keep(params, of_b);
-  CHECK(kept(a) == std::vector<real>{4, 7}), CHECK(kept(b) == std::vector<real>{5, 8, 11});
-}
-
 TEST_CASE("the average does not touch the weights, and goes on from the state") {
   RandomStream random(1, "windows");
   std::vector<RandomWindow> windows;
@@ -98,24 +66,6 @@ TEST_CASE("the average of weights that stay is these weights") {
     alike.give(1), sgd.step();
     CHECK(alike.in(*sgd.averages()) == 10);
   }
-}
-
-TEST_CASE("kept weights are those of the moment, of the parameters that are named and at first of all") {
-  Pair m;
-  Sgd sgd(m.params, {.learning_rate = 1});
-  WeightAverage& beside = sgd.set_average({.what = "kept weights", .counter = "times_kept", .slab = "kept"});
-  const auto step = [&] { give(m.a, {1, 2}), give(m.b, {1, 2, 3}), sgd.step(); };
-  const auto kept = [&] {
-    const AveragedWeights in_place(sgd);
-    return std::pair(weights(m.a), weights(m.b));
-  };
-  step();
-  beside.keep(m.params, std::array{&m.a});
-  step();
-  CHECK(kept() == std::pair(std::vector<real>{0, -1}, std::vector<real>{-3, -4, -5}));
-  beside.keep(m.params, std::array{&m.b});
-  step();
-  CHECK(kept() == std::pair(std::vector<real>{0, -1}, std::vector<real>{-4, -6, -8}));
 }
 
 TEST_CASE("an average is refused where there is one, and where it is none") {

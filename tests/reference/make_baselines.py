@@ -1,5 +1,5 @@
-"""Writes baselines.json: exponential smoothing of every form, Theta and autoregression as statsmodels fits them, and the naive
-forecasts as statsforecast has them, of two series.
+"""Writes baselines.json: exponential smoothing of every form, Theta and autoregression as statsmodels fits them, complex
+exponential smoothing and the naive forecasts as statsforecast has them, of two series.
 
 Usage: python3 make_baselines.py [--out DIR]     (README.md beside this file explains what is in it)
 """
@@ -14,6 +14,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from statsforecast.ces import auto_ces, cesmodel, pegelsfcast_C
 from statsforecast.models import HistoricAverage, Naive, RandomWalkWithDrift, SeasonalNaive
 from statsmodels.tsa.ar_model import AutoReg
 from statsmodels.tsa.exponential_smoothing.ets import ETSModel
@@ -87,6 +88,20 @@ def theta(y: np.ndarray, period: int, deseasonalize: bool) -> dict[str, Any]:
     return {"alpha": float(fit.params["alpha"]), "slope": float(fit.params["b0"]), "forecast": fit.forecast(STEPS).tolist()}
 
 
+def ces(y: np.ndarray, period: int) -> dict[str, Any]:
+    """Of each season the parameters that statsforecast found, and what follows from them; and the season that it chose."""
+    found: dict[str, Any] = {}
+    for season in "NSPF":
+        fit = cesmodel(y.copy(), period, season, None, None, None, None, 3)
+        forecast = pegelsfcast_C(STEPS, fit)
+        p = {key: None if np.isnan(value) else float(value) for key, value in fit["par"].items()}
+        found[season] = p | {
+            "first": fit["states"][: 1 if season == "N" else period].astype(float).tolist(),
+            "log_likelihood": float(fit["loglik"]), "aicc": float(fit["aicc"]), "forecast": forecast.astype(float).tolist()}
+    found["chosen"] = auto_ces(y.copy(), period)["seasontype"]
+    return found
+
+
 def autoregression(y: np.ndarray, order: int) -> dict[str, Any]:
     fit = AutoReg(y, lags=order, trend="c").fit()
     return {"order": order, "coefficients": fit.params.tolist(), "forecast": fit.forecast(STEPS).tolist()}
@@ -106,7 +121,7 @@ def main() -> None:
     result = {}
     for name, (y, period) in series().items():
         result[name] = {
-            "y": y.tolist(), "period": period, "ets": ets(y, period), "theta": theta(y, period, True),
+            "y": y.tolist(), "period": period, "ets": ets(y, period), "theta": theta(y, period, True), "ces": ces(y, period),
             "autoregression": autoregression(y, 3), "naive": naive(y, period)}
     # Of the wave with its season statsmodels' search ends far from the least squares.
     result["airline"]["theta_plain"] = theta(np.array(result["airline"]["y"]), 1, False)

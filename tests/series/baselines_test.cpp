@@ -149,7 +149,7 @@ TEST_CASE("every baseline of the table forecasts a constant, a season that retur
   Values noisy, flat(120, 5.0), seasonal;
   for (int i = 0; i < 120; ++i) noisy.push_back(5 + noise()), seasonal.push_back(1 + i % 14 * (i % 7));
   BaselineKeys keys{.window = 6, .horizon = 7, .period = 7, .second_period = 14, .autoregression = 5};
-  keys.ridge = true;
+  keys.ridge = keys.ces = keys.pretrained = keys.combination = true;
   const std::vector<int> targets = {0};
   const Part train = {{0, 80, 0}};
   const auto made = [&](const ForecastBaselineRow& row, const Series& series) {

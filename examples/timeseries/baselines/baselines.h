@@ -26,6 +26,13 @@ struct ForecastBaseline {
   // Writes the forecast of a channel's rows from `origin` on. Reads only rows before `origin`.
   std::function<void(const Series& series, int64_t origin, int channel, std::span<double> forecast)> forecast;
   std::string detail = {};  // for a note: what was fitted to which rows; empty: nothing
+  // Writes the ends of the interval that should hold 80 % of the values, by the model alone. None: it has none.
+  std::function<void(const Series& series, int64_t origin, int channel, std::span<double> low,
+                     std::span<double> high)>
+      interval = {};
+  // Makes forecasts of some origins together, which forecast() and interval() then have at hand. None: nothing is gained.
+  std::function<void(const Series& series, std::span<const int64_t> origins, int channel, std::size_t steps)>
+      prepare = {};
 };
 
 ForecastBaseline last_value();
@@ -47,17 +54,25 @@ ForecastBaseline autoregression(const Series& series, const Part& train, int ord
 // Ridge regression (Hoerl and Kennard 1970) for each row of the horizon. It reads the window minus the window's
 // last value, and the first three harmonics of each period above 1. The penalty is one of seven: the one that
 // forecasts the last fifth of the training part best from the rest. Beyond the horizon it goes on from its own
-// forecasts. None: fewer than 10 windows without a filled-in target, or a channel that does not change.
+// forecasts. Window 0: the fifth chooses the window, too, and what is subtracted (the last value, the mean, nothing),
+// for each channel. None: fewer than 10 windows without a filled-in target, or a channel that does not change.
 std::optional<ForecastBaseline> ridge(const Series& series, const Part& train, int window, int horizon,
                                       const std::vector<int64_t>& periods, std::span<const int> targets);
 
-// Exponential smoothing, for each channel the form with the least AICc (ets.h); and the Theta method (theta.h). Both
-// are fitted to the last rows of the training part's longest span: 4,000, or 20 periods if more. Their states follow
+// Exponential smoothing, for each channel the form with the least AICc (ets.h); the Theta method (theta.h); and complex
+// exponential smoothing (ces.h). They are fitted to the last rows of the training part's longest span: 4,000, or 20 periods if more. Their states follow
 // later rows, their parameters stay. None: too few rows. Requires: the series does not change between two forecasts.
 std::optional<ForecastBaseline> ets(const Series& series, const Part& train, int64_t period,
                                     std::span<const int> targets);
 std::optional<ForecastBaseline> theta(const Series& series, const Part& train, int64_t period,
                                       std::span<const int> targets);
+std::optional<ForecastBaseline> ces(const Series& series, const Part& train, int64_t period,
+                                    std::span<const int> targets);
+
+// The forecaster that ships with the program (examples/timeseries/pretrained/): its median, by the last 512 rows. Nothing is
+// fitted. None: fewer than three of these rows are observed.
+std::optional<ForecastBaseline> pretrained(const Series& series, const Part& train, int64_t period,
+                                           std::span<const int> targets);
 
 // Detects forecasts that explode: they go far outside the range of their targets.
 class RangeSoFar {
@@ -91,7 +106,7 @@ struct BaselineKeys {
   int window = 24, horizon = 1;           // rows
   int64_t period = 1, second_period = 0;  // rows of a season
   int autoregression = 0;                 // its order; 0: none
-  bool ets = true, theta = true, ridge = false;
+  bool ets = true, theta = true, ces = false, ridge = false, pretrained = false, combination = false;
 };
 
 // The rows that baselines are fitted to. Only the first `known` rows of the series have values.
@@ -114,11 +129,13 @@ template <int64_t BaselineKeys::*period>
 Fitted growth(const BaselineRows& r) {
   return r.are_positive() ? Fitted(seasonal_growth(r.keys.*period, r.keys.horizon)) : std::nullopt;
 }
+// The weighted mean of some of the others (combination.h).
+Fitted combination(const BaselineRows& rows);
 enum class Needs : uint8_t { nothing, season, second_season, order };
 
 // A row of the table.
 struct ForecastBaselineRow {
-  std::string_view word;                     // in ensemble.members; with a `key` it is data.<word>, too
+  std::string_view word;                     // with a `key` it is data.<word>
   Needs needs = Needs::nothing;              // from the keys
   Fitted (*make)(const BaselineRows&) = {};  // none: `left_out` says why
   const char* left_out = "";                 // for a table's note
@@ -178,7 +195,28 @@ inline constexpr ForecastBaselineRow forecast_baselines[] = {
      .left_out = "Theta: too little history",
      .key = &BaselineKeys::theta,
      .meaning = "the Theta method among the baselines: fitted and carried on likewise",
-     .source = "Assimakopoulos and Nikolopoulos 2000"}};
+     .source = "Assimakopoulos and Nikolopoulos 2000"},
+    {.word = "ces",
+     .make = [](const BaselineRows& r) { return ces(r.series, r.train, r.keys.period, r.targets); },
+     .left_out = "CES: too little history",
+     .key = &BaselineKeys::ces,
+     .meaning =
+         "complex exponential smoothing among the baselines, its season by AICc: fitted and carried on likewise",
+     .source = "Svetunkov, Kourentzes and Ord 2022"},
+    {.word = "pretrained",
+     .make = [](const BaselineRows& r) { return pretrained(r.series, r.train, r.keys.period, r.targets); },
+     .left_out = "pretrained: too few rows",
+     .key = &BaselineKeys::pretrained,
+     .meaning =
+         "among the baselines the recurrent network that ships with the program and never saw the series"},
+    {.word = "combination",
+     .make = [](const BaselineRows& r) { return combination(r); },
+     .left_out = "combination: too little history",
+     .key = &BaselineKeys::combination,
+     .meaning =
+         "among the baselines the mean that forecasts a file without a recipe, of some of the others, weighted by their "
+         "errors on the last rows that train",
+     .source = "Bates and Granger 1969"}};
 
 // All words, in the table's order.
 const std::vector<std::string>& baseline_words();

@@ -67,6 +67,7 @@ double badness(const EtsModel& m, const EtsRows& rows, double least, EtsSlopes* 
   squares += count * least;
   if (!std::isfinite(squares)) return infinity;
   if (slopes) {
+    slopes->mean_square = squares / count;
     slopes->season.assign(period, 0);
     double of_level = 0, of_slope = 0;  // gradients by the states after the row
     for (std::size_t t = n; t-- > 0;) {
@@ -308,6 +309,9 @@ std::optional<EtsModel> fit_ets(const EtsForm& form, const EtsRows& rows, int64_
   model.log_likelihood = likelihood_of(best->value, n);
   model.aicc =
       -2 * model.log_likelihood + 2 * parameters + 2 * parameters * (parameters + 1) / (n - parameters - 1);
+  slopes = {};
+  (void)badness(model, rows, least, &slopes);
+  model.variance = slopes.mean_square * n / (n - parameters);
   return model;
 }
 
@@ -351,6 +355,37 @@ void EtsStates::forecast(int64_t rows, std::span<double> to) const {
     value += damped;
     const double s = period > 0 ? season(rows - period + static_cast<int64_t>(h) % period) : 0;
     to[h] = model_.form.season == Season::multiplicative ? value * s : value + s;
+  }
+}
+
+void EtsStates::deviations(int64_t rows, std::span<double> to) const {
+  const auto period = static_cast<int64_t>(model_.season.size());
+  const bool relative = model_.form.multiplicative_error,
+             multiplies = model_.form.season == Season::multiplicative;
+  // An error moves forecasts j rows later by c_j times itself. `base` is a forecast, without a season that multiplies;
+  // `theta` is the mean of its square.
+  double value = level(rows - 1), damped = slope(rows - 1), phis = 0, phi = 1;
+  std::vector<double> c, theta;
+  for (std::size_t h = 0; h < to.size(); ++h) {
+    damped *= model_.phi, value += damped;
+    const auto step = static_cast<int64_t>(h);
+    const double s = period > 0 ? season(rows - period + step % period) : 0;
+    const double base = multiplies ? value : value + s;
+    double sum = 0, squares = 0;
+    for (std::size_t j = 0; j < c.size(); ++j) {
+      squares += c[j] * c[j];
+      sum += c[j] * c[j] * theta[c.size() - 1 - j];
+    }
+    theta.push_back(base * base + model_.variance * sum);
+    const double turned = multiplies ? std::pow(1 + model_.gamma * model_.gamma * model_.variance,
+                                                static_cast<double>(step / period))
+                                     : 1;
+    const double variance =
+        relative ? theta[h] * (1 + model_.variance) * turned - base * base : model_.variance * (1 + squares);
+    to[h] = std::sqrt(std::max(variance, 0.0)) * (multiplies ? std::abs(s) : 1);
+    phi *= model_.phi, phis += phi;
+    c.push_back(model_.alpha + model_.beta * phis +
+                (period > 0 && !multiplies && (step + 1) % period == 0 ? model_.gamma : 0));
   }
 }
 

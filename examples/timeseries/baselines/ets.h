@@ -31,6 +31,7 @@ struct EtsModel {
   double level = 0, slope = 0;      // before the first row
   std::vector<double> season = {};  // of the first rows, one period of them; empty: none
   double log_likelihood = 0, aicc = 0;
+  double variance = 0;  // of an error, of a relative one if errors multiply
 };
 
 // Rows to fit. `filled` marks filled-in rows by 1; empty: none. They move the states but do not count in the
@@ -40,8 +41,10 @@ struct EtsRows {
   std::span<const uint8_t> filled = {};
 };
 
-// The gradient by a model's parameters and initial states, one number for each state of the season.
+// The gradient by a model's parameters and initial states, one number for each state of the season; and the mean square
+// of the errors, of relative ones if errors multiply.
 struct EtsSlopes {
+  double mean_square = 0;
   double alpha = 0, beta = 0, gamma = 0, phi = 0, level = 0, slope = 0;
   std::vector<double> season = {};
 };
@@ -67,6 +70,8 @@ class EtsStates {
   void add(double y);
   // Forecasts the rows after the first `rows` rows.
   void forecast(int64_t rows, std::span<double> to) const;
+  // The standard deviation of the errors of these forecasts, by the formulas for the form's class (chapter 6 of the book).
+  void deviations(int64_t rows, std::span<double> to) const;
 
  private:
   // States after a row, from row -1 on; the season is the one of the row itself.

@@ -231,10 +231,19 @@ bool for_each_forecast(const ForecastBaseline& baseline, const SeriesWindows& wi
   const std::size_t horizon = static_cast<std::size_t>(options.horizon);
   const std::size_t skipped = static_cast<std::size_t>(options.lead - 1);  // not read, and not asked for
   std::vector<double> forecast(skipped + horizon), all(horizon * targets.size());
-  for (const int64_t origin : windows.origins()) {
+  std::vector<int64_t> together;
+  constexpr std::size_t most_together = 256;
+  for (std::size_t w = 0; w < windows.origins().size(); ++w) {
     stop_if_signalled();
-    const int64_t first = origin - static_cast<int64_t>(skipped);
+    const int64_t origin = windows.origins()[w], first = origin - static_cast<int64_t>(skipped);
     if (first < baseline.history) return false;
+    if (baseline.prepare && w % most_together == 0) {
+      together.clear();
+      for (const int64_t o :
+           windows.origins().subspan(w, std::min(most_together, windows.origins().size() - w)))
+        together.push_back(o - static_cast<int64_t>(skipped));
+      for (const int target : targets) baseline.prepare(windows.series(), together, target, forecast.size());
+    }
     for (std::size_t t = 0; t < targets.size(); ++t) {
       baseline.forecast(windows.series(), first, targets[t], forecast);
       for (std::size_t h = 0; h < horizon; ++h) all[h * targets.size() + t] = forecast[skipped + h];

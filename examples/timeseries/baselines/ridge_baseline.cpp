@@ -16,9 +16,13 @@ namespace {
 
 // --- equations ---------------------------------------------------------------------------------------------
 
+// The value that is subtracted from the window and from the rows to forecast.
+enum class Reference : uint8_t { last, mean, nothing };
+
 struct RidgeForm {
   int window, horizon;
   std::vector<int64_t> periods;  // of the seasons
+  Reference reference = Reference::last;
 
   static constexpr int64_t most_waves = 3;
   int waves() const {
@@ -26,21 +30,25 @@ struct RidgeForm {
     for (const int64_t period : periods) count += static_cast<int>(2 * std::min(most_waves, period / 2));
     return count;
   }
-  int columns() const { return window - 1 + waves(); }
+  int columns() const { return window - first() + waves(); }
+  int first() const { return reference == Reference::last ? 1 : 0; }  // the last row less itself is 0
 };
 
-// Writes the distances of the window's rows from its last one, then the harmonics of each season at the origin.
+// Writes the window's rows less their reference, then the harmonics of each season at the origin. Returns the reference.
 template <class At>
-void read_features(const RidgeForm& form, int64_t origin, double unit, At at, std::span<double> to) {
-  const double last = at(origin - 1);
+double read_features(const RidgeForm& form, int64_t origin, double unit, At at, std::span<double> to) {
+  double reference = form.reference == Reference::last ? at(origin - 1) : 0;
+  for (int64_t k = 1; k <= form.window && form.reference == Reference::mean; ++k)
+    reference += at(origin - k) / form.window;
   std::size_t i = 0;
-  for (int64_t k = 2; k <= form.window; ++k) to[i++] = at(origin - k) - last;
+  for (int64_t k = 1 + form.first(); k <= form.window; ++k) to[i++] = at(origin - k) - reference;
   for (const int64_t period : form.periods)
     for (int64_t wave = 1; wave <= std::min(RidgeForm::most_waves, period / 2); ++wave) {
       const double angle =
           2 * std::numbers::pi * static_cast<double>(wave * (origin % period)) / static_cast<double>(period);
       to[i++] = unit * std::cos(angle), to[i++] = unit * std::sin(angle);
     }
+  return reference;
 }
 
 // X'X [columns, columns] and X'Y [columns, horizon], row-major, of distances from the means.
@@ -130,72 +138,150 @@ double squares_of(const RidgeModel& model, std::span<const double> x, std::span<
   return squares;
 }
 
-std::optional<RidgeModel> fit(const Series& series, const Part& train, const RidgeForm& form, int channel) {
-  const auto columns = static_cast<std::size_t>(form.columns()),
-             horizon = static_cast<std::size_t>(form.horizon);
+struct Equations {
+  std::vector<double> x = {}, y = {};  // [count, columns], [count, horizon]
+  std::size_t early = 0;               // so many come before the border
+};
+
+// Equations of the windows without a filled-in target, each `every`th.
+Equations equations_of(const Series& series, const Part& train, const RidgeForm& form, int channel,
+                       double unit, int64_t border, int64_t every) {
+  Equations e;
+  std::vector<double> features(static_cast<std::size_t>(form.columns()));
+  for (const Span& span : train)
+    for (int64_t origin = span.begin + form.window; origin + form.horizon <= span.end; origin += every) {
+      bool is_filled = false;
+      for (int64_t row = origin; row < origin + form.horizon; ++row)
+        is_filled = is_filled || series.is_filled(row, channel);
+      if (is_filled) continue;
+      const double reference = read_features(
+          form, origin, unit, [&](int64_t row) { return series.at(row, channel); }, features);
+      e.x.insert(e.x.end(), features.begin(), features.end());
+      for (int64_t row = origin; row < origin + form.horizon; ++row)
+        e.y.push_back(series.at(row, channel) - reference);
+      e.early += origin < border;
+    }
+  return e;
+}
+
+double trace_of(const Sums& s, std::size_t columns) {
+  double trace = 0;
+  for (std::size_t c = 0; c < columns; ++c) trace += s.xx[c * columns + c] / static_cast<double>(columns);
+  return trace;
+}
+
+// The standard deviation of a channel's rows.
+double unit_of(const Series& series, const Part& train, int channel) {
   double mean = 0, squares = 0, count = 0;
   for (const Span& span : train)
     for (int64_t row = span.begin; row < span.end; ++row) mean += series.at(row, channel), ++count;
   for (const Span& span : train)
     for (int64_t row = span.begin; row < span.end; ++row)
       squares += std::pow(series.at(row, channel) - mean / count, 2);
-  const double unit = std::sqrt(squares / count);
-  if (!(unit > 0) || !std::isfinite(unit)) return std::nullopt;
-  std::vector<double> x, y, features(columns);
-  for (const Span& span : train)
-    for (int64_t origin = span.begin + form.window; origin + form.horizon <= span.end; ++origin) {
-      bool is_filled = false;
-      for (int64_t row = origin; row < origin + form.horizon; ++row)
-        is_filled = is_filled || series.is_filled(row, channel);
-      if (is_filled) continue;
-      read_features(
-          form, origin, unit, [&](int64_t row) { return series.at(row, channel); }, features);
-      x.insert(x.end(), features.begin(), features.end());
-      for (int64_t row = origin; row < origin + form.horizon; ++row)
-        y.push_back(series.at(row, channel) - series.at(origin - 1, channel));
-    }
-  const std::size_t n = y.size() / horizon, first = n * 4 / 5;
-  constexpr std::size_t least_equations = 10;
-  if (n < least_equations) return std::nullopt;
-  const std::span all_x(x), all_y(y);
-  const Sums early = sums_of(all_x.first(first * columns), all_y.first(first * horizon), columns, horizon);
-  double trace = 0;
-  for (std::size_t c = 0; c < columns; ++c) trace += early.xx[c * columns + c] / static_cast<double>(columns);
-  double best = std::numeric_limits<double>::infinity(), best_share = 0;
+  return std::sqrt(squares / count);
+}
+
+struct Choice {
+  RidgeForm form;
+  double share = 0,
+         error = std::numeric_limits<double>::infinity();  // penalty; mean square on the last fifth
+};
+
+// The penalty that forecasts the later equations best from the early ones.
+Choice best_penalty(const RidgeForm& form, const Equations& e, double unit) {
+  const auto columns = static_cast<std::size_t>(form.columns()),
+             horizon = static_cast<std::size_t>(form.horizon);
+  const std::span x(e.x), y(e.y);
+  const Sums early = sums_of(x.first(e.early * columns), y.first(e.early * horizon), columns, horizon);
+  Choice best{form};
   for (const double share : {1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0}) {
-    std::vector<double> weights = solve(early, columns, horizon, share * trace);
+    std::vector<double> weights = solve(early, columns, horizon, share * trace_of(early, columns));
     if (weights.empty()) continue;
-    const double found =
-        squares_of(model_of(early, std::move(weights), unit, horizon), all_x.subspan(first * columns),
-                   all_y.subspan(first * horizon), columns, horizon);
-    if (found < best) best = found, best_share = share;
+    const std::span later = y.subspan(e.early * horizon);
+    const double found = squares_of(model_of(early, std::move(weights), unit, horizon),
+                                    x.subspan(e.early * columns), later, columns, horizon) /
+                         static_cast<double>(later.size());
+    if (found < best.error) best.error = found, best.share = share;
   }
-  if (!std::isfinite(best)) return std::nullopt;
-  const Sums whole = sums_of(all_x, all_y, columns, horizon);
-  trace = 0;
-  for (std::size_t c = 0; c < columns; ++c) trace += whole.xx[c * columns + c] / static_cast<double>(columns);
-  std::vector<double> weights = solve(whole, columns, horizon, best_share * trace);
+  return best;
+}
+
+constexpr std::size_t least_equations = 10;
+
+// Takes only some windows of a long series, where all would take more multiplications than this.
+int64_t stride_for(const RidgeForm& form, int64_t rows, double most) {
+  const double each = form.columns() * (form.columns() / 2.0 + form.horizon);
+  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(static_cast<double>(rows) * each / most)));
+}
+
+// The window and the reference that forecast the last fifth best. All are tried on the same rows.
+Choice search(const Series& series, const Part& train, int horizon, const std::vector<int64_t>& periods,
+              int channel, double unit) {
+  constexpr double most = 1e8;
+  const int64_t rows = longest_span(train),
+                border = train.back().end - std::max<int64_t>(rows / 5, horizon + 4);
+  std::vector<int64_t> windows = {horizon, 2 * int64_t{horizon}};
+  for (const int64_t period : periods) windows.insert(windows.end(), {period, 2 * period, 3 * period});
+  if (periods.empty()) windows.insert(windows.end(), {3, 6, 12, 24});
+  std::ranges::sort(windows);
+  windows.erase(std::unique(windows.begin(), windows.end()), windows.end());
+  Choice best{};
+  for (const int64_t window : windows)
+    for (const Reference reference : {Reference::last, Reference::mean, Reference::nothing}) {
+      const RidgeForm form{static_cast<int>(window), horizon, periods, reference};
+      if (window < 2 || train.back().begin + window + 2 * window > border) continue;
+      const Equations e =
+          equations_of(series, train, form, channel, unit, border, stride_for(form, rows, most));
+      if (e.early < least_equations || e.early * static_cast<std::size_t>(horizon) == e.y.size()) continue;
+      if (Choice found = best_penalty(form, e, unit); found.error < best.error) best = std::move(found);
+    }
+  return best;
+}
+
+// The model of one channel. `window` 0: it is searched for, and the reference, too.
+std::optional<std::pair<RidgeForm, RidgeModel>> fit(const Series& series, const Part& train, int window,
+                                                    int horizon, const std::vector<int64_t>& periods,
+                                                    int channel) {
+  constexpr double most = 1e10;
+  const double unit = unit_of(series, train, channel);
+  if (!(unit > 0) || !std::isfinite(unit)) return std::nullopt;
+  Choice choice{.form = {window, horizon, periods}};
+  if (window == 0) choice = search(series, train, horizon, periods, channel, unit);
+  const RidgeForm& form = choice.form;
+  if (form.window == 0 || form.columns() <= 0) return std::nullopt;
+  const auto columns = static_cast<std::size_t>(form.columns()),
+             steps = static_cast<std::size_t>(form.horizon);
+  Equations all =
+      equations_of(series, train, form, channel, unit, 0, stride_for(form, longest_span(train), most));
+  all.early = all.y.size() / steps * 4 / 5;
+  if (all.y.size() / steps < least_equations) return std::nullopt;
+  if (window > 0) choice = best_penalty(form, all, unit);
+  if (!std::isfinite(choice.error)) return std::nullopt;
+  const Sums whole = sums_of(all.x, all.y, columns, steps);
+  std::vector<double> weights = solve(whole, columns, steps, choice.share * trace_of(whole, columns));
   if (weights.empty()) return std::nullopt;
-  return model_of(whole, std::move(weights), unit, horizon);
+  return std::pair(choice.form, model_of(whole, std::move(weights), unit, steps));
 }
 
 }  // namespace
 
 std::optional<ForecastBaseline> ridge(const Series& series, const Part& train, int window, int horizon,
                                       const std::vector<int64_t>& periods, std::span<const int> targets) {
-  RidgeForm form{window, horizon, {}};
+  std::vector<int64_t> seasons;
   for (const int64_t period : periods)
-    if (period > 1) form.periods.push_back(period);
-  std::map<int, RidgeModel> models;
+    if (period > 1) seasons.push_back(period);
+  std::map<int, std::pair<RidgeForm, RidgeModel>> models;
+  int longest = window;
   for (const int channel : targets) {
-    auto model = form.columns() > 0 ? fit(series, train, form, channel) : std::nullopt;
+    auto model = fit(series, train, window, horizon, seasons, channel);
     if (!model) return std::nullopt;
+    longest = std::max(longest, model->first.window);
     models.emplace(channel, std::move(*model));
   }
   return ForecastBaseline{
-      fmt::format("ridge regression ({})", window), window,
-      [form, models](const Series& now, int64_t origin, int channel, std::span<double> forecast) {
-        const RidgeModel& model = models.at(channel);
+      fmt::format("ridge regression ({})", longest), longest,
+      [models](const Series& now, int64_t origin, int channel, std::span<double> forecast) {
+        const auto& [form, model] = models.at(channel);
         const auto at = [&](int64_t row) {
           return row < origin ? now.at(row, channel) : forecast[row - origin];
         };
@@ -203,10 +289,9 @@ std::optional<ForecastBaseline> ridge(const Series& series, const Part& train, i
         const auto horizon = static_cast<std::size_t>(form.horizon);
         for (std::size_t begin = 0; begin < forecast.size(); begin += horizon) {
           const int64_t first = origin + static_cast<int64_t>(begin);
-          read_features(form, first, model.unit, at, features);
-          const double last = at(first - 1);
+          const double reference = read_features(form, first, model.unit, at, features);
           for (std::size_t h = 0; h < horizon && begin + h < forecast.size(); ++h) {
-            double value = last + model.constants[h];
+            double value = reference + model.constants[h];
             for (std::size_t c = 0; c < features.size(); ++c)
               value += features[c] * model.weights[c * horizon + h];
             forecast[begin + h] = value;

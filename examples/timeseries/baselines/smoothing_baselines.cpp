@@ -1,4 +1,4 @@
-// ETS and Theta of baselines.h: fitted before the test, and carried on.
+// ETS, Theta and CES of baselines.h: fitted before the test, and carried on.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/baselines/baselines.h"
+#include "examples/timeseries/baselines/ces.h"
 #include "examples/timeseries/baselines/ets.h"
 #include "examples/timeseries/baselines/theta.h"
 #include "framework/one_line.h"
@@ -39,67 +40,100 @@ FittedRows fitted_rows(const Series& series, const Part& train, int64_t period, 
 // The states of each channel, as far as rows have been asked for.
 template <class States>
 struct CarriedOn {
-  std::map<int, States> fitted = {};
+  int64_t begin;
+  std::map<int, States> fitted;
   const Series* series = nullptr;
   std::map<int, States> states = {};
+
+  const States& before(const Series& now, int64_t origin, int channel) {
+    if (series != &now) series = &now, states = fitted;
+    States& of = states.at(channel);
+    while (of.rows() < origin - begin) of.add(now.at(begin + of.rows(), channel));
+    return of;
+  }
 };
 
 template <class States>
 ForecastBaseline carried_on(std::string name, int64_t begin, std::map<int, States> fitted,
                             std::string detail) {
-  const auto kept = std::make_shared<CarriedOn<States>>(CarriedOn<States>{std::move(fitted)});
-  return {.name = std::move(name),
-          .history = begin + 1,
-          .forecast =
-              [kept, begin](const Series& series, int64_t origin, int channel, std::span<double> forecast) {
-                if (kept->series != &series) kept->series = &series, kept->states = kept->fitted;
-                States& states = kept->states.at(channel);
-                while (states.rows() < origin - begin) states.add(series.at(begin + states.rows(), channel));
-                states.forecast(origin - begin, forecast);
-              },
-          .detail = std::move(detail)};
+  const auto kept = std::make_shared<CarriedOn<States>>(CarriedOn<States>{begin, std::move(fitted)});
+  ForecastBaseline baseline{
+      .name = std::move(name),
+      .history = begin + 1,
+      .forecast =
+          [kept](const Series& series, int64_t origin, int channel, std::span<double> forecast) {
+            kept->before(series, origin, channel).forecast(origin - kept->begin, forecast);
+          },
+      .detail = std::move(detail)};
+  if constexpr (requires(const States& s, std::span<double> to) { s.deviations(0, to); })
+    baseline.interval = [kept](const Series& series, int64_t origin, int channel, std::span<double> low,
+                               std::span<double> high) {
+      constexpr double z = 1.2815515655446004;  // of a normal distribution 80 % lie within
+      const States& states = kept->before(series, origin, channel);
+      states.forecast(origin - kept->begin, low);
+      states.deviations(origin - kept->begin, high);
+      for (std::size_t h = 0; h < low.size(); ++h) {
+        const double middle = low[h], reach = z * high[h];
+        low[h] = middle - reach, high[h] = middle + reach;
+      }
+    };
+  return baseline;
 }
 
-std::string fitted_to(const FittedRows& rows, const Part& train) {
+// Fits each channel by `fit`, which gives a model or none. `form` gets the word for each channel's form; "": it has one.
+template <class States, class Fit>
+std::optional<ForecastBaseline> fit_each(const char* name, const Series& series, const Part& train,
+                                         int64_t period, std::span<const int> targets, Fit fit) {
+  std::map<int, States> fitted;
+  std::vector<std::string> forms;
+  FittedRows rows;
+  for (const int channel : targets) {
+    rows = fitted_rows(series, train, period, channel);
+    std::string form;
+    auto model = fit(rows, form);
+    if (!model) return std::nullopt;
+    forms.push_back(std::move(form));
+    fitted.emplace(channel, States(std::move(*model)));
+  }
+  constexpr std::size_t most = 8;
+  std::string form = forms.size() == 1 ? forms[0] : "";
+  for (std::size_t i = 0; i < std::min(most, forms.size()) && forms.size() > 1 && !forms[i].empty(); ++i)
+    form += fmt::format("{}{} of {}", i ? ", " : "", forms[i], one_line(series.channels[targets[i]]));
+  if (!form.empty()) form += forms.size() > most ? ", …, " : ", ";
   const auto count = static_cast<int64_t>(rows.y.size());
-  return fmt::format("fitted to the {} rows that train, and carried on",
-                     count < rows_of(train) ? fmt::format("last {}", count) : fmt::format("{}", count));
+  return carried_on(
+      name, rows.begin, std::move(fitted),
+      fmt::format("{}fitted to the {} rows that train, and carried on", form,
+                  count < rows_of(train) ? fmt::format("last {}", count) : fmt::format("{}", count)));
 }
 
 }  // namespace
 
 std::optional<ForecastBaseline> ets(const Series& series, const Part& train, int64_t period,
                                     std::span<const int> targets) {
-  std::map<int, EtsStates> fitted;
-  std::vector<std::string> forms;
-  FittedRows rows;
-  for (const int channel : targets) {
-    rows = fitted_rows(series, train, period, channel);
-    const auto model = choose_ets({rows.y, rows.filled}, period);
-    if (!model) return std::nullopt;
-    forms.push_back(model->form.name());
-    fitted.emplace(channel, EtsStates(*model));
-  }
-  constexpr std::size_t most = 8;
-  std::string form = forms.size() == 1 ? forms[0] : "";
-  for (std::size_t i = 0; i < std::min(most, forms.size()) && forms.size() > 1; ++i)
-    form += fmt::format("{}{} of {}", i ? ", " : "", forms[i], one_line(series.channels[targets[i]]));
-  if (forms.size() > most) form += ", …";
-  return carried_on("ETS", rows.begin, std::move(fitted),
-                    fmt::format("{}, {}", form, fitted_to(rows, train)));
+  return fit_each<EtsStates>("ETS", series, train, period, targets,
+                             [&](const FittedRows& rows, std::string& form) {
+                               auto model = choose_ets({rows.y, rows.filled}, period);
+                               if (model) form = model->form.name();
+                               return model;
+                             });
 }
 
 std::optional<ForecastBaseline> theta(const Series& series, const Part& train, int64_t period,
                                       std::span<const int> targets) {
-  std::map<int, ThetaStates> fitted;
-  FittedRows rows;
-  for (const int channel : targets) {
-    rows = fitted_rows(series, train, period, channel);
-    const auto model = fit_theta(rows.y, rows.filled, period);
-    if (!model) return std::nullopt;
-    fitted.emplace(channel, ThetaStates(*model));
-  }
-  return carried_on("Theta", rows.begin, std::move(fitted), fitted_to(rows, train));
+  return fit_each<ThetaStates>(
+      "Theta", series, train, period, targets,
+      [&](const FittedRows& rows, std::string&) { return fit_theta(rows.y, rows.filled, period); });
+}
+
+std::optional<ForecastBaseline> ces(const Series& series, const Part& train, int64_t period,
+                                    std::span<const int> targets) {
+  return fit_each<CesStates>("CES", series, train, period, targets,
+                             [&](const FittedRows& rows, std::string& form) {
+                               auto model = choose_ces(rows.y, rows.filled, period);
+                               if (model) form = model->name();
+                               return model;
+                             });
 }
 
 }  // namespace unroll

@@ -39,28 +39,6 @@ bool has_season(std::span<const double> y, int64_t period) {
   return n * r * r / before > 1.645 * 1.645;
 }
 
-// The season: mean distances from a moving average as wide as the period. An even period gives its ends half weight.
-Numbers season_of(std::span<const double> y, std::span<const uint8_t> filled, int64_t period,
-                  bool multiplies) {
-  const auto m = static_cast<std::size_t>(period), half = m / 2;
-  Numbers sums(m, 0), counts(m, 0);
-  for (std::size_t t = half; t + half < y.size(); ++t) {
-    if (!is_observed(filled, t)) continue;
-    double level = 0;
-    for (std::size_t k = t - half; k <= t + half; ++k)
-      level += (m % 2 == 0 && (k == t - half || k == t + half) ? 0.5 : 1) * y[k];
-    sums[t % m] += without(y[t], level / static_cast<double>(m), multiplies);
-    ++counts[t % m];
-  }
-  for (std::size_t k = 0; k < m; ++k) {
-    if (counts[k] == 0) return {};
-    sums[k] /= counts[k];
-  }
-  const double mean = std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(m);
-  for (double& s : sums) s = multiplies ? s / mean : s - mean;
-  return sums;
-}
-
 // The sum of squared errors one row ahead.
 double squares_of(std::span<const double> y, std::span<const uint8_t> filled, double alpha) {
   double level = y[0], sum = 0;
@@ -98,6 +76,28 @@ double best_alpha(std::span<const double> y, std::span<const uint8_t> filled) {
 
 }  // namespace
 
+Numbers classical_season(std::span<const double> y, std::span<const uint8_t> filled, int64_t period,
+                         bool multiplies) {
+  const auto m = static_cast<std::size_t>(period), half = m / 2;
+  Numbers sums(m, 0), counts(m, 0);
+  // An even period gives the ends of the average half weight.
+  for (std::size_t t = half; t + half < y.size(); ++t) {
+    if (!is_observed(filled, t)) continue;
+    double level = 0;
+    for (std::size_t k = t - half; k <= t + half; ++k)
+      level += (m % 2 == 0 && (k == t - half || k == t + half) ? 0.5 : 1) * y[k];
+    sums[t % m] += without(y[t], level / static_cast<double>(m), multiplies);
+    ++counts[t % m];
+  }
+  for (std::size_t k = 0; k < m; ++k) {
+    if (counts[k] == 0) return {};
+    sums[k] /= counts[k];
+  }
+  const double mean = std::accumulate(sums.begin(), sums.end(), 0.0) / static_cast<double>(m);
+  for (double& s : sums) s = multiplies ? s / mean : s - mean;
+  return sums;
+}
+
 std::optional<ThetaModel> fit_theta(std::span<const double> y, std::span<const uint8_t> filled,
                                     int64_t period) {
   if (y.size() < 4) return std::nullopt;
@@ -105,7 +105,7 @@ std::optional<ThetaModel> fit_theta(std::span<const double> y, std::span<const u
   Numbers plain(y.begin(), y.end());
   if (has_season(y, period)) {
     model.multiplies = std::all_of(y.begin(), y.end(), [](double value) { return value > 0; });
-    model.season = season_of(y, filled, period, model.multiplies);
+    model.season = classical_season(y, filled, period, model.multiplies);
     for (std::size_t t = 0; t < plain.size() && !model.season.empty(); ++t)
       plain[t] = without(plain[t], model.season[t % model.season.size()], model.multiplies);
   }
@@ -119,6 +119,8 @@ std::optional<ThetaModel> fit_theta(std::span<const double> y, std::span<const u
   model.slope = least_squares(x, observed, 2)[1];
   model.first = plain[0];
   model.alpha = best_alpha(plain, filled);
+  const double n = static_cast<double>(observed.size());
+  model.variance = squares_of(plain, filled, model.alpha) / std::max(n - 2, 1.0);
   return model;
 }
 
@@ -142,6 +144,12 @@ void ThetaStates::forecast(int64_t rows, std::span<double> to) const {
   for (std::size_t h = 0; h < to.size(); ++h)
     to[h] = with(level + model_.slope / 2 * (static_cast<double>(h) + ahead),
                  season(rows + static_cast<int64_t>(h)), model_.multiplies);
+}
+
+void ThetaStates::deviations(int64_t rows, std::span<double> to) const {
+  for (std::size_t h = 0; h < to.size(); ++h)
+    to[h] = std::sqrt(model_.variance * (1 + static_cast<double>(h) * model_.alpha * model_.alpha)) *
+            (model_.multiplies ? season(rows + static_cast<int64_t>(h)) : 1);
 }
 
 }  // namespace unroll

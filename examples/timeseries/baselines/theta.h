@@ -14,7 +14,14 @@ struct ThetaModel {
   double first = 0;                 // the level before the first row: its deseasonalised value
   std::vector<double> season = {};  // from the first row on; empty: none
   bool multiplies = false;          // the season multiplies; else it is added
+  double variance = 0;              // of the errors one row ahead
 };
+
+// The season of classical decomposition: each place's mean distance from, or ratio to, a moving average as wide as the
+// period. It sums to 0, or to the period if it multiplies. Filled-in rows count in the average alone. Empty: a place
+// has no row.
+std::vector<double> classical_season(std::span<const double> y, std::span<const uint8_t> filled,
+                                     int64_t period, bool multiplies);
 
 // Fits by least squares: α to the errors one row ahead, the slope to the rows. The season is taken out first if the
 // autocorrelation at the period is significant (at 90 %), by classical decomposition; it multiplies if all values
@@ -30,6 +37,8 @@ class ThetaStates {
   void add(double y);
   // Forecasts the rows after the first `rows` rows. Requires: rows >= 1.
   void forecast(int64_t rows, std::span<double> to) const;
+  // The standard deviation of the errors of these forecasts, as for simple exponential smoothing.
+  void deviations(int64_t rows, std::span<double> to) const;
 
  private:
   double season(int64_t row) const;

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <memory>
+#include <optional>
 
 #include "data/csv.h"
 #include "examples/timeseries/commands/commands.h"
@@ -126,8 +128,8 @@ void declare(Command& command, AnomaliesOptions& asked) {
       "Finds rows that a forecaster did not foresee. Each row of the test is forecast from the rows before it; it is an "
       "anomaly if the forecast errs more than all but a small share of the forecasts before it did. No labels are "
       "needed; if there are some, events are scored, and the share is chosen on the first half of the test. With a "
-      "series alone, FILE.csv in the model's place, an ensemble is trained on its first half, and the other half is "
-      "watched.");
+      "series alone, FILE.csv in the model's place, its second half is watched by the mean of a few forecasters that know "
+      "the first.");
   asked.add_model(command);
   command.option("rate", asked.rule.rate, "SHARE", "of ordinary rows that are called anomalies all the same");
   command.option("label", asked.label, "NAME",
@@ -151,18 +153,43 @@ void check(const Command& command, AnomaliesOptions& asked) {
                 "anomalies: --series is for a model of several series, and {} is a series", asked.csv);
 }
 
-// Refuses wrong options before the training.
-SavedModel model_for(const Command& command, const AnomaliesOptions& asked) {
-  constexpr double train_share = 0.5;
-  if (!asked.is_file) return one_series(read_saved_model(command.positional()), "anomalies", asked.only);
-  Wishes wishes = asked.file.wishes(command, 1, train_share, asked.options.overrides(command));
-  wishes.label = asked.label;
-  const Recipe recipe = asked.guess(command, wishes);
-  require_input(!recipe.detects(),
-                "anomalies: data.label is for detectors; --label names labels to be scored by");
-  asked.check_target(command, recipe);
-  if (!asked.label.empty()) (void)labels_in(recipe, nullptr, asked.csv, asked.label);
-  return asked.train(command, recipe);
+// The series that is watched, and the forecasts of its rows.
+struct Watching {
+  Recipe recipe;
+  std::optional<SavedModel> saved = {};
+  std::unique_ptr<SeriesData> data = {};
+  std::unique_ptr<SeriesModel> model = {};
+  std::optional<ForecastBaseline> baseline = {};
+
+  Forecasts forecasts() const { return model ? forecasts_of(recipe, *model) : forecasts_of(*baseline); }
+};
+
+Watching watching(const Command& command, const AnomaliesOptions& asked) {
+  Watching all;
+  if (!asked.is_file) {
+    all.saved = one_series(read_saved_model(command.positional()), "anomalies", asked.only);
+    all.recipe = all.saved->recipe;
+    require_input(!all.recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
+                  all.saved->path.string());
+    all.data =
+        std::make_unique<SeriesData>(all.recipe, asked.csv, Purpose{.model = &*all.saved, .trains = false});
+    all.model = all.saved->make_model(*all.data->train);
+    return all;
+  }
+  // The first rows fit the baselines, the next ones set what is ordinary, and the second half is watched.
+  const std::vector<Override> overrides = asked.options.overrides(command);
+  require_read_without_network(command.name(), overrides, "data.window");
+  Wishes wishes = asked.file.wishes(command, 1, overrides);
+  wishes.label = asked.label, wishes.train = 0.3, wishes.valid = 0.2;
+  all.recipe = asked.guess(command, wishes);
+  asked.check_target(command, all.recipe);
+  if (!asked.label.empty()) (void)labels_in(all.recipe, nullptr, asked.csv, asked.label);
+  all.data = std::make_unique<SeriesData>(all.recipe, asked.csv, Purpose{.trains = false});
+  print_notes({.out = stderr}, *all.data);
+  all.baseline = baseline_row("combination")
+                     ->make({all.recipe.data, all.data->series(), all.data->series().rows(),
+                             all.data->split.train, all.data->targets()});
+  return all;
 }
 
 void say_watched(const Watch& found, const Series& series, int64_t begin, int64_t end) {
@@ -203,10 +230,8 @@ void anomalies(Command& command) {
   if (!command.parse()) return;
   asked.machine.set_up(command);
   check(command, asked);
-  const SavedModel saved = model_for(command, asked);
-  require_input(!saved.recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
-                saved.path.string());
-  SeriesData data(saved.recipe, asked.csv, {.model = &saved, .trains = false});
+  const Watching all = watching(command, asked);
+  SeriesData& data = *all.data;
   const Series& series = data.series();
   const std::vector<int>& targets = data.targets();
   require_input(!data.tests.empty(), "{}: no rows are left to watch: all of them train or validate",
@@ -215,9 +240,9 @@ void anomalies(Command& command) {
   require_input(asked.label.empty() || !data.file.empty(),
                 "anomalies: --label is a column of a file: --csv names it");
   std::vector<int> labels;
-  if (!asked.label.empty()) labels = labels_in(saved.recipe, &saved, data.file, asked.label);
-  const auto model = saved.make_model(*data.train);
-  const Watch found = watch(saved, data, data.tests.front().windows, *model);
+  if (!asked.label.empty())
+    labels = labels_in(all.recipe, all.saved ? &*all.saved : nullptr, data.file, asked.label);
+  const Watch found = watch(all.recipe, data, data.tests.front().windows, all.forecasts());
   require_input(
       !found.values.empty(),
       "{}: fewer than 8 forecasts lie before the rows that are watched, to hold their errors against",

@@ -4,7 +4,6 @@
 
 #include "examples/timeseries/commands/commands.h"
 #include "examples/timeseries/recipe/options.h"
-#include "examples/timeseries/session/ensemble_folds.h"
 #include "examples/timeseries/session/session.h"
 #include "framework/one_line.h"
 #include "framework/processes/processes.h"
@@ -85,8 +84,7 @@ std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, in
                 "backtest: --test-rows {} is less than the horizon, data.horizon = {}: no window would fit",
                 test_rows, recipe.data.horizon);
   if (test_rows == 0) test_rows = std::max<int64_t>(recipe.data.horizon, series.rows() / 20);
-  // An ensemble's own folds replace validation rows.
-  return rolling_origin(series.rows(), folds, test_rows, recipe.has_folds() ? 0 : test_rows);
+  return rolling_origin(series.rows(), folds, test_rows, test_rows);
 }
 
 // A fold's scores as bytes for other ranks; every number keeps its bits.
@@ -123,11 +121,7 @@ std::vector<std::string> score_folds(const RunOptions& run, const Recipe& recipe
     if (static_cast<int>(k) % process_count() != process_rank()) continue;
     {
       const AloneForNow alone;
-      EnsembleFacts members;
-      if (recipe.has_folds())
-        members = run_folds(run, recipe, run.data, {.out = console.out, .quiet = true}, splits[k]);
-      SeriesTraining training(run, recipe,
-                              {.fold = splits[k], .ensemble = members.empty() ? nullptr : &members});
+      SeriesTraining training(run, recipe, {.fold = splits[k]});
       found[k] = bytes_of(training.score_fold());
     }
     console.info("fold {}/{}: {}\n", k + 1, splits.size(), names[k]);

@@ -2,7 +2,7 @@
 
 #include "examples/timeseries/baselines/baselines.h"
 #include "examples/timeseries/commands/commands.h"
-#include "examples/timeseries/ensemble/saved_model.h"
+#include "examples/timeseries/model/saved_model.h"
 #include "examples/timeseries/recipe/options.h"
 #include "examples/timeseries/scores/scores.h"
 #include "training/files/atomic_file.h"

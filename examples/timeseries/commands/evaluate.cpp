@@ -3,7 +3,7 @@
 
 #include "data/csv.h"
 #include "examples/timeseries/commands/commands.h"
-#include "examples/timeseries/ensemble/saved_model.h"
+#include "examples/timeseries/model/saved_model.h"
 #include "examples/timeseries/recipe/options.h"
 #include "examples/timeseries/scores/scores.h"
 #include "framework/clock.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "examples/timeseries/scores/pictures.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "framework/signals.h"
@@ -93,12 +92,6 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
   for (Span& span : test_) span.end = std::min(span.end, rows(span.begin));
   for (int member = 0; member < series_.count(); ++member)
     all_.push_back({untrained_[static_cast<size_t>(member)], known_end(member), series_.begin_of(member)});
-  if (recipe.is_ensemble()) {
-    const auto& facts = saved_.facts.ensemble;
-    ensemble_.emplace(recipe, *model_, facts, series_, Part{{0, rows(), 0}}, targets());
-    if (untrained_[0] < rows())
-      before_.emplace(recipe, *model_, facts, series_, Part{{0, untrained_[0], 0}}, targets());
-  }
   if (!is_known && !saved_.facts.trained.to.empty())
     series_.notes.push_back(
         fmt::format("which rows validate is by the recipe's split: training ended with {}, and the rows "
@@ -107,14 +100,6 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
 }
 
 std::vector<double> Forecaster::go_on(int64_t origin, const Rows& rows) {
-  if (!ensemble_) return go_on(origin, rows, 0);
-  const auto& ensemble = origin < this->rows() && before_ ? before_ : ensemble_;
-  require(rows.first == 0, "forecast: an ensemble reads the series from its beginning");
-  return ensemble->forecast(rows.series, origin, steps_,
-                            [&](size_t network) { return go_on(origin, rows, network); });
-}
-
-std::vector<double> Forecaster::go_on(int64_t origin, const Rows& rows, size_t network) {
   const Recipe& recipe = saved_.recipe;
   const int horizon = recipe.data.horizon, outputs = recipe.outputs();
   const auto width = static_cast<size_t>(series_.width()), count = targets().size();
@@ -125,14 +110,14 @@ std::vector<double> Forecaster::go_on(int64_t origin, const Rows& rows, size_t n
   std::vector<double> result(static_cast<size_t>(outputs) * steps * count);
   for (int first = 0; first < steps_; first += horizon) {
     const std::vector<real> found =
-        model_->predict(windows_->input_before(origin + first, read, begin), network).to_host();
+        model_->predict(windows_->input_before(origin + first, read, begin)).to_host();
     for (int q = 0; q < outputs; ++q)
       for (int k = 0; k < std::min(horizon, steps_ - first); ++k)
         for (size_t t = 0; t < count; ++t) {
           const size_t at = static_cast<size_t>(q * horizon + k) * count + t;
           const double value = saved_.facts.scaling.undo(static_cast<double>(found[at]),
                                                          saved_.facts.scaling.place(targets()[t], member));
-          require(ensemble_ || std::isfinite(value),
+          require(std::isfinite(value),
                   "forecast: step {} is not finite: the model cannot go on from its own forecasts so far",
                   first + k + 1);
           result[(static_cast<size_t>(q) * steps + static_cast<size_t>(first + k)) * count + t] = value;
@@ -166,12 +151,11 @@ WindowForecast Forecaster::window_forecast(int64_t origin, const Rows& rows) {
 
 void Forecaster::each_forecast(SeriesWindows& windows, const ForecastUse& use) {
   if (steps_ <= saved_.recipe.data.horizon) {  // whole horizons, as evaluate() has them
-    (before_ ? before_->forecasts() : forecasts_of(saved_.recipe, *model_))(
-        windows, [&](WindowForecast& forecast) {
-          const size_t values = static_cast<size_t>(steps_) * targets().size();
-          for (auto* part : {&forecast.values, &forecast.low, &forecast.high}) part->resize(values);
-          use(forecast);
-        });
+    forecasts_of(saved_.recipe, *model_)(windows, [&](WindowForecast& forecast) {
+      const size_t values = static_cast<size_t>(steps_) * targets().size();
+      for (auto* part : {&forecast.values, &forecast.low, &forecast.high}) part->resize(values);
+      use(forecast);
+    });
     return;
   }
   const int64_t count = forecasts_in(windows);
@@ -210,13 +194,8 @@ std::optional<ForecastInterval> Forecaster::make_interval() {
     errors_of = "the validation split";
     learn(interval, *valid, true);
   }
-  const EnsembleFacts& folds = saved_.facts.ensemble;
-  if (know_folds(interval, folds, "the model", true)) {
-    errors_of = "the folds";
-    interval.within = folds.within, interval.counted = folds.counted, interval.counted_on = "folds'";
-  }
   if (auto windows = is_clean ? windows_of(test_) : std::nullopt) {
-    interval.within = interval.counted = 0, interval.counted_on = "test's";
+    interval.within = interval.counted = 0;
     errors_of += errors_of.empty() ? "the test split" : " and the test split";
     each_forecast(*windows, [&](WindowForecast& forecast) {
       interval.put_and_learn(forecast, false);
@@ -238,9 +217,7 @@ std::optional<ForecastInterval> Forecaster::make_interval() {
     interval.errors_of = "all rows that did not train";
   }
   if (interval.widths.is_known() || interval.widths.options().has_quantiles) return interval;
-  interval = fresh();
-  if (!know_steps_together(interval, folds)) return {};
-  return interval;
+  return {};
 }
 
 // Warns of the values read; if these are near, of the forecasts.
@@ -262,9 +239,6 @@ Forecast Forecaster::forecast(int64_t origin) {
   Forecast forecast{origin, found.values, {}, {}, {}};
   forecast.warning = warning(origin, found);  // before it is bounded
   bounds_->clamp(origin, forecast.values);
-  if (const auto& ensemble = origin < rows() && before_ ? before_ : ensemble_)
-    if (const auto left_out = ensemble->left_out())
-      forecast.warning = forecast.warning ? *forecast.warning + "; " + *left_out : *left_out;
   if (!interval_) interval_ = make_interval();
   auto& interval = *interval_;
   if (!interval) {
@@ -287,52 +261,6 @@ Forecast Forecaster::forecast(int64_t origin) {
   else if (!is_complete)
     forecast.interval += "; steps whose interval would have no width have none";
   return forecast;
-}
-
-// --- pictures ----------------------------------------------------------------------------------------------
-
-Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int target) {
-  const Series& series = forecaster.series();
-  const int channel = forecaster.targets()[static_cast<size_t>(target)];
-  const int member = series.member_of(forecast.origin);
-  const int64_t history = std::min<int64_t>(std::max(2 * forecaster.steps(), 48),
-                                            forecast.origin - series.begin_of(member)),
-                first = forecast.origin - history, end = forecaster.known_end(member);
-  const auto count = forecaster.targets().size();
-  // A value that was filled in is a gap in the line.
-  const auto observed = [&](int64_t row) {
-    return series.is_filled(row, channel) ? std::nan("") : series.at(row, channel);
-  };
-  const std::string name = series.name_of(member), of_series = name.empty() ? "" : name + ": ";
-  Chart chart{.title = "Forecast of " + of_series + series.channels[static_cast<size_t>(channel)],
-              .description = forecast.interval,
-              .x_name = "time",
-              .y_name = series.channels[static_cast<size_t>(channel)],
-              .from_zero = false,
-              .series = {{.name = "history"}, {.name = "forecast"}}};
-  for (int64_t row = first; row < forecast.origin + forecaster.steps(); ++row) {
-    chart.x_texts.push_back(series.times.text(row));
-    if (row >= std::min(forecast.origin, end)) continue;
-    chart.series[0].x.push_back(static_cast<double>(row - first));
-    chart.series[0].y.push_back(observed(row));
-  }
-  if (!forecast.low.empty()) chart.band = {.name = "interval"};
-  for (int step = 0; step < forecaster.steps(); ++step) {
-    const size_t at = static_cast<size_t>(step) * count + static_cast<size_t>(target);
-    draw_forecast(chart, static_cast<double>(history + step), forecast.values, forecast.low, forecast.high,
-                  at);
-  }
-  if (chart.band && chart.band->x.empty()) chart.band.reset();
-  if (forecast.origin >= end) return chart;
-  // Between history and forecast, so that the forecast lies above it.
-  ChartSeries truth{.name = "truth"};
-  for (int64_t row = forecast.origin; row < std::min<int64_t>(forecast.origin + forecaster.steps(), end);
-       ++row) {
-    truth.x.push_back(static_cast<double>(row - first));
-    truth.y.push_back(observed(row));
-  }
-  chart.series.insert(chart.series.begin() + 1, truth);
-  return chart;
 }
 
 }  // namespace timeseries

@@ -8,21 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "examples/timeseries/commands/forecast_output.h"
 #include "examples/timeseries/data/series_data.h"
-#include "examples/timeseries/ensemble/interval.h"
-#include "examples/timeseries/ensemble/saved_model.h"
-#include "training/report/chart.h"
+#include "examples/timeseries/model/interval.h"
+#include "examples/timeseries/model/saved_model.h"
 
 namespace timeseries {
-
-// A forecast of some steps, in original units.
-struct Forecast {
-  int64_t origin = 0;             // the row of the first step
-  std::vector<double> values;     // [steps, targets]
-  std::vector<double> low, high;  // an interval around them; empty: not known
-  std::string interval;  // what it is, and how many values of the test lie within; or why there is none
-  std::optional<std::string> warning = {};  // of values far outside of those that trained the model
-};
 
 class Forecaster {
  public:
@@ -54,10 +45,8 @@ class Forecaster {
     const Series& series;
     int64_t first;
   };
-  // Predictions [outputs, steps, targets]. Beyond the horizon it reads its own forecasts; each member of an ensemble reads
-  // those that it made itself.
+  // Predictions [outputs, steps, targets]. Beyond the horizon it reads its own forecasts.
   std::vector<double> go_on(int64_t origin, const Rows& rows);
-  std::vector<double> go_on(int64_t origin, const Rows& rows, size_t network);
   // Windows of a part, of a horizon or as many steps as are asked for. None: there is no such window.
   std::optional<SeriesWindows> windows_of(const Part& part) const;
   // A forecast before an interval is put around it.
@@ -91,12 +80,7 @@ class Forecaster {
   std::unique_ptr<SeriesWindows> windows_;
   std::unique_ptr<SeriesModel> model_;
   std::optional<SeriesBounds> bounds_;
-  // An ensemble's baselines are fitted twice: to the rows that train, for the errors after them; and to all rows.
-  std::optional<Ensemble> before_, ensemble_;
   std::optional<std::optional<ForecastInterval>> interval_;  // once it is measured
 };
-
-// The rows before a forecast, it, its interval, and what came, if that is known. One target.
-Chart chart_of(const Forecaster& forecaster, const Forecast& forecast, int target);
 
 }  // namespace timeseries

@@ -20,9 +20,9 @@ std::vector<Forecaster::Hole> Forecaster::holes_before(int64_t origin) const {
 }
 
 WindowForecast Forecaster::forecast_over(int64_t origin, const std::vector<Hole>& holes) {
-  // From the row before the window on, which may fill its first one; an ensemble's baselines read all rows.
+  // From the row before the window on, which may fill its first one.
   const int64_t begin = series_.begin_of(series_.member_of(origin - 1)),
-                first = ensemble_ ? 0 : std::max(begin, origin - saved_.recipe.data.window - 1);
+                first = std::max(begin, origin - saved_.recipe.data.window - 1);
   Series rows = series_.part(first, origin + beyond_);
   const auto at = [&](int64_t row, int channel) {
     return static_cast<size_t>((row - first) * rows.width() + channel);
@@ -50,7 +50,7 @@ std::vector<double> Forecaster::further_by(const std::vector<Hole>& holes, Forec
   Part whole;
   for (int member = 0; member < series_.count(); ++member) {
     const int64_t begin = series_.begin_of(member);
-    whole.push_back({begin + (ensemble_ ? ensemble_->history() : 0), known_end(member), begin});
+    whole.push_back({begin, known_end(member), begin});
     if (whole.back().begin >= whole.back().end) whole.pop_back();
   }
   constexpr int64_t enough = 30, most = 100, most_of_all = 4000;

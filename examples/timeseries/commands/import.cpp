@@ -7,7 +7,7 @@
 
 #include "examples/timeseries/commands/commands.h"
 #include "examples/timeseries/data/series_data.h"
-#include "examples/timeseries/ensemble/saved_model.h"
+#include "examples/timeseries/model/saved_model.h"
 #include "examples/timeseries/recipe/options.h"
 #include "training/program/cli/console.h"
 #include "training/program/cli/invocation.h"
@@ -55,9 +55,6 @@ Recipe load_recipe_for(const SafetensorsFile& file, const fs::path& path, const 
                        std::map<std::string, std::string>& names) {
   const RecipeFile text = options.recipe(path, "timeseries");
   const Recipe asked = load_recipe(text, options.overrides(path, {}));
-  require_input(!asked.is_ensemble(),
-                "{}: an ensemble (ensemble.members) is trained here: its weights come from its folds",
-                asked.name);
   const TorchTensors tensors(file, known_modules(asked), options.renames);
   names = tensors.names;
   if (!asked.model.architecture->is_recurrent()) return asked;

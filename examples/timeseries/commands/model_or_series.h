@@ -30,7 +30,7 @@ struct ModelOrSeries {
   Recipe guess(const Command& command, const Wishes& wishes) const;
   // Throws InputError if a guessed recipe does not forecast the target.
   void check_target(const Command& command, const Recipe& recipe) const;
-  // A model of the series. Requires: `recipe` comes from guess().
+  // A network of the series. Requires: `recipe` comes from guess().
   SavedModel train(const Command& command, const Recipe& recipe) const;
 
   // The target's place among these channels. Throws InputError if it is none of them.

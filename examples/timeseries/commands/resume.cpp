@@ -3,7 +3,6 @@
 #include "examples/timeseries/data/series_read.h"
 #include "examples/timeseries/pretrained/training.h"
 #include "examples/timeseries/recipe/options.h"
-#include "examples/timeseries/session/ensemble_folds.h"
 #include "examples/timeseries/session/session.h"
 #include "training/program/run/model_file.h"
 #include "training/program/run/processes.h"
@@ -34,13 +33,8 @@ void resume(Command& command) {
   } else {
     model = first_model(request.run.init_from, recipe);
   }
-  EnsembleFacts folds;  // a run killed before its first checkpoint computes them again
-  if (recipe.has_folds() && !model)
-    folds = run_folds(request.run, recipe, request.run.data, request.run.console());
   const Recipe now = trained_on_file(recipe, request.data_given ? request.run.data : std::filesystem::path());
-  SeriesTraining(request.run, now,
-                 {.model = model ? &*model : nullptr, .ensemble = folds.empty() ? nullptr : &folds})
-      .run();
+  SeriesTraining(request.run, now, {.model = model ? &*model : nullptr}).run();
 }
 
 }  // namespace timeseries

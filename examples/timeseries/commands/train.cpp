@@ -4,7 +4,6 @@
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/guess/from_file.h"
 #include "examples/timeseries/recipe/options.h"
-#include "examples/timeseries/session/ensemble_folds.h"
 #include "examples/timeseries/session/session.h"
 #include "training/program/run/first_weights.h"
 #include "training/program/run/machine.h"
@@ -22,17 +21,15 @@ void train_file(const Command& command, RunOptions& run, const FileOptions& file
                 csv, path);
   require_input(!command.given("steps") || (steps >= 1 && steps <= 1'000'000),
                 "train: --steps {} must be in [1, 1000000]", steps);
-  constexpr double train_share = 0.8;
-  const Wishes wishes = file.wishes(command, steps, train_share, std::move(overrides));
+  Wishes wishes = file.wishes(command, steps, std::move(overrides));
+  wishes.train = 0.7, wishes.valid = 0.1, wishes.network = true;
   machine.set_up(command);
   check_run_folder(run.out);
   const Console console = run.console();
   if (path == standard_input) run.data = path;  // its recipe names no file
-  const Recipe recipe = recipe_for(path, wishes, file.seconds(), console).recipe;
+  const Recipe recipe = recipe_for(path, wishes, console).recipe;
   check_processes(recipe.training);
-  EnsembleFacts folds;
-  if (recipe.has_folds()) folds = run_folds(run, recipe, run.data, console);
-  SeriesTraining training(run, recipe, {.ensemble = folds.empty() ? nullptr : &folds});
+  SeriesTraining training(run, recipe);
   run.dry_run ? training.dry_run() : training.run();
 }
 
@@ -50,7 +47,7 @@ void train(Command& command) {
       "Trains a model from a recipe and a series. Scores it on the validation split after each epoch, and at "
       "the end on the test split, beside the baselines on the same windows. Each run has a folder of its "
       "own; a run never writes to a folder that has something in it. With a series alone, FILE.csv in the "
-      "recipe's place (or FILE.csv.gz, or -, standard input), it guesses the recipe of an ensemble, says each guess, trains within a budget of time, "
+      "recipe's place (or FILE.csv.gz, or -, standard input), it guesses the recipe of one network, says each guess, "
       "and keeps model and recipe.");
   options.add_with_recipe(command, {.seed = true});
   command.also_takes_series();
@@ -65,8 +62,7 @@ void train(Command& command) {
   command.example("train airline", "the first run: the series is bundled");
   command.example("train etth1 --csv ETTh1.csv --seed 2",
                   "a published protocol, on a file that data/get-series.sh fetches");
-  command.example("train sales.csv --column units --steps 14",
-                  "without a recipe: an ensemble within a minute");
+  command.example("train sales.csv --column units --steps 14", "without a recipe: a GRU over segments");
   command.example("train mine.toml --csv sales.csv --set data.horizon=7", "a recipe of yours");
   if (!command.parse()) return;
   std::vector<Override> overrides = options.overrides(command);
@@ -83,10 +79,7 @@ void train(Command& command) {
   run.init_from = first_weights_file(recipe.training);
   check_run_folder(run.out);  // before the series is read
   const std::optional<SavedModel> first = first_model(run.init_from, recipe);
-  EnsembleFacts folds;
-  if (recipe.has_folds() && !run.dry_run) folds = run_folds(run, recipe, csv, run.console());
-  SeriesTraining training(run, recipe,
-                          {.model = first ? &*first : nullptr, .ensemble = folds.empty() ? nullptr : &folds});
+  SeriesTraining training(run, recipe, {.model = first ? &*first : nullptr});
   run.dry_run ? training.dry_run() : training.run();
 }
 

@@ -67,8 +67,6 @@ SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows_
                   rows);
     return {rows_between(0, border), rows_between(border, rows), {}};
   }
-  if (recipe.is_ensemble() && d.split == SplitKind::fraction && d.train == 1)
-    return {rows_between(0, rows), {}, {}};
   try {
     if (series.members.empty()) return split_by_keys(recipe, series, rows);
     const bool by_time = d.split == SplitKind::time;
@@ -243,7 +241,7 @@ static SeriesOptions options_of_tests(const Recipe& recipe, const SavedModel* sa
 
 SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose& purpose)
     : warnings(warnings_of(recipe, purpose.fold.has_value())) {
-  const auto& [saved, trains, fold, ensemble] = purpose;
+  const auto& [saved, trains, fold] = purpose;
   if (!csv.empty() || !is_name(recipe.data.file)) file = csv.empty() ? fs::path(recipe.data.file) : csv;
   all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
   notes = series().notes;
@@ -261,14 +259,11 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   note_categories();
   if (saved) facts.scaling = scaling_for(series(), split.train, recipe, facts, notes);
   facts.members = names_of_members(series());
-  if (ensemble) facts.ensemble = *ensemble;
   if (facts.trend_zero.empty() && has_trend(recipe)) facts.trend_zero = series().times.text(0);
   if (facts.step.empty())
     facts.step = step_code(series().time_name.empty() ? TimeStep{} : series().times.step);
   const Scaling& scaling = facts.scaling;
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
-  if (!saved && recipe.is_ensemble() && !recipe.has_folds())
-    facts.ensemble = equal_members(recipe, targets().size());
   // A fold that has too few rows leaves the autoregression out.
   if (!recipe.detects() && trains && !fold && series().members.empty())
     require_order_fits({recipe.data, series(), series().rows(), split.train, targets()});

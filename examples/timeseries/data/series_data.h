@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "examples/timeseries/data/series_read.h"
-#include "examples/timeseries/ensemble/saved_model.h"
+#include "examples/timeseries/model/saved_model.h"
 #include "examples/timeseries/recipe/recipe.h"
 #include "examples/timeseries/series/series_windows.h"
 #include "examples/timeseries/series/split.h"
@@ -34,10 +34,9 @@ struct TestPart {
 
 // The purpose for which a series is read.
 struct Purpose {
-  const SavedModel* model = nullptr;        // its facts count; nullptr: they are measured here
-  bool trains = true;                       // if false, rows that training needs may be missing
-  std::optional<SeriesSplit> fold = {};     // replaces the recipe's split
-  const EnsembleFacts* ensemble = nullptr;  // results of the folds, for a model to be trained
+  const SavedModel* model = nullptr;     // its facts count; nullptr: they are measured here
+  bool trains = true;                    // if false, rows that training needs may be missing
+  std::optional<SeriesSplit> fold = {};  // replaces the recipe's split
 };
 
 struct SeriesData {

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "examples/timeseries/ensemble/saved_model.h"
+#include "examples/timeseries/model/saved_model.h"
 #include "examples/timeseries/recipe/recipe.h"
 #include "examples/timeseries/series/series.h"
 

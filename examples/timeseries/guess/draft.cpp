@@ -16,13 +16,12 @@ Draft::Draft(const std::filesystem::path& csv, const Wishes& wishes) : wishes_(w
                                                   : csv.stem().string();
   guessed_.file.origin = "the recipe guessed for " + name_of_series_file(csv);
   std::erase_if(early_.overrides, [](const Override& o) {
-    constexpr std::array keys = {
-        "data.file",       "data.separator",  "data.decimal",  "data.time",
-        "data.date_order", "data.only",       "data.missing",  "data.gaps",
-        "data.id",         "data.resample",   "data.together", "data.channels",
-        "data.targets",    "data.categories", "data.period",   "data.second_period",
-        "data.window",     "data.horizon",    "data.ets",      "data.theta",
-        "data.ridge",      "data.thousands",  "data.open_end", "data.autoregression"};
+    constexpr std::array keys = {"data.file",       "data.separator",  "data.decimal",  "data.time",
+                                 "data.date_order", "data.only",       "data.missing",  "data.gaps",
+                                 "data.id",         "data.resample",   "data.together", "data.channels",
+                                 "data.targets",    "data.categories", "data.period",   "data.second_period",
+                                 "data.window",     "data.horizon",    "data.ets",      "data.thousands",
+                                 "data.open_end"};
     return std::ranges::none_of(
         keys, [&](const char* key) { return o.assignment.starts_with(std::string(key) + "="); });
   });

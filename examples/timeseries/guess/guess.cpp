@@ -6,13 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "examples/timeseries/baselines/combination.h"
 #include "examples/timeseries/data/series_data.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/guess/draft.h"
 #include "examples/timeseries/guess/file_columns.h"
-#include "examples/timeseries/guess/size.h"
 #include "examples/timeseries/series/season.h"
-#include "examples/timeseries/session/ensemble_folds.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -22,7 +21,7 @@ namespace {
 
 // --- the file ----------------------------------------------------------------------------------------------
 
-int64_t rows_that_train(const Series& series, int member, double share) {
+int64_t rows_in(const Series& series, int member, double share) {
   const auto rows = static_cast<double>(series.end_of(member) - series.begin_of(member));
   return static_cast<int64_t>(std::floor(rows * share + 1e-9));
 }
@@ -37,9 +36,9 @@ int typical_series(const Series& series) {
   return middle->second;
 }
 
-// The rows that train, of each target of some series, evenly chosen among them.
+// The first rows of each target of some series, evenly chosen among them.
 std::vector<std::vector<double>> sample_of(const Series& series, const std::vector<std::string>& targets,
-                                           double train) {
+                                           double share) {
   constexpr int64_t most = 25;
   std::vector<std::vector<double>> sample;
   const auto all = series.count() * std::ssize(targets), count = std::min(all, most);
@@ -49,7 +48,7 @@ std::vector<std::vector<double>> sample_of(const Series& series, const std::vect
     const int channel = series.channel(targets[chosen % std::ssize(targets)]);
     const int64_t begin = series.begin_of(member);
     std::vector<double>& y = sample.emplace_back();
-    for (int64_t row = begin; row < begin + rows_that_train(series, member, train); ++row)
+    for (int64_t row = begin; row < begin + rows_in(series, member, share); ++row)
       y.push_back(series.at(row, channel));
   }
   return sample;
@@ -122,14 +121,8 @@ class Guesser {
     guess_steps(series);
     guess_window();
     guess_baselines();
-    const auto calendar = calendar_of(season_, series.times.step);
-    if (!calendar.empty() && !says("data.calendar")) draft_.set("data", "calendar", toml_words(calendar));
-    if (several_) guess_for_several(series);
-    guess_model();
-    draft_.set("optimizer", {{"kind", "\"adamw\""}, {"learning_rate", "0.003"}, {"weight_decay", "0.01"}});
-    draft_.set("schedule", {{"kind", "\"cosine\""}});
+    if (wishes_.network) guess_network(series);
     draft_.load_whole();
-    if (recipe_.is_ensemble()) guess_folds();
     return draft_.guessed();
   }
 
@@ -150,7 +143,6 @@ class Guesser {
       draft_.set("data", "file", toml_string(std::filesystem::absolute(csv_).string()));
     draft_.set("data", "separator", toml_string(std::string(1, separator)));
     draft_.load();
-    one_network_ = !recipe_.data.categories.empty();
     const FileReading columns =
         reading_of_file(content, name_of_series_file(csv_), series_options(recipe_), wishes_);
     if (!says("data.channels")) draft_.set("data", "channels", toml_words(columns.targets));
@@ -171,15 +163,16 @@ class Guesser {
     return series;
   }
 
-  // Counts series and the rows that train: guesses rest on the one of median length.
+  // Counts series and rows: guesses rest on the one of median length.
   void measure(const Series& series) {
     several_ = !series.members.empty();
-    one_network_ = one_network_ || several_;
     const int typical = typical_series(series);
-    rows_ = rows_that_train(series, typical, wishes_.train);
-    constexpr int64_t fewest = least_window + 3;  // a window, a step, and a fold of two rows
-    require_input(rows_ >= fewest, "{}: {} row{} to train on {} too few for a forecast, which takes {}",
-                  name_of_series_file(csv_), rows_, rows_ == 1 ? "" : "s", rows_ == 1 ? "is" : "are", fewest);
+    rows_ = rows_in(series, typical, wishes_.train + wishes_.valid);
+    valid_rows_ = rows_in(series, typical, wishes_.valid);
+    const int64_t fewest = wishes_.network ? least_window + 3 : Combination::least_rows;
+    require_input(rows_ >= fewest, "{}: {} row{} to {} {} too few for a forecast, which takes {}",
+                  name_of_series_file(csv_), rows_, rows_ == 1 ? "" : "s",
+                  wishes_.network ? "train on" : "forecast from", rows_ == 1 ? "is" : "are", fewest);
     if (several_)
       draft_.note(
           {"series", fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
@@ -197,7 +190,8 @@ class Guesser {
     if (says("data.period") || says("data.second_period")) {
       season_.period = d.period, season_.second_period = d.second_period;
     } else {
-      season_ = season_of_most(sample_of(series, d.targets, wishes_.train), series.times.step);
+      season_ =
+          season_of_most(sample_of(series, d.targets, wishes_.train + wishes_.valid), series.times.step);
       draft_.say({"season",
                   season_.period == 1 ? "none"
                   : season_.second_period == 0
@@ -220,21 +214,16 @@ class Guesser {
                   has_season_ && steps == season_.period ? "a season" : "a tenth of the rows at most",
                   "--steps N"});
     }
-    // Before a fold lie two seasons and half of the rows. If the rest is too short for one, a fold forecasts fewer steps, of more
-    // windows; a longer forecast goes on from these.
-    constexpr int64_t further = 4, least_fold = 6;
-    const int64_t rest = rows_ - std::max(two_seasons(), (rows_ + 1) / 2);
-    const bool is_short = !one_network_ && steps + further > rest && !says("data.horizon");
-    const int64_t fold = std::max(rest, std::min(least_fold, rows_ / 2));
-    if (is_short) short_fold_ = fold;
-    draft_.set("data", "horizon",
-               is_short ? std::min({steps, (fold + 1) / 2, rows_ - fold - least_window}) : steps);
+    // A network is validated on rows that hold its horizon.
+    const bool is_long = wishes_.network && !several_ && steps > valid_rows_ && !says("data.horizon");
+    draft_.set("data", "horizon", is_long ? std::max<int64_t>(valid_rows_, 1) : steps);
     draft_.load();
     horizon_ = recipe_.data.horizon;
     if (horizon_ < steps)
       draft_.say(
           {"horizon", fmt::format("{} of {} steps", horizon_, steps),
-           fmt::format("{} rows leave no more to try it on; the further steps go on from the first", rows_),
+           fmt::format("{} rows leave no more to validate it on; the further steps go on from the first",
+                       rows_),
            "--set data.horizon=N"});
   }
 
@@ -247,25 +236,21 @@ class Guesser {
     draft_.set("data", "window", clamped(std::max(longest, horizon_), least_window, most));
     draft_.load();
     window_ = recipe_.data.window;
-    draft_.say({"window", rows_text(window_),
-                has_season_ ? "two seasons, or the longer one; a sixth of the rows at most"
-                            : "a sixth of the rows at most",
-                "--set data.window=N"});
-    draft_.set("data", "batch", 32);
-    if (!one_network_) {
-      draft_.set("data", "train", fmt::format("{:.6g}{}", wishes_.train, wishes_.train == 1 ? ".0" : ""));
-      draft_.set("data", "valid", "0.0");
-    } else if (!several_) {  // there are no folds to set the interval
-      constexpr double valid = 0.1;
-      draft_.set("data", "train", fmt::format("{:.6g}", std::min(wishes_.train, 0.9) - valid));
-      draft_.set("data", "valid", fmt::format("{:.6g}", valid));
-    }
+    if (wishes_.network)
+      draft_.say({"window", rows_text(window_),
+                  has_season_ ? "two seasons, or the longer one; a sixth of the rows at most"
+                              : "a sixth of the rows at most",
+                  "--set data.window=N"});
+    if (several_ && wishes_.network) return;  // its rows are split by their number
+    draft_.set("data", "train", fmt::format("{:.6g}{}", wishes_.train, wishes_.train == 1 ? ".0" : ""));
+    draft_.set("data", "valid", fmt::format("{:.6g}{}", wishes_.valid, wishes_.valid == 0 ? ".0" : ""));
   }
 
   void guess_baselines() {
     draft_.set("data", "autoregression",
                clamped(is_short_season_ ? season_.period + 1 : 10, 1, std::max<int64_t>(rows_ / 8, 1)));
-    draft_.set("data", "ridge", "true");
+    draft_.set("data", {{"ridge", "true"}, {"ces", "true"}, {"pretrained", "true"}});
+    if (!several_) draft_.set("data", "combination", "true");
     if (season_.period > longest_of_ets)
       leave_out_ets(fmt::format("a season of more than {} rows has too many states", longest_of_ets));
     draft_.load();
@@ -273,8 +258,25 @@ class Guesser {
 
   void leave_out_ets(const std::string& why) {
     draft_.set("data", "ets", "false");
-    if (!one_network_)
-      draft_.say({"ETS", "left out", why, "--set data.ets=true"});  // else it is no member anyway
+    if (wishes_.network) draft_.say({"ETS", "left out", why, "--set data.ets=true"});
+  }
+
+  void guess_network(const Series& series) {
+    const auto calendar = calendar_of(season_, series.times.step);
+    if (!calendar.empty() && !says("data.calendar")) draft_.set("data", "calendar", toml_words(calendar));
+    draft_.set("model", {{"cell", "\"gru\""}, {"shared_channels", "true"}, {"normalization", "\"last\""}});
+    draft_.set("model", "segment", segment_of(window_));
+    if (several_) {
+      guess_for_several(series);
+    } else {
+      const int64_t batches = (windows() + 31) / 32;
+      draft_.set("data", "batch", 32);
+      draft_.set("model", "hidden", 32);
+      draft_.set("training", "epochs", clamped((1500 + batches - 1) / batches, 4, 150));
+      draft_.say({"model", "one GRU over segments", "by channel", "--set model.architecture=linear"});
+    }
+    draft_.set("optimizer", {{"kind", "\"adamw\""}, {"learning_rate", "0.003"}, {"weight_decay", "0.01"}});
+    draft_.set("schedule", {{"kind", "\"cosine\""}});
   }
 
   // One network learns from every series, and its last rows validate and test it.
@@ -291,60 +293,22 @@ class Guesser {
     const int64_t of_all = (windows() * series.count() + batch - 1) / batch;
     draft_.set("training", "epochs", clamped(all_steps / of_all, 2, 100));
     draft_.set("model", "hidden", 64);
-    draft_.say({"model", "one GRU over segments, for all series", "ensembles are of one series",
+    draft_.say({"model", "one GRU over segments, for all series", "each scaled by itself",
                 "--set model.architecture=linear"});
   }
 
-  void guess_model() {
-    draft_.set("model", "cell", toml_string("gru"));
-    if (!several_) draft_.set("model", "hidden", 32);
-    draft_.set("model", {{"shared_channels", "true"}, {"normalization", "\"last\""}});
-    draft_.set("model", "segment", segment_of(window_));
-    if (!one_network_) draft_.set("model", "moving_average", clamped(window_ / 2 * 2 - 1, 1, 25));
-    const int64_t batches = (windows() + 31) / 32;
-    const Size size{.networks = {"gru", "linear", "dlinear", "gru", "linear", "dlinear"},
-                    .folds = most_folds,
-                    .epochs = static_cast<int>(clamped((1500 + batches - 1) / batches, 4, 150)),
-                    .ets = recipe_.data.ets};
-    if (!several_) draft_.set("training", "epochs", size.epochs);
-    if (one_network_ && !several_)
-      draft_.say({"model", "one GRU over segments", "ensembles do not read words (data.categories)",
-                  "--set data.categories=[]"});
-    if (one_network_) return;
-    draft_.set("training", "keep", toml_string("last"));
-    draft_.set("ensemble", "members", toml_words(members_of(size, recipe_)));
-    draft_.set("ensemble", "folds", size.folds);
-    if (short_fold_) draft_.set("ensemble", "fold_rows", *short_fold_);
-    draft_.set("training", "clip", "0.0");  // of one network's gradients the norm of all would be cut
-  }
-
-  // As many folds as the rows allow, behind two seasons.
-  void guess_folds() {
-    const int64_t fold_rows = rows_of_fold(recipe_, rows_),
-                  least = std::max(window_ + horizon_ + rows_ / 4, two_seasons());
-    const int64_t folds = clamped((rows_ - least) / fold_rows, 1, most_folds);
-    if (folds < most_folds && !says("ensemble.folds"))
-      draft_.set("ensemble", "folds", folds), draft_.load_whole();
-    draft_.say({"folds", fmt::format("{} of {} rows", recipe_.ensemble.folds, rows_of_fold(recipe_, rows_)),
-                fmt::format("the last ones of {} that train", rows_), "--set ensemble.folds=N"});
-  }
-
-  int64_t two_seasons() const { return has_season_ ? 2 * season_.period : 0; }  // in rows
   int64_t windows() const { return std::max<int64_t>(rows_ - window_ - horizon_ + 1, 1); }
 
   static constexpr int64_t least_window = 2, longest_of_ets = 24;  // rows; ETS: of a season
-  static constexpr int most_folds = 8;
 
   const std::filesystem::path csv_;
   const Wishes& wishes_;
   Draft draft_;
   const Recipe& recipe_ = draft_.guessed().recipe;  // as far as it is loaded
-  bool several_ = false, one_network_ = false;      // series; in place of an ensemble
+  bool several_ = false;                            // series
   bool has_season_ = false, is_short_season_ = false;
-  int64_t rows_ = 0, window_ = 0, horizon_ = 0;
+  int64_t rows_ = 0, valid_rows_ = 0, window_ = 0, horizon_ = 0;
   Season season_;
-  std::optional<int64_t>
-      short_fold_;  // rows of a fold, if the series has too few for one that holds the steps
 };
 
 }  // namespace

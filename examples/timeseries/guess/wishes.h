@@ -15,7 +15,8 @@ struct Wishes {
   std::vector<std::string> columns = {};  // to forecast; none: every column of numbers
   std::string label = {};                 // of them this one is none
   int steps = 0;                          // 0: guessed
-  double train = 1;                       // share of the rows that train; the rest are the test
+  double train = 1, valid = 0;            // shares of the rows; the rest are the test
+  bool network = false;                   // one is to be trained; else the file is forecast by baselines
   std::vector<Override> overrides = {};   // which come before any guess
 };
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "examples/timeseries/ensemble/interval.h"
+#include "examples/timeseries/model/interval.h"
 #include "framework/ops.h"
 #include "training/program/cli/command.h"
 
@@ -64,8 +64,6 @@ LookedWindow::LookedWindow(const SavedModel& saved, const std::filesystem::path&
                            const std::string& target)
     : saved_(saved) {
   const std::string path = saved.path.string();
-  require_input(!recipe().is_ensemble(), "{}: an ensemble of {} members; look shows a single network", path,
-                recipe().ensemble.members.size());
   require_input(steps() <= most_steps, "{}: it reads a window in {} steps; a page has {} at most", path,
                 steps(), most_steps);
   if (detects()) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "examples/timeseries/data/series_data.h"
-#include "examples/timeseries/ensemble/saved_model.h"
+#include "examples/timeseries/model/saved_model.h"
 #include "training/program/look/look_values.h"
 
 namespace timeseries {

@@ -31,8 +31,6 @@ struct NetworkRow {
   std::array<std::string_view, 6> needs = {};
   KeyFault (*fault_in)(const NetworkKeys& keys, int horizon) = nullptr;  // its rules between keys
   const char* layers = "{0}";  // in words: {0} stands for the recurrent layers, {1} for model.moving_average
-  // In tables of an ensemble; empty: its layers. `title_of_last`: with normalization "last".
-  const char *title = "", *title_of_last = title;
   // Its modules in PyTorch: our name, theirs, and "*" for the usual names of an output. They have a weight and a bias;
   // with ":weight" that alone; with ":" they are recurrent layers.
   const char* modules = "";
@@ -78,15 +76,12 @@ inline constexpr NetworkRow series_networks[] = {
      .make = make_linear,
      .needs = {"known"},
      .layers = "weighted sums of the window",
-     .title = "linear",
-     .title_of_last = "NLinear",
      .modules = "linear *"},
     {.word = "dlinear",
      .meaning = "the same of its moving average and of the rest",
      .make = make_dlinear,
      .needs = {"moving_average", "known"},
      .layers = "weighted sums of the window's moving average of {1} and of the rest",
-     .title = "DLinear",
      .modules = "trend Linear_Trend, linear seasonal Linear_Seasonal"}};
 
 // The words of the networks that read a key: "direct, segment-rnn"; with `last` quoted, and this before the last one:

@@ -21,8 +21,6 @@ enum class SplitKind : uint8_t { fraction, rows, time, shuffled };
 enum class ScalingFit : uint8_t { train, all };
 enum class Loss : uint8_t { mse, quantile };
 enum class Scored : uint8_t { test, valid };
-// How the members' errors on the folds become their weights (ensemble.h).
-enum class Weighting : uint8_t { better_half, inverse_square, selection, equal };
 
 // The word in data.known for all calendar features.
 inline const std::string known_calendar = "calendar";
@@ -53,13 +51,6 @@ struct Recipe {
     Scored score = Scored::test;
   } data;
   struct {
-    std::vector<std::string> members;
-    int folds = 4;
-    int64_t fold_rows = 0;
-    Weighting weights = Weighting::better_half;
-    bool pooled = false;
-  } ensemble;
-  struct {
     ScalingKind kind = ScalingKind::standard;
     Transform transform = Transform::none;
     ScalingFit fit = ScalingFit::train;
@@ -75,9 +66,7 @@ struct Recipe {
 
   TrainingSections sections() const { return {training, optimizer, schedule}; }
   bool detects() const { return !data.label.empty(); }
-  bool is_ensemble() const { return !ensemble.members.empty(); }
-  bool has_folds() const { return is_ensemble() && ensemble.folds > 0; }  // folds weigh the members
-  bool validates() const;                                                 // whether it has a validation part
+  bool validates() const;  // whether it has a validation part
   bool has_quantiles() const { return training.loss == Loss::quantile && !detects(); }
   // Values predicted for each step and target: one for each quantile.
   int outputs() const { return has_quantiles() ? static_cast<int>(training.quantiles.size()) : 1; }

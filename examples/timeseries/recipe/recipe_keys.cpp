@@ -247,52 +247,15 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .harmless();
 }
 
-void declare_ensemble(RecipeReader& reader, Recipe& r) {
-  auto& e = r.ensemble;
-  reader.section(
-      "ensemble",
-      "Several members that forecast together, weighed by their errors on rolling folds or on the valid split.");
-  key(reader, "members", e.members,
-      fmt::format(
-          "none named: the recipe's own model. A network is the keys of [model] in which it differs, as in "
-          "\"architecture=linear normalization=last\"; the same again is another seed; rate=0.5 halves its "
-          "learning rate. A baseline is its word: {}",
-          fmt::join(baseline_words(), ", ")))
-      .fixed();
-  key(reader, "folds", e.folds,
-      "times that the members are trained on the first rows that train, and forecast those after them; 0: "
-      "none. Then all members are networks, and the rows that validate weigh them")
-      .at_least(0)
-      .at_most(100)
-      .fixed();
-  key(reader, "fold_rows", e.fold_rows,
-      "rows that a fold forecasts; 0: a twentieth of those that train, the horizon and 4 at least")
-      .at_least(0)
-      .at_most(1e9)
-      .unit("rows")
-      .fixed();
-  choice(reader, "weights", e.weights,
-         {{"better-half", Weighting::better_half},
-          {"inverse-square", Weighting::inverse_square},
-          {"selection", Weighting::selection},
-          {"equal", Weighting::equal}},
-         "inverse-square: one over the mean square error; better-half: the same of the half of least error, "
-         "at least three members, the others have none; selection: how often a member is taken, if the one "
-         "that helps most is taken again and again; equal: all the same")
-      .source("Bates and Granger 1969; Granger and Jeon 2004; Caruana et al. 2004")
-      .fixed();
-  key(reader, "pooled", e.pooled,
-      "a member has one weight for all targets, from its scaled errors of all of them; else each target has "
-      "weights of its own")
-      .fixed();
-}
-
 }  // namespace
 
 void declare_keys(RecipeReader& reader, Recipe& r) {
   declare_model(reader, r);
   declare_data(reader, r);
-  declare_ensemble(reader, r);
+  reader.gone(
+      "ensemble", "members",
+      "is no key any more: 'timeseries forecast FILE.csv' has a mean of a few forecasters; the last version "
+      "that trains and reads ensembles is commit 16a6a2ee");
   reader.section("scaling", "Of each channel by itself; errors are given in scaled and in original units.");
   choice(reader, "kind", r.scaling.kind,
          {{"none", ScalingKind::none}, {"standard", ScalingKind::standard}, {"minmax", ScalingKind::minmax}},

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/files/resample.h"
-#include "examples/timeseries/recipe/ensemble_keys.h"
 #include "examples/timeseries/series/holidays.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
@@ -76,13 +75,11 @@ void check_categories(const RecipeReader& reader, const Recipe& r) {
     reader.refuse_if(name == known_calendar, "data.categories",
                      "has \"calendar\" in it, which stands for what is read of the time (data.known)");
     reader.refuse_if(
-        !r.model.architecture->is_recurrent() && !r.is_ensemble() && !has(d.known, name), "data.categories",
+        !r.model.architecture->is_recurrent() && !has(d.known, name), "data.categories",
         "has '{}' in it, which is not read by a linear architecture, but of the rows to forecast: data.known "
         "= [{}]",
         one_line(name), toml_string(name));
   }
-  reader.refuse_if(r.is_ensemble(), "ensemble.members",
-                   "do not read words (data.categories): name a network (model.architecture)");
   reader.refuse_if(!d.resample.empty(), "data.resample",
                    "puts rows together, which words cannot be (data.categories)");
 }
@@ -92,8 +89,6 @@ void check_series(const RecipeReader& reader, const Recipe& r) {
   if (r.data.id.empty()) return;
   reader.refuse_if(r.detects(), "data.id", "is for forecasts; there is a label (data.label)");
   reader.refuse_if(!r.data.only.empty(), "data.only", "reads one series, and data.id reads all");
-  reader.refuse_if(r.is_ensemble(), "ensemble.members",
-                   "are of one series, and data.id reads several: name a network");
   reader.refuse_if(!r.data.resample.empty(), "data.resample",
                    "puts rows of one series together, and data.id reads several");
   reader.refuse_if(r.data.split == SplitKind::shuffled, "data.split",
@@ -185,14 +180,12 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   }
   if (network.is_recurrent()) check_recurrent_keys(reader, r.model.cell, r.model.layers_of(1));
   check_training_keys(reader, r.sections());
-  check_ensemble(reader, r);
 }
 
 UnreadKeys unread_keys(const Recipe& r) {
   UnreadKeys unread = unread_training_keys(r.sections());
   const auto& m = r.model;
-  const bool any = r.is_ensemble();  // some network may read the key
-  const auto reads = [&](const char* key) { return any || m.architecture->reads(key); };
+  const auto reads = [&](const char* key) { return m.architecture->reads(key); };
   const auto readers_of = [](const char* key) {
     return "model.architecture = " + networks_reading(key, " or ");
   };
@@ -201,7 +194,7 @@ UnreadKeys unread_keys(const Recipe& r) {
   unread.add_unless(reads("shared_channels"), readers_of("shared_channels"), {"model.shared_channels"});
   add_unread_recurrent_keys(unread, m, reads("cell"), readers_of("cell").c_str());
   if (reads("cell"))
-    unread.add_unless(any || m.cell == CellKind::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
+    unread.add_unless(m.cell == CellKind::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
   unread.add_unless(reads("moving_average"), readers_of("moving_average"), {"model.moving_average"});
   const SplitKind split = r.data.split;
   unread.add_unless(split == SplitKind::fraction || split == SplitKind::shuffled,
@@ -219,8 +212,6 @@ UnreadKeys unread_keys(const Recipe& r) {
     unread.add_unless(r.training.loss == Loss::quantile, "training.loss = \"quantile\"",
                       {"training.quantiles"});
   unread.add_unless(!r.data.resample.empty(), "data.resample", {"data.together"});
-  unread.add_unless(r.is_ensemble(), "ensemble.members",
-                    {"ensemble.folds", "ensemble.fold_rows", "ensemble.weights", "ensemble.pooled"});
   unread.add_unless(r.detects(), "detection (data.label)", {"training.pos_weight"});
   unread.add_unless(r.scaling.kind != ScalingKind::none || r.scaling.transform == Transform::box_cox,
                     "scaling.kind = \"standard\" or \"minmax\"", {"scaling.fit"});

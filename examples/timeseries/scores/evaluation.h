@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "examples/timeseries/ensemble/interval.h"
+#include "examples/timeseries/model/interval.h"
 #include "examples/timeseries/recipe/recipe.h"
 #include "examples/timeseries/series/detection_scores.h"
 #include "examples/timeseries/series/forecast_scores.h"

@@ -30,15 +30,13 @@ struct Scoring {
   }
 
   // Scores the model or a baseline, and sets its interval if it has one. None: too little history.
-  std::optional<ForecastScores> score(const Forecasts& forecasts, bool is_model, const std::string& name,
+  std::optional<ForecastScores> score(const Forecasts& forecasts, bool is_model,
                                       std::optional<ForecastInterval>& interval, const ForecastUse& seen) {
     const int horizon = recipe.data.horizon;
     const bool quantiles = is_model && has_quantile_interval(recipe, horizon);
     interval = make_interval(recipe, data.facts.trained, part.windows, horizon, quantiles);
     if (valid && learn_from(*interval, forecasts, *valid, is_model))
       interval->errors_of = "the validation split";
-    if (is_test && know_folds(*interval, data.facts.ensemble, name, is_model))
-      interval->errors_of = "the folds";
     if (is_test && !interval->widths.is_pooled())
       interval->errors_of += interval->errors_of.empty() ? "the test split" : " and the test split";
     if (part.name == "valid") interval->errors_of = "the validation split";
@@ -56,8 +54,7 @@ void add_forecasts(const Recipe& recipe, const SeriesData& data, Scoring& scorin
        baselines_of({recipe.data, data.series(), data.series().rows(), data.split.train, data.targets()},
                     evaluation.left_out)) {
     std::optional<ForecastInterval> interval;
-    const auto scores =
-        scoring.score(forecasts_of(baseline), false, baseline.name, interval, [](WindowForecast&) {});
+    const auto scores = scoring.score(forecasts_of(baseline), false, interval, [](WindowForecast&) {});
     if (!scores) {
       evaluation.left_out.push_back(baseline.name + ": too little history");
       continue;
@@ -95,10 +92,7 @@ void add_model(const SeriesModel& model, Scoring& scoring, const ForecastUse& ea
   FarOutside far(data.facts.trained, data.facts.scaling);
   const std::vector<int>& targets = data.targets();
   const size_t drawn = scoring.recipe.data.horizon == 1 ? most_drawn : 1;
-  std::optional<Ensemble> ensemble;
-  if (scoring.recipe.is_ensemble())
-    ensemble.emplace(scoring.recipe, model, data.facts.ensemble, data.series(), data.split.train, targets);
-  const Forecasts unbounded = ensemble ? ensemble->forecasts() : forecasts_of(scoring.recipe, model);
+  const Forecasts unbounded = forecasts_of(scoring.recipe, model);
   const Forecasts forecasts = [&](SeriesWindows& windows, const ForecastUse& use) {
     return unbounded(windows, [&](WindowForecast& forecast) {
       for (size_t i = 0; &windows == &scoring.part.windows && i < forecast.values.size(); ++i)
@@ -107,23 +101,20 @@ void add_model(const SeriesModel& model, Scoring& scoring, const ForecastUse& ea
       use(forecast);
     });
   };
-  auto scores =
-      scoring.score(forecasts, true, "the model", evaluation.interval, [&](WindowForecast& forecast) {
-        if (each) each(forecast);
-        const Series& series = data.series();  // with several series, only one is drawn
-        if (!evaluation.drawn.empty() &&
-            series.member_of(evaluation.drawn.back().origin) != series.member_of(forecast.origin))
-          evaluation.drawn.clear();
-        if (evaluation.drawn.size() == drawn) evaluation.drawn.pop_front();
-        evaluation.drawn.push_back(forecast);
-      });
+  auto scores = scoring.score(forecasts, true, evaluation.interval, [&](WindowForecast& forecast) {
+    if (each) each(forecast);
+    const Series& series = data.series();  // with several series, only one is drawn
+    if (!evaluation.drawn.empty() &&
+        series.member_of(evaluation.drawn.back().origin) != series.member_of(forecast.origin))
+      evaluation.drawn.clear();
+    if (evaluation.drawn.size() == drawn) evaluation.drawn.pop_front();
+    evaluation.drawn.push_back(forecast);
+  });
   evaluation.forecasts.push_back({"the model", std::move(*scores),
                                   evaluation.interval ? evaluation.interval->widths.options().level : 0.8});
   if (auto warning = far.warning_of_forecasts(scoring.part.windows.series());
       warning && evaluation.warnings.empty())
     evaluation.warnings.push_back(std::move(*warning));
-  if (auto left_out = ensemble ? ensemble->left_out() : std::nullopt)
-    evaluation.warnings.push_back(std::move(*left_out));
 }
 
 // The conditions that a reader needs to reproduce the table.
@@ -145,12 +136,6 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Test
                                 recipe.scaling.fit == ScalingFit::all ? "all rows" : "the rows that train")
                   : "not scaled; ";
   if (with_model) text += fmt::format("seed {}; ", recipe.training.seed);
-  if (with_model && recipe.is_ensemble() && !recipe.has_folds())
-    text += recipe.ensemble.weights == Weighting::equal ? "the mean of its networks; "
-                                                        : "its networks weighed by the valid split; ";
-  if (with_model && recipe.has_folds())
-    text += fmt::format("weights by {} windows of {} folds among the rows that train; ",
-                        with_commas(data.facts.ensemble.windows), recipe.ensemble.folds);
   std::vector<std::string> out;
   if (recipe.data.drop_last_pairs > 0)
     out.push_back(fmt::format("{} pairs of each part's end", recipe.data.drop_last_pairs));
@@ -160,13 +145,13 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Test
 
 }  // namespace
 
-SharedScore mean_loss(const SeriesModel& model, size_t network, SeriesWindows& windows, int size) {
+SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int size) {
   return {.parts = windows.batches(size),
-          .sum = [&model, network, &windows, size](int64_t k) -> ScoreSum {
+          .sum = [&model, &windows, size](int64_t k) -> ScoreSum {
             stop_if_signalled();
             windows.in_order();
             const SeriesBatch batch = windows.batch(k, size);
-            return {model.loss_of(network, batch) * static_cast<double>(batch.observed), batch.observed};
+            return {model.loss_of(batch) * static_cast<double>(batch.observed), batch.observed};
           },
           .score = [](const ScoreSum& sum) { return sum.total / static_cast<double>(sum.count); }};
 }

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "examples/timeseries/data/series_data.h"
-#include "examples/timeseries/ensemble/series_model.h"
+#include "examples/timeseries/model/series_model.h"
 #include "examples/timeseries/scores/evaluation.h"
 #include "examples/timeseries/scores/verdict.h"
 #include "training/report/run_description.h"
@@ -18,7 +18,7 @@ namespace timeseries {
 
 // A network's mean loss over all windows, in parts of one batch that processes may share. Requires: model and
 // windows outlive it. Throws Interrupted after a signal.
-SharedScore mean_loss(const SeriesModel& model, size_t network, SeriesWindows& windows, int batch);
+SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int batch);
 
 // A detector's probabilities, in order of time.
 std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int batch);

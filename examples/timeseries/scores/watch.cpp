@@ -41,16 +41,11 @@ std::vector<int> called_rows(const Watch& watch, const AnomalyRule& rule, int64_
 
 }  // namespace
 
-Watch watch(const SavedModel& saved, const SeriesData& data, SeriesWindows& windows,
-            const SeriesModel& model) {
+Watch watch(const Recipe& recipe, const SeriesData& data, SeriesWindows& windows,
+            const Forecasts& forecasts) {
   const std::vector<int>& targets = data.targets();
-  std::optional<Ensemble> ensemble;
-  if (saved.recipe.is_ensemble())
-    ensemble.emplace(saved.recipe, model, data.facts.ensemble, data.series(), data.split.train, targets);
   LackingErrors lacking;
-  const Forecasts forecasts = ensemble ? ensemble->forecasts() : forecasts_of(saved.recipe, model);
-  ForecastInterval interval =
-      make_interval(saved.recipe, data.facts.trained, windows, saved.recipe.data.horizon, false);
+  ForecastInterval interval = make_interval(recipe, data.facts.trained, windows, recipe.data.horizon, false);
   interval.errors_of = "the test's rows before";
   const Forecasts noting = [&](SeriesWindows& valid, const ForecastUse& use) {
     return forecasts(valid, [&](WindowForecast& forecast) {
@@ -60,10 +55,9 @@ Watch watch(const SavedModel& saved, const SeriesData& data, SeriesWindows& wind
       use(forecast);
     });
   };
-  if (auto valid = windows_if_any(saved.recipe, data.series(), data.facts.scaling,
+  if (auto valid = windows_if_any(recipe, data.series(), data.facts.scaling,
                                   from_rows(data.split.valid, data.series(), data.first_untrained)))
     if (learn_from(interval, noting, *valid, true)) interval.errors_of = "the validation split";
-  if (know_folds(interval, data.facts.ensemble, "the model", true)) interval.errors_of = "the folds";
   Watch found{.values = {}, .known = 0, .errors_of = interval.errors_of};
   bool is_first = true;
   forecasts(windows, [&](WindowForecast& forecast) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "examples/timeseries/data/series_data.h"
-#include "examples/timeseries/ensemble/saved_model.h"
+#include "examples/timeseries/model/interval.h"
 #include "examples/timeseries/series/detection_scores.h"
 
 namespace timeseries {
@@ -37,9 +37,8 @@ struct Watch {
   int64_t not_watched = 0;           // rows whose inputs lack values, as too few earlier ones did
 };
 
-// Watches every row of the test, one step ahead. With several targets each p is multiplied by their number.
-Watch watch(const SavedModel& saved, const SeriesData& data, SeriesWindows& windows,
-            const SeriesModel& model);
+// Watches every row of the windows, one step ahead. With several targets each p is multiplied by their number.
+Watch watch(const Recipe& recipe, const SeriesData& data, SeriesWindows& windows, const Forecasts& forecasts);
 
 // Scores what the rule calls in the rows [begin, end), which have these labels.
 EventScores scores_of(const Watch& watch, const AnomalyRule& rule, const std::vector<int>& labels,

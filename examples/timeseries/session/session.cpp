@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "examples/timeseries/ensemble/saved_model.h"
 #include "examples/timeseries/files/series_file.h"
+#include "examples/timeseries/model/saved_model.h"
 #include "examples/timeseries/scores/pictures.h"
-#include "examples/timeseries/session/ensemble_validation.h"
 #include "training/program/cli/explanations.h"
 #include "training/program/cli/invocation.h"
 #include "training/program/run/first_weights.h"
@@ -111,13 +110,11 @@ TrainingTask SeriesTraining::task() {
                                      static_cast<double>(windows.observed_in(k, size));
                       return result;
                     }};
-  add_validation(task, recipe_, model_, data_);
+  if (data_.valid) {
+    task.shared_validation = mean_loss(model_, *data_.valid, recipe_.data.eval_batch);
+    task.validate = [score = task.shared_validation] { return score.score(sum_of_parts(score)); };
+  }
   return task;
-}
-
-void SeriesTraining::fit() {
-  session_.fit();
-  finish_validation(recipe_, model_, data_);
 }
 
 TrainingRun SeriesTraining::training_run() {
@@ -128,7 +125,6 @@ TrainingRun SeriesTraining::training_run() {
           .task = task(),
           .metadata = metadata(),
           .of_weights = trained_on_keys(),
-          .validated = [this] { return validation_metadata(data_.facts); },
           .take_first_weights =
               [this] { load_first_weights(SafetensorsFile(options_.init_from), model_.params); },
           .description = description(),
@@ -222,11 +218,6 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
   if (valid)
     console_.print("valid   loss {}, {} windows scored\n", format_score(*valid, 5),
                    with_commas(data_.valid->count()));
-  finish_validation(recipe_, model_, data_);
-  if (const auto table = validation_table(recipe_, data_)) {
-    console_.print("\n{}\n", table->title), console_.print(*table);
-    description.tables.insert(description.tables.end() - 1, *table);
-  }
   std::vector<TestPart> parts = data_.tests;
   if (recipe_.data.score == Scored::valid) parts = {{"valid", *data_.valid}};
   for (TestPart& part : parts) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "examples/timeseries/data/series_data.h"
-#include "examples/timeseries/ensemble/series_model.h"
+#include "examples/timeseries/model/series_model.h"
 #include "examples/timeseries/scores/scores.h"
 #include "training/program/run/session.h"
 
@@ -26,7 +26,7 @@ class SeriesTraining {
   // Trains a fold without a word and scores its test. The result must not outlive this.
   Evaluation score_fold();
   // Trains without a word, and writes nothing. The references below must not outlive this.
-  void fit();
+  void fit() { session_.fit(); }
   const SeriesModel& model() const { return model_; }
   SeriesData& data() { return data_; }
   const Recipe& recipe() const { return recipe_; }

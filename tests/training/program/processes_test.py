@@ -128,10 +128,6 @@ cases = {
                          "training.adversarial_softmax=0.01")),
     "a series": ("timeseries", SERIES, []),
     "quantiles of a series": ("timeseries", SERIES, sets("training.loss=quantile")),
-    "an ensemble that freezes a member": (
-        "timeseries", SERIES, sets('ensemble.members=["hidden=8", "architecture=linear rate=60"]', "ensemble.folds=0",
-                                   "ensemble.weights=selection", "training.epochs=6", "training.patience=1",
-                                   "training.keep=best")),
 }
 
 

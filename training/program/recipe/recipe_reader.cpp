@@ -68,6 +68,15 @@ std::string RecipeReader::unknown_key(const std::string& section, const std::str
                      did_you_mean(best ? best->path() : ""));
 }
 
+void RecipeReader::gone(const std::string& section, const std::string& key, const std::string& why) {
+  gone_.push_back({section, key, why});
+}
+
+const RecipeReader::Gone* RecipeReader::find_gone(const std::string& section) const {
+  const auto found = std::ranges::find(gone_, section, &Gone::section);
+  return found == gone_.end() ? nullptr : &*found;
+}
+
 // --- reading -----------------------------------------------------------------------------------------------
 
 void RecipeReader::read(const RecipeFile& file) {
@@ -82,6 +91,13 @@ void RecipeReader::read(const RecipeFile& file) {
 
   for (const auto& [section, section_value] : parse_toml(file.text, file.origin)) {
     const TomlTable* entries = section_value.as<TomlTable>();
+    if (const Gone* gone = entries ? find_gone(section) : nullptr) {
+      const auto asked = std::ranges::find(*entries, gone->key, &TomlEntry::name);
+      const auto* list = asked != entries->end() ? asked->value.as<std::vector<TomlValue>>() : nullptr;
+      if (asked != entries->end() && !(list && list->empty()))
+        complain(asked->value, fmt::format("'{}.{}' {}", section, gone->key, gone->why));
+      continue;
+    }
     if (std::find(section_names.begin(), section_names.end(), section) == section_names.end()) {
       std::string meant;
       for (const RecipeKey& key : keys_) {
@@ -133,6 +149,8 @@ void RecipeReader::set(std::string_view text, const std::string& said) {
   const std::string value(equals == std::string_view::npos ? "" : trimmed(text.substr(equals + 1)));
   require_input(equals != std::string_view::npos && !path.empty(), "{}: write section.key=value", place);
   const std::size_t dot = path.find('.');
+  const Gone* gone = find_gone(path.substr(0, dot));
+  if (gone) throw InputError(fmt::format("{}: '{}.{}' {}", place, gone->section, gone->key, gone->why));
   RecipeKey* key = find(path);
   if (!key) {
     const std::string section = dot == std::string::npos ? "" : path.substr(0, dot),

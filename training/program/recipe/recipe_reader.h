@@ -57,6 +57,10 @@ class RecipeReader {
   RecipeKey& choice(const std::string& name, E& field, std::vector<std::pair<std::string, E>> values,
                     const std::string& description);
 
+  // Names a section that earlier versions had. It is passed over where its list `key` is empty or missing, as in files that
+  // such a version spelled out; else read() and set() throw InputError: "'<section>.<key>' <why>".
+  void gone(const std::string& section, const std::string& key, const std::string& why);
+
   // Reads a recipe into the fields. Keys that it does not name keep their values. Throws InputError of one line:
   // "recipes/x.toml:7: unknown key 'model.hiden'; did you mean 'model.hidden'?". The fields are then unchanged.
   void read(const RecipeFile& file);
@@ -98,7 +102,13 @@ class RecipeReader {
   std::string unknown_key(const std::string& section, const std::string& name) const;
   RecipeKey* find(const std::string& path);
 
+  struct Gone {
+    std::string section, key, why;
+  };
+  const Gone* find_gone(const std::string& section) const;
+
   std::vector<Section> sections_;
+  std::vector<Gone> gone_;
   std::string current_;
   std::deque<RecipeKey> keys_;                  // deque: references stay valid
   std::map<std::string, std::string> origins_;  // by path: "recipes/x.toml:7" of the last assignment

@@ -75,7 +75,6 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
                          .keep_every_epochs = training.keep_every_epochs,
                          .metadata = run_.metadata,
                          .of_weights = run_.of_weights,
-                         .validated = run_.validated,
                          .also = run_.also};
   return options;
 }

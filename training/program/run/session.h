@@ -51,7 +51,6 @@ struct TrainingRun {
   TrainingTask task;  // all of it but after_epoch
   Metadata metadata;  // of the checkpoints; with "recipe", "engine" and what data_differences looks at
   std::vector<std::string> of_weights = {};  // CheckpointOptions::of_weights
-  std::function<Metadata()> validated = {};  // CheckpointOptions::validated
   std::vector<NamedTensor> also = {};        // CheckpointOptions::also
   // Replaces the initial weights by those of RunOptions::init_from. Called before the first step if there is such a
   // file; a run that continues from a checkpoint does not need it. Throws InputError if the file does not fit.
@@ -71,7 +70,7 @@ struct TrainingRun {
 
   // Lets the model make a sample after an epoch, to be printed below its line and shown in the report. Empty: none.
   std::function<std::string(int epoch)> sample = {};
-  std::function<void()> score_a_little;             // for a dry run; prints the result
+  std::function<void()> score_a_little;  // for a dry run; prints the result
   // Called before `report`, with the file of the kept weights.
   std::function<void(const SafetensorsFile& file)> kept = {};
   // Scores the kept weights, prints the scores, and adds them to the description, whose last table is the profile's.

@@ -100,9 +100,7 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
   if (const auto& loss = trainer.state().loss_scale; loss && loss->skipped > 0)
     console_.print("skipped {} steps whose gradient overflowed in fp16; the loss scale ended at {:g}\n",
                    loss->skipped, loss->scale);
-  if (best)
-    console_.print("weights of epoch {}, the best on the valid split{}\n", trainer.state().best_epoch,
-                   trainer.state().members.empty() ? "" : ": those that each member kept until then");
+  if (best) console_.print("weights of epoch {}, the best on the valid split\n", trainer.state().best_epoch);
 
   run_.report(valid, description_);
   const int64_t parameters = run_.params.count();
@@ -116,7 +114,8 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
     description_.tables.insert(
         description_.tables.begin(),
         {.title = "Look inside",
-         .note = fmt::format("This command makes a page that shows what the model does while it reads: {}", look),
+         .note =
+             fmt::format("This command makes a page that shows what the model does while it reads: {}", look),
          .columns = {}});
   }
   std::string no_report;  // the lines below are printed all the same

@@ -41,10 +41,12 @@ void put_late_outputs(LstmLayerWindow& lower) {
 
 bool forward_together(const std::shared_ptr<LstmLayerWindow>& lower, LstmLayerWindow& upper,
                       LayerPair& pair) {
-  std::optional<WrittenAt> earlier(pair.asked);
-  ForwardInKernel below(*lower);
-  const LstmWindow of_lower = below.window(pair.plan);
-  earlier.reset();
+  const auto when_asked = [&](auto work) {
+    const WrittenAt earlier(pair.asked);
+    return work();
+  };
+  ForwardInKernel below = when_asked([&] { return ForwardInKernel(*lower); });
+  const LstmWindow of_lower = when_asked([&] { return below.window(pair.plan); });
   ForwardInKernel above(upper, true);
   const RoundedTensor rounded_ih = rounded(upper.layer.weight_ih);
   if (RoundedTensor::is_of_use()) upper.rounded_x = RoundedTensor(upper.x.shape());
@@ -56,10 +58,9 @@ bool forward_together(const std::shared_ptr<LstmLayerWindow>& lower, LstmLayerWi
     upper.rounded_x = {};
     below.take_back(), above.take_back();
     refuse_one_kernel(pair.plan);
-    earlier.emplace(pair.asked);
-    PartInLane lane(lower->masks.part, PartInLane::Way::forward);
-    forward_by_steps(*lower, lane);
-    earlier.reset();
+    PartInLane lane =
+        when_asked([&] { return PartInLane(lower->masks.part, PartInLane::Way::forward); });
+    when_asked([&] { forward_by_steps(*lower, lane); });
     if (pair.mask.defined()) pair.drop(lower->h.slice(1, lower->steps + 1), upper.x.value());
   }
   put_late_outputs(*lower);

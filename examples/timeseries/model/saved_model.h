@@ -9,9 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "examples/timeseries/ensemble/ensemble.h"
-#include "examples/timeseries/ensemble/series_model.h"
 #include "examples/timeseries/files/categories.h"
+#include "examples/timeseries/model/series_model.h"
 #include "examples/timeseries/networks/trained_on.h"
 #include "examples/timeseries/series/scaling.h"
 #include "training/files/safetensors.h"
@@ -22,15 +21,14 @@ namespace timeseries {
 // file keeps them. Commands with a model take them from there, never from the file at hand.
 struct ModelFacts {
   std::vector<std::string> channels = {};  // read and predicted, in this order; the calendar's come last
-  Scaling scaling = {};  // [series, channels]
-  std::vector<std::string> members = {};  // names of several series in a file; empty: one series
-  std::string time = {};                  // column of times; empty: none, or an earlier version
-  std::string date_order = {};            // "dmy", "mdy"; empty: not needed, or an earlier version
+  Scaling scaling = {};                    // [series, channels]
+  std::vector<std::string> members = {};   // names of several series in a file; empty: one series
+  std::string time = {};                   // column of times; empty: none, or an earlier version
+  std::string date_order = {};             // "dmy", "mdy"; empty: not needed, or an earlier version
   std::string trend_zero = {};  // time from which the trend counts; empty: no trend, or an earlier version
-  std::string step = {};  // step between rows (step_code); empty: an earlier version
+  std::string step = {};        // step between rows (step_code); empty: an earlier version
   TrainedOn trained = {};
   std::vector<CategoryWords> categories = {};  // in the recipe's order
-  EnsembleFacts ensemble = {};                 // empty: no ensemble
 };
 
 // "dmy", "mdy" or "", and back.

@@ -1,4 +1,4 @@
-#include "examples/timeseries/ensemble/interval.h"
+#include "examples/timeseries/model/interval.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +11,8 @@ namespace timeseries {
 
 // --- forecasts ---------------------------------------------------------------------------------------------
 
-Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model, size_t network) {
-  return [&recipe, &model, network](SeriesWindows& windows, const ForecastUse& use) {
+Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model) {
+  return [&recipe, &model](SeriesWindows& windows, const ForecastUse& use) {
     const std::vector<int>& targets = windows.options().targets;
     const size_t width = targets.size(), values = static_cast<size_t>(windows.options().horizon) * width;
     const bool quantiles = has_quantile_interval(recipe, windows.options().horizon);
@@ -20,7 +20,7 @@ Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model, size_t ne
     for (int64_t k = 0; k < windows.batches(recipe.data.eval_batch); ++k) {
       stop_if_signalled();
       const SeriesBatch batch = windows.batch(k, recipe.data.eval_batch);
-      const Tensor found = model.predict(batch.input, network);
+      const Tensor found = model.predict(batch.input);
       require_finite(found, windows, batch.origins.front());
       const size_t count = batch.origins.size();
       // [horizon, batch, targets] of an output: those of one window.
@@ -176,8 +176,8 @@ std::string describe(const ForecastInterval& interval, const Recipe& recipe) {
                         100 * interval.widths.options().level, with_commas(needed));
   if (!interval.bound.empty()) text += ", " + interval.bound;
   if (const auto share = interval.coverage())
-    return text + fmt::format("; of the {} {} values {:.0f} % lie within, by the errors {}",
-                              interval.counted_on, with_commas(interval.counted), 100 * *share,
+    return text + fmt::format("; of the test's {} values {:.0f} % lie within, by the errors {}",
+                              with_commas(interval.counted), 100 * *share,
                               interval.widths.is_pooled() ? "of the validation split" : "before each");
   return text +
          "; how many values lie within is not measured: all rows here trained the model, chose it, or set the width";

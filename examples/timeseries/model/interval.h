@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "examples/timeseries/baselines/baselines.h"
-#include "examples/timeseries/ensemble/series_model.h"
+#include "examples/timeseries/model/series_model.h"
 #include "examples/timeseries/networks/trained_on.h"
 #include "examples/timeseries/recipe/recipe.h"
 #include "examples/timeseries/series/conformal.h"
@@ -32,15 +32,14 @@ using ForecastUse = std::function<void(WindowForecast& forecast)>;
 // little history. Throws Interrupted after a signal.
 using Forecasts = std::function<bool(SeriesWindows& windows, const ForecastUse& use)>;
 // Requires: the arguments outlive it.
-Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model, size_t network = 0);
+Forecasts forecasts_of(const Recipe& recipe, const SeriesModel& model);
 Forecasts forecasts_of(const ForecastBaseline& baseline);
 
 struct ForecastInterval {
   ConformalInterval widths;
-  std::string errors_of = {};         // by which the widths began: "the validation split"
-  std::string bound = {};             // "not below 0", of the latest forecast; empty: none
-  std::string counted_on = "test's";  // values; or "folds'"
-  int64_t within = 0, counted = 0;    // values of the test that lie within, of so many
+  std::string errors_of = {};       // by which the widths began: "the validation split"
+  std::string bound = {};           // "not below 0", of the latest forecast; empty: none
+  int64_t within = 0, counted = 0;  // values of the test that lie within, of so many
 
   // The share of the test's values within; none: no such value was counted.
   std::optional<double> coverage() const;

@@ -1,4 +1,4 @@
-#include "examples/timeseries/ensemble/saved_model.h"
+#include "examples/timeseries/model/saved_model.h"
 
 #include <algorithm>
 #include <array>
@@ -18,13 +18,6 @@ namespace timeseries {
 
 std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
   std::vector<std::string> modules;
-  const std::vector<EnsembleWord> words = ensemble_words(recipe);
-  // In an ensemble: the network whose scope begins the name.
-  const auto recipe_of_module = [&](const std::string& module) -> const Recipe& {
-    for (const EnsembleWord& word : words)
-      if (word.network && module.starts_with(word.scope + ".")) return *word.network;
-    return recipe;
-  };
   const auto all = state_dict(params);
   const auto has = [&](const std::string& wanted) {
     return std::ranges::any_of(all, [&](const NamedTensor& entry) { return entry.name == wanted; });
@@ -39,8 +32,7 @@ std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
       modules.push_back(fmt::format("{} = nn.Linear({}, {}{})", module, tensor.dim(1), tensor.dim(0),
                                     has(module + ".bias") ? "" : ", bias=False"));
     if (leaf != "weight_ih_l0") continue;
-    const Recipe& network = recipe_of_module(module);
-    const std::string recurrent = torch_module(cell_of(network), network.model.layers_of(tensor.dim(1)));
+    const std::string recurrent = torch_module(cell_of(recipe), recipe.model.layers_of(tensor.dim(1)));
     if (recurrent.starts_with("none")) return recurrent;
     modules.push_back(fmt::format("{} = {}", module, recurrent));
   }
@@ -84,7 +76,6 @@ Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const Ser
   for (const auto& [key, text] : texts_of(facts))
     if (!text->empty()) metadata[key] = *text;
   metadata.merge(metadata_of(facts.trained));
-  if (!facts.ensemble.empty()) metadata["ensemble"] = json_text(json_of(facts.ensemble));
   return metadata;
 }
 
@@ -179,55 +170,6 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
   return facts;
 }
 
-// Reads the ensemble's facts, and checks the numbers of members, weights and errors.
-static EnsembleFacts ensemble_of(const SafetensorsFile& file, const Recipe& recipe, size_t channels) {
-  EnsembleFacts facts;
-  try {
-    facts = ensemble_facts(parse_json(metadata_of(file, "timeseries", "ensemble")));
-  } catch (const nlohmann::json::exception&) {
-    throw InputError(
-        fmt::format("{}: the ensemble in its metadata is no JSON of members and errors", file.path()));
-  }
-  const auto is_time = [](const std::string& text) { return text.empty() || parse_time(text).has_value(); };
-  require_input(
-      facts.windows >= 0 && facts.within >= 0 && facts.within <= facts.counted && is_time(facts.from) &&
-          is_time(facts.to),
-      "{}: its ensemble's folds in its metadata are {} windows from '{}' to '{}', {} of {} values within",
-      file.path(), facts.windows, one_line(facts.from), one_line(facts.to), facts.within, facts.counted);
-  const auto are_squares = [](const std::vector<double>& values) {
-    return std::ranges::all_of(values,
-                               [](double v) { return std::isnan(v) || (std::isfinite(v) && v >= 0); });
-  };
-  require_input(are_squares(facts.scaled_mse), "{}: a mean square of its ensemble in its metadata is below 0",
-                file.path());
-  require_input(facts.members.size() == recipe.ensemble.members.size(),
-                "{}: {} members in its recipe, and weights of {} in its metadata", file.path(),
-                recipe.ensemble.members.size(), facts.members.size());
-  const size_t targets = facts.scaled_mse.size();
-  require_input(targets >= 1 && targets <= channels,
-                "{}: an ensemble of {} targets in its metadata, and {} channels", file.path(), targets,
-                channels);
-  for (const auto& member : facts.members)
-    require_input(member.weights.size() == targets && member.scaled_mse.size() == targets &&
-                      are_squares(member.scaled_mse) &&
-                      std::ranges::all_of(member.weights, [](double w) { return w >= 0 && w <= 1 + 1e-9; }),
-                  "{}: the weights of '{}' in its metadata are not {} numbers from 0 to 1", file.path(),
-                  one_line(member.name), targets);
-  for (size_t t = 0; t < targets; ++t) {
-    double sum = 0;
-    for (const auto& member : facts.members) sum += member.weights[t];
-    require_input(std::abs(sum - 1) < 1e-6,
-                  "{}: the weights of its ensemble in its metadata add up to {:g} for target {}, not to 1",
-                  file.path(), sum, t + 1);
-  }
-  for (const auto& [name, windows] : facts.errors)
-    for (const auto& window : windows)
-      require_input(window.size() == targets * static_cast<size_t>(recipe.data.horizon),
-                    "{}: {} errors of a window of '{}' in its metadata, not {} steps of {} targets",
-                    file.path(), window.size(), one_line(name), recipe.data.horizon, targets);
-  return facts;
-}
-
 SavedModel read_saved_model(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   check_checkpoint_version(file);
@@ -242,8 +184,6 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
   require_input(std::ranges::equal(categories, saved.facts.categories, {}, {}, &CategoryWords::name),
                 "{}: the categories in its metadata are not those of its recipe ({})", path.string(),
                 fmt::join(categories, ", "));
-  if (saved.recipe.is_ensemble())
-    saved.facts.ensemble = ensemble_of(file, saved.recipe, saved.facts.channels.size());
   return saved;
 }
 

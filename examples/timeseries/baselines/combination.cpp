@@ -1,0 +1,321 @@
+// See combination.h.
+#include "examples/timeseries/baselines/combination.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "framework/check.h"
+#include "framework/signals.h"
+
+namespace unroll {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double z = 1.2815515655446004;  // of a normal distribution 80 % lie within
+
+struct MemberWord {
+  std::string_view word;
+  bool is_fast;  // to fit
+  double first;  // weight
+  bool (*suits)(const CombinationOptions&);
+};
+constexpr int64_t longest_of_ets = 24;  // rows of a season: it has a state for each
+constexpr MemberWord member_words[] = {
+    {"pretrained", false, 1, [](const CombinationOptions&) { return true; }},
+    {"last", true, 0.1, [](const CombinationOptions& o) { return o.period == 1; }},
+    {"seasonal", true, 0.1, [](const CombinationOptions& o) { return o.period > 1; }},
+    {"second-seasonal", true, 0.1, [](const CombinationOptions& o) { return o.second_period > 1; }},
+    {"ets", false, 1, [](const CombinationOptions& o) { return o.period <= longest_of_ets; }},
+    {"theta", true, 1, [](const CombinationOptions&) { return true; }},
+    {"ces", true, 1, [](const CombinationOptions&) { return true; }},
+    {"ridge", false, 0.25, [](const CombinationOptions&) { return true; }}};
+
+// The members that can be fitted to these rows; the others are left out with the reason.
+std::vector<Combination::Member> fitted(const Series& series, const Span& rows, int channel,
+                                        const CombinationOptions& options) {
+  const BaselineKeys keys{.window = 0,  // searched for
+                          .horizon = options.horizon,
+                          .period = options.period,
+                          .second_period = options.second_period};
+  const Part part = {rows};
+  const std::vector<int> targets = {channel};
+  std::vector<Combination::Member> members;
+  for (const MemberWord& word : member_words) {
+    const auto& asked = options.members;
+    if (asked.empty() ? !word.suits(options) || (options.fast && !word.is_fast)
+                      : std::ranges::find(asked, word.word) == asked.end())
+      continue;
+    const ForecastBaselineRow& row = *baseline_row(word.word);
+    Combination::Member& member =
+        members.emplace_back(Combination::Member{.name = std::string(word.word), .first = word.first});
+    member.error = unknown;
+    if (!row.missing(keys).empty()) {
+      member.left_out = row.missing(keys);
+      continue;
+    }
+    if (auto baseline = row.make({keys, series, rows.end, part, targets});
+        baseline && rows.end - rows.begin >= baseline->history)
+      member.name = baseline->name, member.baseline = std::move(*baseline);
+    else
+      member.left_out = "too few rows";
+  }
+  return members;
+}
+
+// Rows that the folds forecast: a fifth of all, or a horizon, if half of them are left to fit the members to, and two
+// seasons. 0: none.
+int64_t rows_of_folds(int64_t rows, const CombinationOptions& options) {
+  const int64_t seasons = rows >= 2 * options.period ? 2 * options.period : 0,
+                least = std::max({int64_t{5}, (rows + 1) / 2, seasons});
+  return std::max<int64_t>(0, std::min(rows - least, std::max<int64_t>(options.horizon, rows / 5)));
+}
+
+}  // namespace
+
+const std::vector<std::string>& combination_words() {
+  static const std::vector<std::string> words = [] {
+    std::vector<std::string> all;
+    for (const MemberWord& word : member_words) all.emplace_back(word.word);
+    return all;
+  }();
+  return words;
+}
+
+std::vector<double> combination_weights(std::span<const double> first, std::span<const double> mean_squares,
+                                        double folds) {
+  constexpr double half = 4;  // so many folds count as much as the first weights
+  const double trust = folds / (folds + half);
+  double least = std::numeric_limits<double>::infinity(), all = 0;
+  for (const double square : mean_squares)
+    if (square < least) least = square;
+  std::vector<double> weights;
+  for (std::size_t m = 0; m < first.size(); ++m) {
+    const double square = mean_squares[m], better = std::isnan(square) ? 1 : least / square;
+    weights.push_back(least == 0 ? first[m] * (square == 0)
+                                 : std::pow(first[m], 1 - trust) * std::pow(better, 2 * trust));
+    all += weights[m];
+  }
+  for (double& weight : weights) weight /= all;
+  return weights;
+}
+
+// --- folds -------------------------------------------------------------------------------------------------
+
+// Windows of a channel's last rows: whole ones, evenly spread where there are many; or if none is whole, a shorter one.
+struct Combination::Folds {
+  const Series& series;
+  int channel;
+  int64_t begin, end, first;  // rows, and the first one that is forecast
+  int64_t horizon;
+  std::vector<int64_t> origins = {};
+
+  int64_t rows() const { return end - first; }
+  // Calls use(h, value) for the observed values of a window.
+  template <class Use>
+  void each_value(int64_t origin, Use use) const {
+    for (int64_t h = 0; h < std::min(horizon, end - origin); ++h)
+      if (!series.is_filled(origin + h, channel))
+        use(static_cast<std::size_t>(h), series.at(origin + h, channel));
+  }
+  std::size_t steps(int64_t origin) const {
+    return static_cast<std::size_t>(std::min(horizon, end - origin));
+  }
+};
+
+Combination::Combination(const Series& series, const Part& train, int channel,
+                         const CombinationOptions& options)
+    : channel_(channel),
+      period_(options.period),
+      begin_(train.empty() ? 0 : train.back().begin),
+      naive_error_(unknown) {
+  require(!train.empty(), "combination: no rows to fit it to");
+  const Span rows = train.back();
+  const int64_t fold_rows = rows_of_folds(rows.end - rows.begin, options);
+  members_ = fitted(series, rows, channel, options);
+  first_fold_ = rows.end - fold_rows;
+  Folds folds{series, channel, rows.begin, rows.end, first_fold_, options.horizon};
+  std::vector<Member> early;
+  if (fold_rows > 0) {
+    constexpr int64_t most_windows = 100;
+    const int64_t last = std::max(first_fold_, rows.end - options.horizon);
+    for (int64_t origin = first_fold_; origin <= last; origin += (last - first_fold_) / most_windows + 1)
+      folds.origins.push_back(origin);
+    early = fitted(series, {rows.begin, first_fold_, rows.history}, channel, options);
+  }
+  windows_ = std::ssize(folds.origins);
+  weigh(folds, early);
+  widen(folds, early);
+}
+
+void Combination::weigh(const Folds& folds, std::vector<Member>& early) {
+  constexpr const char* exploded = "it went far outside of what the series was, on the folds";
+  RangeSoFar so_far;
+  const std::vector<int> targets = {channel_};
+  std::vector<double> squares(members_.size(), 0), values;
+  for (const Member& member : early)
+    if (member.left_out.empty() && member.baseline.prepare)
+      member.baseline.prepare(folds.series, folds.origins, channel_, static_cast<std::size_t>(folds.horizon));
+  double counted = 0, naive_squares = 0;
+  for (const int64_t origin : folds.origins) {
+    stop_if_signalled();
+    values.resize(folds.steps(origin));
+    const auto add_errors = [&](double& to) {
+      folds.each_value(origin, [&](std::size_t h, double y) { to += (values[h] - y) * (values[h] - y); });
+    };
+    folds.each_value(origin, [&](std::size_t, double) { ++counted; });
+    for (std::size_t m = 0; m < early.size(); ++m) {
+      if (!early[m].left_out.empty()) continue;
+      early[m].baseline.forecast(folds.series, origin, channel_, values);
+      if (so_far.is_left_by(values, folds.series, origin, targets)) early[m].left_out = exploded;
+      add_errors(squares[m]);
+    }
+    if (origin - period_ < folds.begin) continue;
+    seasonal_naive(period_).forecast(folds.series, origin, channel_, values);
+    add_errors(naive_squares);
+  }
+  if (counted > 0) naive_error_ = std::sqrt(naive_squares / counted);
+  std::vector<double> mean_squares, first;
+  std::vector<std::size_t> which;
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    Member& member = members_[m];
+    if (counted > 0 && early[m].left_out.empty()) member.error = std::sqrt(squares[m] / counted);
+    if (!early.empty() && early[m].left_out == exploded && member.left_out.empty())
+      member.left_out = exploded;
+    if (!member.left_out.empty()) continue;
+    which.push_back(m), first.push_back(member.first), mean_squares.push_back(member.error * member.error);
+  }
+  const std::vector<double> weights = combination_weights(
+      first, mean_squares, static_cast<double>(folds.rows()) / static_cast<double>(folds.horizon));
+  for (std::size_t k = 0; k < which.size(); ++k) {
+    members_[which[k]].weight = weights[k];
+    if (!early.empty()) early[which[k]].weight = weights[k];
+  }
+}
+
+// By the errors of the mean on the folds, in units of the width that its members expect.
+void Combination::widen(const Folds& folds, const std::vector<Member>& early) {
+  std::vector<double> ratios;
+  for (const int64_t origin : folds.origins) {
+    const Forecast found = mean_of(early, folds.series, origin, static_cast<int64_t>(folds.steps(origin)));
+    folds.each_value(origin, [&](std::size_t h, double y) {
+      const double middle = found.values[h],
+                   reach = y > middle ? found.high[h] - middle : middle - found.low[h];
+      if (reach > 0) ratios.push_back(std::abs(y - middle) / reach);
+    });
+  }
+  constexpr double level = 0.8, half = 40;  // rows of folds that count as much as what the members expect
+  interval_errors_ = std::ssize(ratios);
+  const auto k = static_cast<int64_t>(std::ceil(level * (static_cast<double>(interval_errors_) + 1) - 1e-9));
+  if (k > interval_errors_) return;
+  std::ranges::sort(ratios);
+  const double rows = static_cast<double>(folds.rows());
+  interval_factor_ = std::pow(std::max(ratios[static_cast<std::size_t>(k - 1)], 0.1), rows / (rows + half));
+}
+
+// --- forecasts ---------------------------------------------------------------------------------------------
+
+Combination::Forecast Combination::mean_of(const std::vector<Member>& members, const Series& series,
+                                           int64_t origin, int64_t steps) const {
+  const auto count = static_cast<std::size_t>(steps);
+  Forecast found{std::vector<double>(count), std::vector<double>(count), std::vector<double>(count)};
+  std::vector<double> values(count), low(count), high(count), squares(count);
+  RangeSoFar so_far;
+  const std::vector<int> targets = {channel_};
+  // Sums are of distances from the last value, as a level may be far above the spread.
+  const double last = series.at(origin - 1, channel_);
+  double sum = 0, with_interval = 0;
+  for (const Member& member : members) {
+    if (!(member.weight > 0) || !member.left_out.empty() || origin < member.baseline.history) continue;
+    member.baseline.forecast(series, origin, channel_, values);
+    if (so_far.is_left_by(values, series, origin, targets)) {
+      found.exploded.push_back(member.name);
+      continue;
+    }
+    sum += member.weight;
+    for (std::size_t h = 0; h < count; ++h) {
+      const double off = values[h] - last;
+      found.values[h] += member.weight * off, squares[h] += member.weight * off * off;
+    }
+    if (!member.baseline.interval) continue;
+    member.baseline.interval(series, origin, channel_, low, high);
+    if (!std::ranges::all_of(high, [](double v) { return std::isfinite(v); })) continue;
+    ++with_interval;
+    for (std::size_t h = 0; h < count; ++h)
+      found.low[h] += values[h] - low[h], found.high[h] += high[h] - values[h];
+  }
+  if (with_interval == 0) found.low = found.high = random_walk(series, origin, steps), with_interval = 1;
+  // The members' own widths, and how far they are apart. Both are measured on few rows where a series is short.
+  const double rows = static_cast<double>(origin - begin_);
+  for (std::size_t h = 0; h < count; ++h) {
+    const double off = sum > 0 ? found.values[h] / sum : 0,
+                 apart = sum > 0 ? squares[h] / sum - off * off : 0, mean = last + off;
+    found.values[h] = mean;
+    for (const auto& [end, sign] : {std::pair{&found.low[h], -1.0}, {&found.high[h], 1.0}}) {
+      const double own = *end / with_interval;
+      *end = mean +
+             sign * interval_factor_ * (1 + 2 / rows) * std::sqrt(own * own + z * z * std::max(apart, 0.0));
+    }
+  }
+  return found;
+}
+
+// How far 80 % of a random walk's values lie, which moves by the differences of a season, or of a row if rows are few.
+std::vector<double> Combination::random_walk(const Series& series, int64_t origin, int64_t steps) const {
+  const int64_t lag = origin - begin_ >= 2 * period_ + 1 ? period_ : 1;
+  double squares = 0, count = 0;
+  for (int64_t row = begin_ + lag; row < origin; ++row, ++count)
+    squares += std::pow(series.at(row, channel_) - series.at(row - lag, channel_), 2);
+  std::vector<double> reach;
+  for (int64_t h = 0; h < steps; ++h)
+    reach.push_back(z * std::sqrt(squares / std::max(count, 1.0) * static_cast<double>(h / lag + 1)));
+  return reach;
+}
+
+Combination::Forecast Combination::forecast(const Series& series, int64_t origin, int64_t steps) const {
+  return mean_of(members_, series, origin, steps);
+}
+
+void Combination::prepare(const Series& series, std::span<const int64_t> origins, std::size_t steps) const {
+  for (const Member& member : members_)
+    if (member.weight > 0 && member.baseline.prepare)
+      member.baseline.prepare(series, origins, channel_, steps);
+}
+
+Fitted combination(const BaselineRows& rows) {
+  if (rows.train.empty() || longest_span(rows.train) < Combination::least_rows) return std::nullopt;
+  const CombinationOptions options{
+      .period = rows.keys.period, .second_period = rows.keys.second_period, .horizon = rows.keys.horizon};
+  std::map<int, Combination> found;
+  int64_t history = 1;
+  std::string members;
+  for (const int channel : rows.targets) {
+    const auto& of =
+        found.emplace(channel, Combination(rows.series, rows.train, channel, options)).first->second;
+    members.clear();
+    for (const Combination::Member& member : of.members()) {
+      if (!(member.weight > 0)) continue;
+      history = std::max(history, member.baseline.history);
+      members += fmt::format("{}{:.2f} {}", members.empty() ? "" : ", ", member.weight, member.name);
+    }
+  }
+  const auto all = std::make_shared<const std::map<int, Combination>>(std::move(found));
+  return ForecastBaseline{
+      .name = "combination",
+      .history = history,
+      .forecast =
+          [all](const Series& now, int64_t origin, int channel, std::span<double> forecast) {
+            const auto mean = all->at(channel).forecast(now, origin, std::ssize(forecast));
+            std::ranges::copy(mean.values, forecast.begin());
+          },
+      .detail = rows.targets.size() == 1 ? members : "",
+      .prepare = [all](const Series& now, std::span<const int64_t> origins, int channel,
+                       std::size_t steps) { all->at(channel).prepare(now, origins, steps); }};
+}
+
+}  // namespace unroll

@@ -1,0 +1,87 @@
+// The weighted mean of a few forecasters, for series without a recipe: the network that ships with the program, ETS, Theta,
+// CES, ridge regression and seasonal naive.
+//
+// Folds: the members are fitted to the first rows and forecast from each of the later ones, with parameters kept. Then they
+// are fitted to all rows. Weights go from first ones to one over the square of the mean square error as folds become many
+// (Bates and Granger 1969); equal weights are hard to beat where they are few (Stock and Watson 2004). Seasonal naive
+// begins with a tenth of the others' weight, and ridge regression with a quarter.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "examples/timeseries/baselines/baselines.h"
+
+namespace unroll {
+
+// The words of all members, those of the baselines' table.
+const std::vector<std::string>& combination_words();
+
+struct CombinationOptions {
+  int64_t period = 1, second_period = 0;  // rows of a season
+  int horizon = 1;                        // steps that the folds forecast
+  std::vector<std::string> members = {};  // words; empty: all
+  bool fast =
+      false;  // leaves out the members that take more than some milliseconds: the network, ETS and ridge regression
+};
+
+// Weights that add up to 1: `first` to the power of 1 - t, times one over a member's mean square error to the power of 2 t,
+// with t = folds / (folds + 4). NaN: the error is not known, and counts as that of the best. Members without error have all.
+std::vector<double> combination_weights(std::span<const double> first, std::span<const double> mean_squares,
+                                        double folds);
+
+// The mean of one channel's forecasts.
+class Combination {
+ public:
+  static constexpr int64_t least_rows = 3;
+
+  struct Member {
+    std::string name;
+    double first = 1;           // its weight before the folds
+    double weight = 0;          // of all members they add up to 1
+    double error = 0;           // root mean square on the folds; NaN: none
+    std::string left_out = {};  // why it has no weight; empty: it has one
+    ForecastBaseline baseline = {};
+  };
+  struct Forecast {
+    std::vector<double> values, low, high;  // [steps]; the interval should hold 80 % of the values
+    std::vector<std::string> exploded =
+        {};  // members left out, for they go far outside of what the series was
+  };
+
+  // Fits the members to the rows of the part's last span, of which there must be one at least.
+  Combination(const Series& series, const Part& train, int channel, const CombinationOptions& options);
+
+  const std::vector<Member>& members() const { return members_; }
+  // Windows that the folds forecast, the first row of the first one, and the seasonal naive forecast's error there; NaN: none.
+  int64_t windows() const { return windows_; }
+  int64_t first_fold() const { return first_fold_; }
+  double naive_error() const { return naive_error_; }
+  // How many errors on the folds moved the interval's width, and by which factor.
+  int64_t interval_errors() const { return interval_errors_; }
+  double interval_factor() const { return interval_factor_; }
+
+  // As ForecastBaseline::prepare, for all members.
+  void prepare(const Series& series, std::span<const int64_t> origins, std::size_t steps) const;
+  // The rows from `origin` on, by those before it. Requires: origins ascend, and at least one row lies before.
+  Forecast forecast(const Series& series, int64_t origin, int64_t steps) const;
+
+ private:
+  struct Folds;
+  void weigh(const Folds& folds, std::vector<Member>& early);
+  void widen(const Folds& folds, const std::vector<Member>& early);
+  std::vector<double> random_walk(const Series& series, int64_t origin, int64_t steps) const;
+  Forecast mean_of(const std::vector<Member>& members, const Series& series, int64_t origin,
+                   int64_t steps) const;
+
+  int channel_;
+  int64_t period_, begin_;
+  std::vector<Member> members_;
+  int64_t windows_ = 0, first_fold_ = 0, interval_errors_ = 0;
+  double naive_error_, interval_factor_ = 1;
+};
+
+}  // namespace unroll

@@ -1,0 +1,264 @@
+#include "examples/timeseries/commands/forecast_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "examples/timeseries/baselines/combination.h"
+#include "examples/timeseries/commands/forecast_output.h"
+#include "examples/timeseries/data/series_read.h"
+#include "examples/timeseries/files/series_file.h"
+#include "examples/timeseries/networks/trained_on.h"
+#include "examples/timeseries/series/bounds.h"
+#include "framework/nearest.h"
+#include "framework/signals.h"
+#include "training/files/json/json.h"
+#include "training/program/cli/console.h"
+
+namespace timeseries {
+
+using Json = nlohmann::ordered_json;
+
+bool needs_network(const std::vector<Override>& overrides) {
+  return std::ranges::any_of(overrides, [](const Override& o) {
+    return o.assignment.starts_with("data.known=") || o.assignment.starts_with("data.categories=") ||
+           o.assignment.starts_with("data.holidays=");
+  });
+}
+
+void ForecastOptions::give(const std::string& csv, const Json& found) const {
+  if (!json || !out.empty()) print_or_write(csv);
+  if (json) show("{}\n", json_text(found));
+}
+
+namespace {
+
+std::vector<std::string> members_in(const std::string& words) {
+  std::vector<std::string> members;
+  for (size_t begin = 0; begin < words.size();) {
+    const size_t end = std::min(words.find(',', begin), words.size());
+    const std::string word = words.substr(begin, end - begin);
+    require_input(std::ranges::find(combination_words(), word) != combination_words().end(),
+                  "forecast: --members: there is no '{}'{}", one_line(word),
+                  which_was_meant(word, combination_words()));
+    members.push_back(word), begin = end + 1;
+  }
+  return members;
+}
+
+// The mean of one series, and what it forecasts.
+struct MeanForecast {
+  Forecast forecast;
+  std::vector<Combination> means = {};  // by target
+};
+
+// The rows of a channel from its first observed one on; none: fewer than three.
+std::optional<Part> rows_of_channel(const Series& series, int channel) {
+  int64_t begin = 0, observed = 0;
+  while (begin < series.rows() && series.is_filled(begin, channel)) ++begin;
+  for (int64_t row = begin; row < series.rows(); ++row) observed += !series.is_filled(row, channel);
+  if (observed < Combination::least_rows) return {};
+  return Part{{begin, series.rows(), begin}};
+}
+
+double deviation(const Series& series, int channel) {
+  double count = 0, sum = 0, squares = 0;
+  for (int64_t row = 0; row < series.rows(); ++row)
+    if (!series.is_filled(row, channel)) sum += series.at(row, channel), ++count;
+  for (int64_t row = 0; row < series.rows(); ++row)
+    if (!series.is_filled(row, channel)) squares += std::pow(series.at(row, channel) - sum / count, 2);
+  return squares > 0 ? std::sqrt(squares / count) : 1;
+}
+
+std::string interval_text(const Combination& mean, const std::string& bound) {
+  std::string text = "80 %, as wide as its members expect";
+  if (mean.interval_errors() > 0)
+    text += fmt::format(", times {:.2f} by {} errors on the folds", mean.interval_factor(),
+                        with_commas(mean.interval_errors()));
+  return bound.empty() ? text : text + ", " + bound;
+}
+
+// `known`: the series alone, without the rows to forecast.
+std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector<int>& targets, int64_t steps,
+                                          const CombinationOptions& options,
+                                          const std::vector<double>& bounds) {
+  const auto count = static_cast<size_t>(steps) * targets.size();
+  MeanForecast found{.forecast = {.origin = known.rows(),
+                                  .values = std::vector<double>(count),
+                                  .low = std::vector<double>(count),
+                                  .high = std::vector<double>(count)}};
+  std::vector<std::string> exploded;
+  const SeriesBounds limits(known, targets, {.asked = bounds, .period = options.period});
+  for (size_t t = 0; t < targets.size(); ++t) {
+    const auto rows = rows_of_channel(known, targets[t]);
+    if (!rows) return {};
+    const Combination& mean = found.means.emplace_back(known, *rows, targets[t], options);
+    const Combination::Forecast of = mean.forecast(known, known.rows(), steps);
+    const Bound bound = limits.at(known.rows(), t);
+    for (size_t h = 0; h < of.values.size(); ++h) {
+      const size_t at = h * targets.size() + t;
+      found.forecast.values[at] = bound.clamp(of.values[h]);
+      found.forecast.low[at] = bound.clamp(of.low[h]);
+      found.forecast.high[at] = bound.clamp(of.high[h]);
+    }
+    exploded.insert(exploded.end(), of.exploded.begin(), of.exploded.end());
+  }
+  found.forecast.interval = interval_text(found.means.front(), limits.text(known.rows()));
+  if (!exploded.empty())
+    found.forecast.warning = fmt::format(
+        "left out of the mean: {} (far outside of all that the series has been)", fmt::join(exploded, ", "));
+  return found;
+}
+
+// Mean weights and errors of the members over all series and targets.
+RunDescription::Table table_of(const std::vector<MeanForecast>& all) {
+  struct Row {
+    double weight = 0, error = 0, logs = 0, count = 0;
+  };
+  std::vector<std::string> names;
+  std::map<std::string, Row> rows;
+  std::map<std::string, std::string> left_out;
+  double means = 0, windows = 0;
+  const bool is_one = all.size() == 1 && all[0].means.size() == 1;
+  for (const MeanForecast& found : all)
+    for (const Combination& mean : found.means) {
+      ++means, windows += static_cast<double>(mean.windows());
+      for (const auto& member : mean.members()) {
+        const std::string name = is_one ? member.name : member.name.substr(0, member.name.find(" ("));
+        if (!member.left_out.empty()) left_out.emplace(name, member.left_out);
+        if (member.weight == 0 && std::isnan(member.error)) continue;
+        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+        Row& row = rows[name];
+        row.weight += member.weight, row.error = member.error;
+        const double ratio = member.error / mean.naive_error();
+        if (std::isfinite(ratio) && ratio > 0) row.logs += std::log(ratio), ++row.count;
+      }
+    }
+  RunDescription::Table table{
+      .title = "Members of the mean",
+      .note = fmt::format("{} forecasts of folds.", with_commas(static_cast<int64_t>(windows))),
+      .columns = {"", "weight"}};
+  if (is_one) table.columns.push_back("RMSE of folds");
+  table.columns.push_back("of seasonal naive's");
+  for (const std::string& name : names) {
+    const Row& row = rows[name];
+    table.rows.push_back({name, fmt::format("{:.3f}", row.weight / means)});
+    if (is_one) table.rows.back().push_back(figure(row.error));
+    table.rows.back().push_back(row.count > 0 ? figure(std::exp(row.logs / row.count)) : "");
+  }
+  for (const auto& [name, why] : left_out)
+    if (!rows.contains(name)) table.note += fmt::format(" {} is left out: {}.", name, why);
+  return table;
+}
+
+Json json_of(const Combination& mean, const Series& series) {
+  Json json{{"members", Json::array()},
+            {"folds", {{"windows", mean.windows()}, {"from", series.times.text(mean.first_fold())}}},
+            {"seasonal_naive_rmse", number_or_null<Json>(mean.naive_error())}};
+  for (const auto& member : mean.members()) {
+    json["members"].push_back(
+        {{"name", member.name}, {"weight", member.weight}, {"rmse", number_or_null<Json>(member.error)}});
+    if (!member.left_out.empty()) json["members"].back()["left_out"] = member.left_out;
+  }
+  return json;
+}
+
+// The series to forecast: all, or the one that is named.
+std::vector<int> chosen(const Series& series, const std::string& only) {
+  std::vector<int> all;
+  std::vector<std::string> names;
+  for (int member = 0; member < series.count(); ++member) {
+    names.push_back(series.name_of(member));
+    if (only.empty() || names.back() == only) all.push_back(member);
+  }
+  require_input(!all.empty(), "forecast: --series: {} has no series '{}'{}", series.origin, one_line(only),
+                which_was_meant(only, names));
+  return all;
+}
+
+// Forecasts the series that have rows enough, and names the others.
+std::vector<MeanForecast> forecast_each(ForecastRows& rows, const std::vector<int>& members,
+                                        const CombinationOptions& options, const std::vector<double>& bounds,
+                                        std::vector<std::string>& too_short, Json& json) {
+  const Series& series = rows.series;
+  std::vector<MeanForecast> found;
+  for (const int member : members) {
+    stop_if_signalled();
+    const Series known = series.part(series.begin_of(member), series.end_of(member) - rows.steps);
+    auto mean = mean_forecast(known, rows.targets, rows.steps, options, bounds);
+    if (!mean) {
+      too_short.push_back(fmt::format("'{}'", one_line(series.name_of(member))));
+      continue;
+    }
+    for (const int target : rows.targets)
+      rows.scale[static_cast<size_t>(member)].push_back(deviation(known, target));
+    if (series.members.empty())
+      for (const std::string& warning : warnings_of_outliers(known, {{0, known.rows(), 0}}))
+        show(stderr, "warning {}\n", warning);
+    mean->forecast.origin = series.end_of(member) - rows.steps;
+    json.push_back(rows.json(mean->forecast));
+    for (size_t t = 0; t < rows.targets.size(); ++t)
+      json.back()["forecast"][series.channels[static_cast<size_t>(rows.targets[t])]].update(
+          json_of(mean->means[t], known));
+    found.push_back(std::move(*mean));
+  }
+  return found;
+}
+
+}  // namespace
+
+void forecast_file(const Command& command, const ForecastOptions& asked) {
+  const std::filesystem::path csv = command.positional();
+  const std::vector<Override> overrides = asked.options.overrides(command);
+  require_read_without_network(command.name(), overrides);
+  CombinationOptions options{.members = members_in(asked.members)};
+  const Recipe recipe = asked.guess(command, asked.file.wishes(command, asked.steps, overrides));
+  asked.check_target(command, recipe);
+  require_input(asked.only.empty() || !recipe.data.id.empty(),
+                "forecast: --series {}: {} is of one series (data.id names none)", one_line(asked.only),
+                csv.string());
+  const int64_t steps = asked.steps > 0 ? asked.steps : recipe.data.horizon;
+  options.period = recipe.data.period, options.second_period = recipe.data.second_period;
+  options.horizon = static_cast<int>(steps);
+  const Series series = load_series(recipe, csv == standard_input ? csv : std::filesystem::path(), steps);
+  ForecastRows rows{.series = series,
+                    .targets = {},
+                    .steps = steps,
+                    .names = !series.members.empty() && asked.only.empty(),
+                    .scale = std::vector<std::vector<double>>(static_cast<size_t>(series.count()))};
+  for (const std::string& name : recipe.data.targets) rows.targets.push_back(series.channel(name));
+  const size_t drawn = asked.place_drawn(command, series, rows.targets);
+  const std::vector<int> members = chosen(series, asked.only);
+  constexpr size_t most_slow = 100;
+  options.fast = members.size() * rows.targets.size() > most_slow;
+
+  std::vector<std::string> too_short;
+  Json json = Json::array();
+  const std::vector<MeanForecast> found =
+      forecast_each(rows, members, options, recipe.data.bounds, too_short, json);
+  require_input(!found.empty(), "{}: fewer than {} rows have a value: a forecast takes {}", series.origin,
+                Combination::least_rows, Combination::least_rows);
+  for (const std::string& note : series.notes) show(stderr, "note    {}\n", note);
+  if (!too_short.empty()) {
+    const size_t count = too_short.size();
+    too_short.resize(std::min<size_t>(count, 5));
+    show(stderr, "note    not forecast, for they have fewer than {} rows with a value: {}{}\n",
+         Combination::least_rows, fmt::join(too_short, ", "), count > 5 ? ", …" : "");
+  }
+  if (options.fast && options.members.empty())
+    show(stderr,
+         "members the network, ETS and ridge regression are left out of more than {} series (--members)\n",
+         most_slow);
+  const Console console{.out = stderr};
+  const RunDescription::Table table = table_of(found);
+  console.print("\n{}\n", table.title), console.print(table);
+  std::vector<Forecast> all;
+  for (const MeanForecast& mean : found) all.push_back(mean.forecast);
+  asked.give(rows.csv(all), json);
+  warn(series, all);
+  show(stderr, "interval: {}\n", all.front().interval);
+  const int64_t end = all.front().origin;
+  asked.draw(rows.chart(all.front(), drawn, end));
+}
+
+}  // namespace timeseries

@@ -1,0 +1,25 @@
+// timeseries forecast FILE.csv: a series without a recipe or a model, forecast by the mean of a few forecasters.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "examples/timeseries/commands/model_or_series.h"
+
+namespace timeseries {
+
+struct ForecastOptions : ModelOrSeries {
+  std::string future, members;  // --future, --members
+  int steps = 0;
+  bool json = false;
+
+  // Prints the forecasts or writes them to --out, and prints the JSON if that is asked for.
+  void give(const std::string& csv, const nlohmann::ordered_json& json) const;
+};
+
+// Whether an override asks for what only a network can read: columns that are known ahead, words, holidays.
+bool needs_network(const std::vector<Override>& overrides);
+// Throws InputError: the file cannot be read, fewer than three rows, a key or an option that has no effect here.
+void forecast_file(const Command& command, const ForecastOptions& asked);
+
+}  // namespace timeseries

@@ -1,0 +1,150 @@
+#include "examples/timeseries/commands/forecast_output.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <unordered_set>
+
+#include "data/csv.h"
+#include "examples/timeseries/scores/pictures.h"
+#include "framework/one_line.h"
+#include "training/files/json/json.h"
+#include "training/program/cli/console.h"
+
+namespace timeseries {
+
+namespace {
+
+// A value to six digits of its channel's scale, about what a float32 model resolves, and at least six of its own:
+// 123456789.12345 at a deviation of 3.
+std::string number(double value, double scale) {
+  if (std::isnan(value)) return "";  // no interval
+  const auto place = [](double x) { return static_cast<int>(std::floor(std::log10(std::abs(x)))); };
+  const int above = value == 0 || !std::isfinite(value) ? 0 : place(value) - place(scale);
+  return fmt::format("{:.{}g}", value, 6 + std::clamp(above, 0, 11));  // a double has 17 digits
+}
+
+// Names are unique: targets keep theirs,
+// and each other column takes the first free name of its choices. `names`: the first column names the series.
+std::string header_of(const Series& series, const std::vector<int>& targets, bool interval, bool names) {
+  std::unordered_set<std::string> taken;
+  if (names) taken.insert(series.id_name);
+  for (const int target : targets) taken.insert(series.channels[target]);
+  const auto free_name = [&](std::initializer_list<std::string> choices) {
+    for (const std::string& name : choices)
+      if (!name.empty() && taken.insert(name).second) return name;
+    std::string name = *std::rbegin(choices);
+    while (!taken.insert(name).second) name += '_';
+    return name;
+  };
+  std::string text = names ? csv_cell(series.id_name) + "," : "";
+  text += csv_cell(free_name({"time", series.time_name, "row"}));
+  for (const int target : targets) {
+    const std::string& name = series.channels[target];
+    text += "," + csv_cell(name);
+    for (const char* end : {"low", "high"})
+      if (interval) text += "," + csv_cell(free_name({name + "_" + end, name + "_interval_" + end}));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string ForecastRows::csv(const std::vector<Forecast>& all) const {
+  const bool interval =
+      std::ranges::any_of(all, [](const Forecast& forecast) { return !forecast.low.empty(); });
+  std::string text = header_of(series, targets, interval, names) + "\n";
+  for (const Forecast& forecast : all) {
+    const auto member = static_cast<size_t>(series.member_of(forecast.origin));
+    for (int64_t step = 0; step < steps; ++step) {
+      if (names) text += csv_cell(series.members[member].name) + ",";
+      text += series.times.text(forecast.origin + step);
+      for (size_t t = 0; t < targets.size(); ++t) {
+        const size_t at = static_cast<size_t>(step) * targets.size() + t;
+        const double unit = scale[member][t];
+        text += "," + number(forecast.values[at], unit);
+        if (!interval) continue;
+        const bool known = !forecast.low.empty();
+        text += "," + (known ? number(forecast.low[at], unit) : "") + "," +
+                (known ? number(forecast.high[at], unit) : "");
+      }
+      text += '\n';
+    }
+  }
+  return text;
+}
+
+nlohmann::ordered_json ForecastRows::json(const Forecast& forecast) const {
+  using Json = nlohmann::ordered_json;
+  Json json = Json::object();
+  if (!series.members.empty()) json["series"] = series.name_of(series.member_of(forecast.origin));
+  for (int64_t step = 0; step < steps; ++step)
+    json["time"].push_back(series.times.text(forecast.origin + step));
+  for (size_t t = 0; t < targets.size(); ++t) {
+    Json& of = json["forecast"][series.channels[static_cast<size_t>(targets[t])]];
+    for (const auto& [key, values] :
+         {std::pair{"values", &forecast.values}, {"low", &forecast.low}, {"high", &forecast.high}})
+      for (size_t i = t; i < values->size(); i += targets.size())
+        of[key].push_back(number_or_null<Json>((*values)[i]));
+  }
+  json["interval"] = forecast.interval;
+  return json;
+}
+
+Chart ForecastRows::chart(const Forecast& forecast, size_t target, int64_t end) const {
+  const int channel = targets[target];
+  const int member = series.member_of(forecast.origin);
+  const int64_t history = std::min<int64_t>(std::max<int64_t>(2 * steps, 48),
+                                            forecast.origin - series.begin_of(member)),
+                first = forecast.origin - history;
+  // A value that was filled in is a gap in the line.
+  const auto observed = [&](int64_t row) {
+    return series.is_filled(row, channel) ? std::nan("") : series.at(row, channel);
+  };
+  const std::string name = series.name_of(member), of_series = name.empty() ? "" : name + ": ";
+  Chart chart{.title = "Forecast of " + of_series + series.channels[static_cast<size_t>(channel)],
+              .description = forecast.interval,
+              .x_name = "time",
+              .y_name = series.channels[static_cast<size_t>(channel)],
+              .from_zero = false,
+              .series = {{.name = "history"}, {.name = "forecast"}}};
+  for (int64_t row = first; row < forecast.origin + steps; ++row) {
+    chart.x_texts.push_back(series.times.text(row));
+    if (row >= std::min(forecast.origin, end)) continue;
+    chart.series[0].x.push_back(static_cast<double>(row - first));
+    chart.series[0].y.push_back(observed(row));
+  }
+  if (!forecast.low.empty()) chart.band = {.name = "interval"};
+  for (int64_t step = 0; step < steps; ++step) {
+    const size_t at = static_cast<size_t>(step) * targets.size() + target;
+    draw_forecast(chart, static_cast<double>(history + step), forecast.values, forecast.low, forecast.high,
+                  at);
+  }
+  if (chart.band && chart.band->x.empty()) chart.band.reset();
+  if (forecast.origin >= end) return chart;
+  // Between history and forecast, so that the forecast lies above it.
+  ChartSeries truth{.name = "truth"};
+  for (int64_t row = forecast.origin; row < std::min<int64_t>(forecast.origin + steps, end); ++row) {
+    truth.x.push_back(static_cast<double>(row - first));
+    truth.y.push_back(observed(row));
+  }
+  chart.series.insert(chart.series.begin() + 1, truth);
+  return chart;
+}
+
+std::string name_of_series(const Series& series, int64_t row) {
+  return series.members.empty()
+             ? ""
+             : fmt::format("series '{}': ", one_line(series.members[series.member_of(row)].name));
+}
+
+void warn(const Series& series, const std::vector<Forecast>& all) {
+  constexpr int most = 5;
+  int warned = 0;
+  for (const Forecast& forecast : all)
+    if (forecast.warning && ++warned <= most)
+      show(stderr, "warning: {}{}\n", name_of_series(series, forecast.origin), *forecast.warning);
+  if (warned > most) show(stderr, "warning: and so of {} further series\n", warned - most);
+}
+
+}  // namespace timeseries

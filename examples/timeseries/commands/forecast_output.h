@@ -1,0 +1,49 @@
+// Forecasts as CSV, as JSON and as a picture, whatever made them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "examples/timeseries/series/series.h"
+#include "training/report/chart.h"
+
+namespace timeseries {
+
+using namespace unroll;
+
+// A forecast of some steps of one series, in original units.
+struct Forecast {
+  int64_t origin = 0;                       // the row of the first step
+  std::vector<double> values = {};          // [steps, targets]
+  std::vector<double> low = {}, high = {};  // an interval around them; empty: not known
+  std::string interval = {};  // what it is, and how many values of the test lie within; or why there is none
+  std::optional<std::string> warning = {};  // of values far outside of those that trained the model
+};
+
+// The series with times beyond its rows, and which of it is forecast.
+struct ForecastRows {
+  const Series& series;
+  std::vector<int> targets;
+  int64_t steps;
+  bool names = false;                      // of several series: each row begins with its series' name
+  std::vector<std::vector<double>> scale;  // [series][targets]: a value has six digits of it
+
+  // The forecasts of all series as one table. Columns: time, then for each target its value and, if known, its interval.
+  std::string csv(const std::vector<Forecast>& all) const;
+  // {"time": [...], "forecast": {"sales": {"values": [...], "low": [...], "high": [...]}}, "interval": "..."}
+  nlohmann::ordered_json json(const Forecast& forecast) const;
+  // The rows before a forecast, it, its interval, and what came, if that is known. One target. `end`: the first row
+  // that is not known.
+  Chart chart(const Forecast& forecast, size_t target, int64_t end) const;
+};
+
+// "series 'north': ". "": there is one series.
+std::string name_of_series(const Series& series, int64_t row);
+// Warns of up to five series.
+void warn(const Series& series, const std::vector<Forecast>& all);
+
+}  // namespace timeseries

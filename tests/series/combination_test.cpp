@@ -1,0 +1,160 @@
+// The mean of a few forecasters: its weights, what it leaves out, and its interval, by hand.
+#include "examples/timeseries/baselines/combination.h"
+
+#include <cmath>
+
+#include "framework/random.h"
+#include "tests/support.h"
+
+using namespace unroll;
+
+namespace {
+
+using Values = std::vector<double>;
+constexpr double z = 1.2815515655446004;  // of a normal distribution 80 % lie within
+const double unknown = std::nan("");
+
+Part whole(const Series& series) { return {{0, series.rows(), 0}}; }
+
+Values noise(int rows, double level, double by = 1) {
+  RandomStream random(3, "noise");
+  Values y;
+  for (int t = 0; t < rows; ++t) y.push_back(level + by * (random.uniform() - 0.5));
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("weights go from the first ones to those of the mean squares as folds become many") {
+  const Values alike = {1, 1}, squares = {1, 4};
+  CHECK(combination_weights(alike, squares, 0)[0] == doctest::Approx(0.5));
+  CHECK(combination_weights(alike, squares, 4)[0] == doctest::Approx(0.8));  // one over the mean square
+  CHECK(combination_weights(alike, squares, 1e9)[0] == doctest::Approx(16.0 / 17));
+  CHECK(combination_weights(Values{0.25, 1}, squares, 0) == Values{0.2, 0.8});
+  CHECK(combination_weights(Values{0.25, 1}, Values{9, 9}, 4)[0] ==
+        doctest::Approx(1.0 / 3));  // the root of a quarter
+  // A member without an error counts as the best.
+  CHECK(combination_weights(Values{1, 1, 1}, Values{1, 4, unknown}, 4)[2] == doctest::Approx(4.0 / 9));
+  CHECK(combination_weights(Values{1, 1, 1, 1}, Values{1, 0, unknown, 0}, 4) == Values{0, 0.5, 0, 0.5});
+  CHECK(combination_weights(Values{0.25}, Values{unknown}, 0) == Values{1});
+}
+
+TEST_CASE("rows that repeat exactly are forecast exactly, by the member without error") {
+  Values y;
+  for (int t = 0; t < 84; ++t) y.push_back(10 + t % 7);
+  const Series series = make_series({"y"}, y);
+  const Combination mean(series, whole(series), 0, {.period = 7, .horizon = 3});
+  const auto found = mean.forecast(series, 84, 9);
+  for (int h = 0; h < 9; ++h) CHECK(found.values[static_cast<size_t>(h)] == 10 + h % 7);
+  CHECK(mean.naive_error() == 0);
+}
+
+TEST_CASE("three rows have a forecast and an interval: that of a random walk") {
+  const Series series = make_series({"y"}, {1, 2, 4});
+  const Combination mean(series, whole(series), 0,
+                         {.horizon = 6, .members = {"last", "ets", "theta", "ces", "ridge"}});
+  REQUIRE(mean.members().size() == 5);
+  for (size_t m = 1; m < 5; ++m)
+    CHECK(mean.members()[m].left_out == "too few rows");  // all but the last value
+  CHECK(mean.windows() == 0);
+  const auto found = mean.forecast(series, 3, 4);
+  for (size_t h = 0; h < 4; ++h) {
+    CHECK(found.values[h] == 4);
+    // The steps are 1 and 2, of mean square 2.5. Few rows make it wider by two over their number.
+    CHECK(found.high[h] - 4 ==
+          doctest::Approx((1 + 2.0 / 3) * z * std::sqrt(2.5 * static_cast<double>(h + 1))));
+    CHECK(4 - found.low[h] == doctest::Approx(found.high[h] - 4));
+  }
+}
+
+TEST_CASE(
+    "the interval goes a third of the way to the errors on 20 rows of folds, on the scale of logarithms") {
+  Values y;
+  for (int t = 0; t < 100; ++t) y.push_back(t % 2);
+  const Series series = make_series({"y"}, y);
+  // Each step is 1, so a random walk's interval is z, and each of the last 20 rows is missed by 1. After n rows it is wider
+  // by 2 / n. The 17th of these 20 errors, in units of it, is the one after 96 rows.
+  const Combination mean(series, whole(series), 0, {.horizon = 1, .members = {"last"}});
+  CHECK(mean.windows() == 20);
+  CHECK(mean.first_fold() == 80);
+  CHECK(mean.interval_errors() == 20);
+  const double factor = std::cbrt(1 / (z * (1 + 2.0 / 96)));
+  CHECK(mean.interval_factor() == doctest::Approx(factor));
+  const auto found = mean.forecast(series, 100, 2);
+  CHECK(found.values == Values{1, 1});
+  CHECK(found.high[0] - 1 == doctest::Approx(factor * z * 1.02));
+  CHECK(found.high[1] - 1 == doctest::Approx(factor * z * 1.02 * std::sqrt(2)));
+  // Two errors of the folds are too few for 80 % of them.
+  const Series few = make_series({"y"}, Values(y.begin(), y.begin() + 10));
+  CHECK(Combination(few, whole(few), 0, {.horizon = 1, .members = {"last"}}).interval_factor() == 1);
+}
+
+TEST_CASE("a member that goes far outside of what the series was is left out") {
+  const Series far = make_series({"y"}, noise(60, 1000)), near = make_series({"y"}, noise(60, 0));
+  const Combination mean(far, whole(far), 0, {.horizon = 1, .members = {"last", "theta"}});
+  CHECK(mean.forecast(far, 60, 2).exploded.empty());
+  // Theta begins at the level of the rows that it was fitted to, and its smoothing is slow.
+  const auto found = mean.forecast(near, 5, 2);
+  CHECK(found.exploded == std::vector<std::string>{"Theta"});
+  CHECK(found.values == Values(2, near.at(4, 0)));
+}
+
+TEST_CASE("members know nothing of rows after those that they are fitted to") {
+  const Series series = make_series({"y"}, noise(120, 50, 20));
+  Series later = series;
+  for (size_t row = 90; row < 120; ++row) later.values[row] *= 5;
+  const CombinationOptions options{.period = 12, .horizon = 4};
+  const Combination a(series, {{0, 90, 0}}, 0, options), b(later, {{0, 90, 0}}, 0, options);
+  const auto of_a = a.forecast(series, 90, 4), of_b = b.forecast(later, 90, 4);
+  CHECK(of_a.values == of_b.values), CHECK(of_a.low == of_b.low);
+  for (size_t m = 0; m < a.members().size(); ++m) CHECK(a.members()[m].weight == b.members()[m].weight);
+}
+
+TEST_CASE("many series leave out the members that are slow to fit, unless they are asked for") {
+  const Series series = make_series({"y"}, noise(60, 5));
+  const auto names = [&](const CombinationOptions& options) {
+    std::vector<std::string> names;
+    const Combination mean(series, whole(series), 0, options);
+    for (const auto& member : mean.members()) names.push_back(member.name);
+    return names;
+  };
+  CHECK(names({.fast = true}) == std::vector<std::string>{"last value", "Theta", "CES"});
+  CHECK(names({.members = {"ets"}, .fast = true}) == std::vector<std::string>{"ETS"});
+}
+
+TEST_CASE("the baseline of the table is the mean of each channel") {
+  Values both;
+  const Values a = noise(60, 5), b = noise(60, 900, 80);
+  for (size_t t = 0; t < 60; ++t) both.push_back(a[t]), both.push_back(b[t]);
+  const Series series = make_series({"a", "b"}, both);
+  BaselineKeys keys;
+  keys.horizon = 3;
+  const std::vector<int> targets = {0, 1};
+  const Part train = {{0, 50, 0}};
+  const auto baseline = combination({keys, series, 60, train, targets});
+  REQUIRE(baseline);
+  const CombinationOptions options{.horizon = 3};
+  for (const int channel : targets) {
+    Values found(3);
+    baseline->forecast(series, 55, channel, found);
+    CHECK(found == Combination(series, train, channel, options).forecast(series, 55, 3).values);
+  }
+}
+
+TEST_CASE("members that are apart make the interval wider, at any level of the series") {
+  for (const double level : {0.0, 1e9}) {
+    const Series series = make_series({"y"}, noise(40, level, 4));
+    const auto of = [&](const std::vector<std::string>& words) {
+      return Combination(series, whole(series), 0, {.horizon = 30, .members = words});
+    };
+    const Combination both = of({"ets", "last"}), one = of({"ets"});
+    CHECK(both.windows() == 1);
+    // The last value has no interval of its own, and the folds are too short to change the width of either by much.
+    const auto a = both.forecast(series, 40, 1), b = one.forecast(series, 40, 1);
+    const double weight = both.members()[1].weight, apart = b.values[0] - series.at(39, 0);
+    CHECK(a.values[0] - series.at(39, 0) == doctest::Approx(weight * apart).epsilon(1e-4));
+    const double own = (b.high[0] - b.values[0]) / one.interval_factor() / 1.05,
+                 wide = std::sqrt(own * own + z * z * weight * (1 - weight) * apart * apart);
+    CHECK(a.high[0] - a.values[0] == doctest::Approx(both.interval_factor() * 1.05 * wide).epsilon(1e-4));
+  }
+}

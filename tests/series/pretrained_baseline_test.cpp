@@ -1,0 +1,68 @@
+// The forecaster that ships with the program, as a baseline: its quantiles, of the rows before the origin alone.
+#include <cmath>
+
+#include "examples/timeseries/baselines/baselines.h"
+#include "examples/timeseries/pretrained/pretrained.h"
+#include "tests/support.h"
+
+using namespace unroll;
+using timeseries::PretrainedForecaster;
+
+namespace {
+
+using Values = std::vector<double>;
+
+Series wave(int rows) {
+  Values y;
+  for (int t = 0; t < rows; ++t) y.push_back(20 + t % 4 + 0.1 * t);
+  return make_series({"y"}, y);
+}
+
+}  // namespace
+
+TEST_CASE("median and interval are its quantiles, and a filled-in row is missing for it") {
+  Series series = wave(40);
+  series.filled.assign(40, 0);
+  series.filled[11] = 1, series.values[11] = 900;
+  const std::vector<int> only = {0};
+  const auto baseline = pretrained(series, {{0, 30, 0}}, 4, only);
+  REQUIRE(baseline);
+  std::vector<float> read;
+  for (int64_t row = 0; row < 30; ++row)
+    read.push_back(row == 11 ? std::nanf("") : static_cast<float>(series.at(row, 0)));
+  const auto& forecaster = PretrainedForecaster::bundled();
+  const auto quantiles = forecaster.forecast(read, 4, 5);
+  const auto place = [&](double level) {
+    return std::ranges::find(forecaster.levels(), level) - forecaster.levels().begin();
+  };
+  Values middle(5), low(5), high(5), later(5);
+  const std::vector<int64_t> origins = {30, 35};
+  baseline->prepare(series, origins, 0, 5);
+  baseline->forecast(series, 30, 0, middle), baseline->interval(series, 30, 0, low, high);
+  for (size_t h = 0; h < 5; ++h) {
+    CHECK(middle[h] == quantiles[h][static_cast<size_t>(place(0.5))]);
+    CHECK(low[h] == quantiles[h][static_cast<size_t>(place(0.1))]);
+    CHECK(high[h] == quantiles[h][static_cast<size_t>(place(0.9))]);
+  }
+  // Together or alone: the same bits. A longer forecast is made anew.
+  baseline->forecast(series, 35, 0, later);
+  Values alone(5), longer(9);
+  pretrained(series, {{0, 30, 0}}, 4, only)->forecast(series, 35, 0, alone);
+  CHECK(later == alone);
+  baseline->forecast(series, 35, 0, longer);
+  CHECK(std::isfinite(longer[8]));
+  // Later rows do not matter.
+  Series other = series;
+  for (size_t row = 30; row < 40; ++row) other.values[row] = -5;
+  pretrained(other, {{0, 30, 0}}, 4, only)->forecast(other, 30, 0, alone);
+  CHECK(alone == middle);
+}
+
+TEST_CASE("three rows are enough, and two observed ones are not") {
+  Series series = wave(3);
+  const std::vector<int> only = {0};
+  CHECK(pretrained(series, {{0, 3, 0}}, 1, only));
+  series.filled = {0, 1, 0};
+  CHECK_FALSE(pretrained(series, {{0, 3, 0}}, 1, only));
+  CHECK_FALSE(pretrained(series, {}, 1, only));
+}
