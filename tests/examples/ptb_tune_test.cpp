@@ -112,6 +112,24 @@ TEST_CASE(
     CHECK(again == found);
     CHECK(read_text(folder / found["table"].get<std::string>()) == table);
   }
+  // A cache that helps against temperature 1, and not against the chosen one, is none.
+  auto trials = nlohmann::ordered_json::parse(read_text(folder / "model.tune-quick.json"));
+  double plain = 0, least = INFINITY;
+  for (const auto& trial : trials["trials"])
+    if (trial["stage"] == "temperature") {
+      least = std::min(least, trial["perplexity"].get<double>());
+      if (trial["settings"] == "temperature=1") plain = trial["perplexity"];
+    }
+  REQUIRE(least < plain);
+  const std::string table = read_text(folder / "model.tune-quick.json");
+  for (auto& trial : trials["trials"])
+    if (trial["stage"] == "cache") trial["perplexity"] = (least + plain) / 2;
+  folder.write("model.tune-quick.json", trials.dump());
+  const auto without = search({"quick"}, folder);
+  CHECK(without["cache"].is_null());
+  CHECK(without["perplexity"] == doctest::Approx(least));
+  folder.write("model.tune-quick.json", table);
+
   const std::string said = ptb_out(tune + Words{"quick"}, folder.path());
   CHECK(said.find("trials were made before") != std::string::npos);
   CHECK(said.find("\nrate         rate=5e-05,decay=0.002 ") != std::string::npos);
