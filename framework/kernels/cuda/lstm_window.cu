@@ -313,13 +313,14 @@ bool run(void (*kernel)(Recurrence<W>), bool is_forward, const LstmPair& pair, i
     const LstmWindow& w = *windows[k];
     count(w, !is_forward || k == 0), count_weights(w, w.weight_hh, w.rounded_weight_hh);
     const bool begins = is_forward ? k == 0 : k == layers - 1;
-    r.layers[k] = {.w = w,
-                   .handed_on = room.template operand<W>(plan, product),
-                   .groups = static_cast<int>(product.groups()),
-                   .own_pieces = static_cast<int>(plan.shared_bytes(product) / 16),
-                   .first_block = static_cast<int>(k * plan.blocks),
-                   .lag = begins ? 0 : 2};
-    const int64_t turns = w.steps + r.layers[k].lag + (w.gradient_of_entering ? 1 : 0);
+    Layer<W>& layer = r.layers[k];
+    layer.w = w;
+    layer.handed_on = room.template operand<W>(plan, product);
+    layer.groups = static_cast<int>(product.groups());
+    layer.own_pieces = static_cast<int>(plan.shared_bytes(product) / 16);
+    layer.first_block = static_cast<int>(k * plan.blocks);
+    layer.lag = begins ? 0 : 2;
+    const int64_t turns = w.steps + layer.lag + (w.gradient_of_entering ? 1 : 0);
     if (turns > r.ticks) r.ticks = turns;
   }
   int64_t products = 1;
