@@ -13,7 +13,7 @@ struct WindowFacts;
 struct CellFacts;  // layers/recurrent/options.h
 struct RecurrentConfig;
 class Wave;
-struct LayerPair;  // layers/recurrent/layer_pair.h
+struct LayerPair;  // layers/recurrent/engines/fused/layer_pair.h
 
 // A layer, or dropout between two, within a wave; by default there is none, and its window is one chunk.
 class WavePart {

@@ -7,7 +7,7 @@
 #include "framework/ops.h"
 #include "framework/plain.h"
 #include "framework/profile.h"
-#include "layers/recurrent/layer_pair.h"
+#include "layers/recurrent/engines/fused/layer_pair.h"
 #include "layers/recurrent/options.h"
 #include "layers/recurrent/persistent.h"
 

@@ -1,6 +1,6 @@
-// Two LSTM layers in one kernel each way (layers/recurrent/layer_pair.h). They agree with layer by layer and with `composed`, with each
+// Two LSTM layers in one kernel each way (layers/recurrent/engines/fused/layer_pair.h). They agree with layer by layer and with `composed`, with each
 // option and in each precision that tensor cores take; over the stand-in, whose threads come in random orders, and on a GPU.
-#include "layers/recurrent/layer_pair.h"
+#include "layers/recurrent/engines/fused/layer_pair.h"
 
 #include "layers/recurrent/persistent.h"
 #include "layers/recurrent/wavefront.h"

@@ -1,4 +1,4 @@
-// One kernel each way for all steps of two layers (layers/recurrent/layer_pair.h).
+// One kernel each way for all steps of two layers (layers/recurrent/engines/fused/layer_pair.h).
 #include "layers/recurrent/engines/fused/one_kernel.h"
 
 namespace unroll::fused {

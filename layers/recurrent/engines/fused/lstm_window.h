@@ -9,9 +9,9 @@
 
 #include "framework/kernels/persistent.h"
 #include "layers/recurrent/engines/fused/input_product.h"
+#include "layers/recurrent/engines/fused/layer_pair.h"
 #include "layers/recurrent/engines/fused/mogrifier.h"
 #include "layers/recurrent/engines/fused/options.h"
-#include "layers/recurrent/layer_pair.h"
 #include "layers/recurrent/lstm.h"
 
 namespace unroll::fused {
@@ -105,8 +105,8 @@ bool backward_in_few_launches(LstmBackward& back, PartInLane& lane);
 std::optional<PersistentPlan> plan_of_one_kernel(const LstmLayerWindow& window);
 bool forward_in_one_kernel(LstmLayerWindow& window, const PersistentPlan& plan);
 bool backward_in_one_kernel(LstmBackward& back, const PersistentPlan& plan);
-// lstm_pair.cpp: one kernel for two layers (layers/recurrent/layer_pair.h). True: this layer is the lower, and waits for the upper; or
-// is the upper, and both are computed. False: it goes its own way, and so does the lower.
+// lstm_pair.cpp: one kernel for two layers (layer_pair.h). True: this layer is the lower, and waits for the upper; or is the
+// upper, and both are computed. False: it goes its own way, and so does the lower.
 bool forward_with_other_layer(const std::shared_ptr<LstmLayerWindow>& window);
 // After the window was recorded.
 void keep_outputs(const LstmLayerWindow& window, const std::array<Var, 3>& outputs);

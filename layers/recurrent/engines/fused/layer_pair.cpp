@@ -1,4 +1,4 @@
-#include "layers/recurrent/layer_pair.h"
+#include "layers/recurrent/engines/fused/layer_pair.h"
 
 #include "framework/kernels/kernels.h"
 #include "framework/ops.h"
