@@ -4,11 +4,11 @@
 
 #include "framework/graph.h"
 #include "framework/kernels/cuda/context.h"
-#include "unroll.h"
 #include "tests/framework/in_child.h"
 #include "tests/standin/standin.h"
 #include "tests/support.h"
 #include "training/trainer.h"
+#include "unroll.h"
 
 using namespace unroll;
 
@@ -74,9 +74,10 @@ TEST_CASE("out of memory: what was asked for, and what is free") {
     const Tensor held({4 << 20});
     return Tensor({16 << 20}).shape().text();
   });
-  CHECK(said ==
-        "out of memory: out of memory on stand-in: 64 MiB asked for, 48 of 64 MiB free, 16 MiB in use by "
-        "tensors");
+  CHECK(
+      said ==
+      "out of memory: out of memory on stand-in for an H100: 64 MiB asked for, 48 of 64 MiB free, 16 MiB in use by "
+      "tensors");
 }
 
 TEST_CASE("blocks of other sizes are given up before a step fails, and not while they are in use") {
@@ -137,8 +138,8 @@ TEST_CASE("a step that finds no memory says what is largest on its tape, and wha
     standin::control().memory = std::size_t{72} << 20;
     return train_two_windows(false, [] {});
   });
-  CHECK(lacks(said, {"out of memory: out of memory on stand-in: ", "MiB asked for", "of 72 MiB free",
-                     "largest on the tape: embedding [50, 200, 640], 24.4 MiB",
+  CHECK(lacks(said, {"out of memory: out of memory on stand-in for an H100: ", "MiB asked for",
+                     "of 72 MiB free", "largest on the tape: embedding [50, 200, 640], 24.4 MiB",
                      "what can fit at most: data.batch = ", " in place of 200, or data.bptt = ",
                      " in place of 50"}) == "");
 }
@@ -186,7 +187,7 @@ TEST_CASE("a step that finds no memory while it is recorded says the same, and e
     }
   });
   INFO(said);
-  CHECK(said.starts_with("out of memory on stand-in: "));
+  CHECK(said.starts_with("out of memory on stand-in for an H100: "));
   CHECK(said.ends_with(", then fine"));
   CHECK(lacks(said, {"MiB asked for", "largest on the tape: embedding [50, 200, 640], 24.4 MiB",
                      "what can fit at most: data.batch = ", " in place of 200, or data.bptt = ",

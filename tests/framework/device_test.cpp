@@ -60,13 +60,13 @@ TEST_CASE(
   };
   const Case cases[] = {
       {cudaErrorNoKernelImageForDevice, -1,
-       "this build has no code for stand-in (compute capability 7.0); one that is set up with -Dgpu_arch=70 has"},
+       "this build has no code for stand-in for an H100 (compute capability 7.0); one that is set up with -Dgpu_arch=70 has"},
       {cudaErrorUnsupportedPtxVersion, -1,
-       "the driver cannot translate this build's code for stand-in (compute capability 7.0): a newer driver is "
+       "the driver cannot translate this build's code for stand-in for an H100 (compute capability 7.0): a newer driver is "
        "needed, or a build that is set up with -Dgpu_arch=70"},
-      {cudaSuccess, 0, "another process has stand-in (compute capability 7.0) for itself"},
+      {cudaSuccess, 0, "another process has stand-in for an H100 (compute capability 7.0) for itself"},
       {cudaErrorIllegalAddress, -1,
-       "stand-in (compute capability 7.0) reports cudaErrorIllegalAddress (an illegal memory access was "
+       "stand-in for an H100 (compute capability 7.0) reports cudaErrorIllegalAddress (an illegal memory access was "
        "encountered)"},
   };
   for (const auto& [code, taken, why] : cases) {
@@ -89,15 +89,17 @@ TEST_CASE(
           }) == fmt::format("cpu, {0}; lstm: fused, because cudnn needs an NVIDIA GPU, and {0}", why));
     CHECK(child([] { return why_no_gpu(); }) == "");  // none was tried
   }
-  CHECK(in_child([] {
-          standin::control().devices = 3, standin::control().taken = 0;
-          set_device(device_named("auto"));
-          const std::string first = name_of(device()) + why_no_gpu();
-          try {
-            device_named("cuda:0");
-          } catch (const InputError& error) { return first + ", " + error.what(); }
-          return first;
-        }) == "cuda:1, device cuda:0: another process has stand-in (compute capability 9.0) for itself");
+  CHECK(
+      in_child([] {
+        standin::control().devices = 3, standin::control().taken = 0;
+        set_device(device_named("auto"));
+        const std::string first = name_of(device()) + why_no_gpu();
+        try {
+          device_named("cuda:0");
+        } catch (const InputError& error) { return first + ", " + error.what(); }
+        return first;
+      }) ==
+      "cuda:1, device cuda:0: another process has stand-in for an H100 (compute capability 9.0) for itself");
   CHECK(in_child([] {
           standin::control().devices = 2;
           set_device(device_named("cuda:1"));
@@ -184,7 +186,7 @@ TEST_CASE("the facts are those of the device") {
   CHECK(on_gpu_in_child([] {
           const DeviceFacts f = device_facts();
           return fmt::format("{} {} {} {}", f.name, f.capability, f.memory >> 20, f.driver == f.toolkit);
-        }) == "stand-in 90 4096 true");
+        }) == "stand-in for an H100 90 4096 true");
   CHECK(in_child([] { return device_facts().name; }) ==
         "error: device_facts: this process computes on the CPU");
 }

@@ -217,7 +217,8 @@ TEST_CASE("a GRU's options alone change its engine") {
     const auto choose = [](const RecurrentConfig& c, const EngineFacts& f, const WindowFacts& w) {
       return Gru::choose(c, f, w);
     };
-    check_refusal(choose, config, h100, window, "gru", name, "0.25", "cudnn does not compute " + name + " = 0.25");
+    check_refusal(choose, config, h100, window, "gru", name, "0.25",
+                  "cudnn does not compute " + name + " = 0.25");
   }
 }
 

@@ -357,7 +357,7 @@ TEST_CASE(
       const auto lines = lines_of(read_text(folder / "said"));
       REQUIRE(lines.size() == 4);  // and three epochs
       const char* const why[] = {
-          "out of memory on stand-in: ", "CUDA has failed: ",  // whatever the tenth call is
+          "out of memory on stand-in for an H100: ", "CUDA has failed: ",  // whatever the tenth call is
           "CUDA has failed: cudaStreamEndCapture reports cudaErrorStreamCapture",
           "out of memory on the GPU: cudaGraphInstantiate failed"};
       CHECK(lines[0].starts_with(
