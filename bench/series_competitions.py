@@ -133,14 +133,14 @@ def forecast_by_peer(method, before, season, steps):
     return {"seconds": round(time.process_time() - begin, 4), **record}
 
 
-def make_all(cache, todo, work, pool, title):
-    """Runs work(*arguments) for each series of todo that the cache has not, as many at once as the pool has."""
-    todo = {name: arguments for name, arguments in todo.items() if name not in cache.forecasts}
-    running = {pool.submit(work, *arguments): name for name, arguments in todo.items()}
+def make_all(cache, calls, work, pool, title):
+    """Runs work(*arguments) for each series of calls that the cache lacks, as many at once as the pool has."""
+    calls = {name: arguments for name, arguments in calls.items() if name not in cache.forecasts}
+    running = {pool.submit(work, *arguments): name for name, arguments in calls.items()}
     for count, done in enumerate(concurrent.futures.as_completed(running), 1):
         cache.add(running[done], done.result())
-        if count % 100 == 0 or count == len(todo):
-            print(f"{title}: {count} of {len(todo)}", file=sys.stderr)
+        if count % 100 == 0 or count == len(calls):
+            print(f"{title}: {count} of {len(calls)}", file=sys.stderr)
     cache.close()
 
 
@@ -159,8 +159,8 @@ def peers(options):
         for method in PEERS:
             for name in options.competitions:
                 cache = Cache(options.cache / name / f"{method}.jsonl", f"statsforecast {statsforecast.__version__}")
-                todo = {s.name: (method, s.before, s.season, len(s.after)) for s in competition(name)}
-                make_all(cache, todo, forecast_by_peer, pool, f"{name}, {method}")
+                calls = {s.name: (method, s.before, s.season, len(s.after)) for s in competition(name)}
+                make_all(cache, calls, forecast_by_peer, pool, f"{name}, {method}")
 
 
 # --- ours -----------------------------------------------------------------------------------------------------------

@@ -184,14 +184,6 @@ TEST_CASE("threads in five orders, and a graph, give the same bits") {
     for (const Precision p : all_precisions) {
       c.config.layer_norm = norm;
       const WithPrecision rounded(p);
-      const Results first = Window(window_of(c), Engine::fused).run();
-      const auto check_same = [&](const Results& other) {
-        for (size_t i = 0; i < first.size(); ++i) {
-          CAPTURE(first[i].first);
-          CHECK(same_bits(first[i].second, other[i].second));
-        }
-      };
-      for (int order = 0; order < 4; ++order) check_same(Window(window_of(c), Engine::fused).run());
-      check_same(played(window_of(c), Engine::fused));
+      check_five_orders(window_of(c));
     }
 }

@@ -31,13 +31,6 @@ LstmCase dropping(real rate = 0.4f, bool locked = false) {
   return c;
 }
 
-WindowCase window(const LstmCase& c, bool resets = false) {
-  WindowCase result = window_of(c);
-  if (!resets) return result;
-  result.resets = IdTensor({c.steps, c.batch});
-  for (int i = 0; i < c.steps * c.batch; ++i) result.resets.data()[i] = i % 5 == 0 || i % 7 == 4;
-  return result;
-}
 bool is_pair(const LstmCase& c) {
   return persistent_pair(Lstm::facts, c.config, engine_facts(), {.steps = c.steps, .batch = c.batch})
       .has_value();
@@ -50,11 +43,11 @@ void compare(const LstmCase& c, Precision p, bool resets = false, bool sensitive
   {
     const WithPrecision rounded(p);
     CHECK(is_pair(c));
-    results.push_back(Window(window(c, resets), Engine::fused).run());
+    results.push_back(Window(window_of(c, resets), Engine::fused).run());
     const LayerByLayer one_after_the_other;
-    results.push_back(Window(window(c, resets), Engine::fused).run());
+    results.push_back(Window(window_of(c, resets), Engine::fused).run());
   }
-  check_agreement(window(c, resets), results, roundings_of(p), sensitive);
+  check_agreement(window_of(c, resets), results, roundings_of(p), sensitive);
 }
 
 }  // namespace
@@ -118,17 +111,9 @@ TEST_CASE("threads in five orders, a graph, and windows on one tape give the sam
   c.config.zoneout_h = 0.3f, c.config.recurrent_dropout = 0.3f;
   for (const Precision p : rounding) {
     const WithPrecision rounded(p);
-    const Results first = Window(window(c), Engine::fused).run();
-    const auto check_same = [&](const Results& other) {
-      for (size_t i = 0; i < first.size(); ++i) {
-        CAPTURE(first[i].first);
-        CHECK(same_bits(first[i].second, other[i].second));
-      }
-    };
-    for (int order = 0; order < 4; ++order) check_same(Window(window(c), Engine::fused).run());
-    check_same(played(window(c), Engine::fused));
+    check_five_orders(window_of(c));
   }
-  WindowCase twice = window(dropping());
+  WindowCase twice = window_of(dropping());
   twice.windows = 2;
   const WithPrecision rounded(Precision::bf16);
   const Results pair = Window(twice, Engine::fused).run();
@@ -148,7 +133,7 @@ static int64_t kernels(const std::function<void()>& work) {
 TEST_CASE("a window is one launch each way") {
   const WithPrecision rounded(Precision::bf16);
   for (const LstmCase& c : {plain, dropping()}) {
-    const auto run = [&] { Window(window(c), Engine::fused).run(); };
+    const auto run = [&] { Window(window_of(c), Engine::fused).run(); };
     CHECK(kernels(run) == 2);
     const LayerByLayer one_after_the_other;
     CHECK(kernels(run) == 4);
@@ -156,7 +141,7 @@ TEST_CASE("a window is one launch each way") {
   LstmCase wide = plain;
   wide.batch = 33;
   CHECK_FALSE(is_pair(wide));
-  CHECK(kernels([&] { Window(window(wide), Engine::fused).run(); }) == 4);
+  CHECK(kernels([&] { Window(window_of(wide), Engine::fused).run(); }) == 4);
 }
 #endif
 
@@ -208,12 +193,12 @@ TEST_CASE("where the GPU does not take the blocks at once, layers go step by ste
   LstmCase steps = dropping();
   steps.config.algorithm = RecurrentAlgorithm::standard;
   detail::layer_by_layer = true;
-  const Results by_steps = Window(window(steps), Engine::fused).run();
+  const Results by_steps = Window(window_of(steps), Engine::fused).run();
   detail::layer_by_layer = false;
   for (const int taken : {0, 1}) {  // the forward's launch is refused, or the backward's
     const std::string said = in_child([&] {
       standin::control().takes_together = taken, standin::control().refusals_together = 3;
-      const Results found = Window(window(dropping()), Engine::fused).run();
+      const Results found = Window(window_of(dropping()), Engine::fused).run();
       std::string result;
       for (size_t i = 0; i < found.size(); ++i) {
         const bool same = taken == 0 ? same_bits(found[i].second, by_steps[i].second)

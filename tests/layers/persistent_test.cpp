@@ -21,13 +21,6 @@ const int processors = standin::control().processors = 7;
 constexpr Precision rounding[] = {Precision::tf32, Precision::bf16, Precision::fp16};
 const LstmCase plain{.config = {.input = 3, .hidden = 21}, .steps = 4, .batch = 3};
 
-WindowCase window(const LstmCase& c, bool resets = false) {
-  WindowCase result = window_of(c);
-  if (!resets) return result;
-  result.resets = IdTensor({c.steps, c.batch});
-  for (int i = 0; i < c.steps * c.batch; ++i) result.resets.data()[i] = i % 5 == 0 || i % 7 == 4;
-  return result;
-}
 LstmCase with(LstmCase c, RecurrentAlgorithm algorithm) { return c.config.algorithm = algorithm, c; }
 
 // Whether this layer's windows are the kernel's.
@@ -42,9 +35,9 @@ void compare(const LstmCase& c, Precision p, bool resets = false, bool sensitive
   CAPTURE(name_of(p));
   for (const RecurrentAlgorithm algorithm : {RecurrentAlgorithm::automatic, RecurrentAlgorithm::standard}) {
     const WithPrecision rounded(p);
-    results.push_back(Window(window(with(c, algorithm), resets), Engine::fused).run());
+    results.push_back(Window(window_of(with(c, algorithm), resets), Engine::fused).run());
   }
-  check_agreement(window(c, resets), results, roundings_of(p), sensitive);
+  check_agreement(window_of(c, resets), results, roundings_of(p), sensitive);
 }
 
 }  // namespace
@@ -55,11 +48,12 @@ TEST_CASE("where the GPU does not take the blocks at once, a layer goes step by 
   const WithPrecision rounded(Precision::bf16);
   for (const int taken : {0, 1}) {  // the forward's launch is refused, or the backward's
     const std::string said = in_child([&] {
-      const Results by_steps = Window(window(with(plain, RecurrentAlgorithm::standard)), Engine::fused).run();
+      const Results by_steps =
+          Window(window_of(with(plain, RecurrentAlgorithm::standard)), Engine::fused).run();
       standin::control().takes_together = taken, standin::control().refusals_together = 1;
       std::string result;
       for (int k = 0; k < 2; ++k) {
-        const Results found = Window(window(plain), Engine::fused).run();
+        const Results found = Window(window_of(plain), Engine::fused).run();
         for (size_t i = 0; i < found.size(); ++i) {
           // Forward one kernel and the loop differ by the roundings of bf16; two loops not at all.
           const bool same = k > 0 || taken == 0 ? same_bits(found[i].second, by_steps[i].second)
@@ -131,15 +125,7 @@ TEST_CASE("threads in five orders, and a graph, give the same bits") {
   c.config.zoneout_h = 0.3f, c.config.recurrent_dropout = 0.3f;
   for (const Precision p : rounding) {
     const WithPrecision rounded(p);
-    const Results first = Window(window(c), Engine::fused).run();
-    const auto check_same = [&](const Results& other) {
-      for (size_t i = 0; i < first.size(); ++i) {
-        CAPTURE(first[i].first);
-        CHECK(same_bits(first[i].second, other[i].second));
-      }
-    };
-    for (int order = 0; order < 4; ++order) check_same(Window(window(c), Engine::fused).run());
-    check_same(played(window(c), Engine::fused));
+    check_five_orders(window_of(c));
   }
 }
 
@@ -148,7 +134,7 @@ TEST_CASE("what a window launches does not depend on its steps, and the line say
 #ifdef UNROLL_STANDIN
   const auto launches = [](LstmCase c, int steps) {
     c.steps = steps;
-    Window w(window(c), Engine::fused);
+    Window w(window_of(c), Engine::fused);
     w.run();
     w.params.spend_gradients();
     const int64_t before = standin::control().launches;
