@@ -50,6 +50,7 @@ struct EngineFacts {
   // For the persistent kernel of `fused` (layers/recurrent/persistent.h). 0: not known.
   int processors = 0, code = 0;  // code: the compute capability that this build's kernels are for
   int64_t shared_memory = 0;     // bytes that a block may have
+  int processes = 1;             // that share the training
   // By engine_trial.h, on a GPU that has no figures.
   std::optional<EngineTimes> times = {};  // of the layer
   std::optional<Engine> begun_with = {};  // by the run that goes on
