@@ -56,8 +56,9 @@ struct EngineFacts {
   std::optional<Engine> begun_with = {};  // by the run that goes on
 };
 EngineFacts engine_facts();  // of this process, as it computes now
-// Whether it was measured on this kind of GPU which engine is the faster: on H100 and H200 (bench/results/gpu.md).
-bool has_figures(const EngineFacts& facts);
+// Whether it was measured on this kind of GPU which engine is the faster for this layer: on H100 and H200 (bench/results/gpu.md), but not
+// for the persistent kernel of a GRU.
+bool has_figures(const EngineFacts& facts, const CellFacts& cell, const RecurrentConfig& config);
 
 // Throws InputError if two runs with this engine may differ in their bits: cuDNN before version 9 needs
 // CUBLAS_WORKSPACE_CONFIG=:4096:2 or :16:8 in the environment.
@@ -77,7 +78,7 @@ struct EngineReason {
   enum class Fits : uint8_t { yes, at_a_cost, no } fits;
   std::string criterion, value;  // "recurrent_dropout", "0.25"
   std::string verdict = {};      // what it costs: "fused and composed compute it"
-  std::string because = {};      // of one that does not fit: "cudnn does not compute recurrent_dropout = 0.25"
+  std::string because = {};  // of one that does not fit: "cudnn does not compute recurrent_dropout = 0.25"
 };
 std::string_view name_of(EngineReason::Fits fits);  // "yes", "at a cost", "no"
 
