@@ -60,6 +60,7 @@ class Transformer {
   RecurrentState zero_state(int batch) const;
   const TransformerConfig& config() const& { return config_; }
   TransformerConfig config() const&& { return config_; }
+  const std::string& path() const { return path_; }  // of its parameters
 
  private:
   struct Layer {
@@ -72,6 +73,7 @@ class Transformer {
     Dropout after_attention, of_units, after_feed_forward;
   };
   TransformerConfig config_;
+  std::string path_;
   std::vector<Layer> layers_;
   std::optional<LayerNorm> norm_;
 };

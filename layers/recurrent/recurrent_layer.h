@@ -29,6 +29,7 @@ class RecurrentLayer {
   CellFacts cell() const&& { return layer_->cell(); }
   const RecurrentConfig& config() const& { return layer_->config(); }
   RecurrentConfig config() const&& { return layer_->config(); }
+  const Scope& scope() const { return layer_->scope(); }
   const EngineChoice& choice() const& { return layer_->choice(); }
   const EngineChoice& choice() const&& = delete;
   // choice() with a table for known windows.
