@@ -46,11 +46,13 @@ StepVector append(StepBuilder& step, const LayerNorm& layer, const StepVector& x
 }
 
 StepVector append(StepBuilder& step, const RecurrentLayer& layer, const StepVector& x) {
-  return step.recurrent(layer.scope().path(), layer.cell().kind, layer.config(), x);
+  const std::string weight = name_of(layer.weights(0).front());  // "lstm.weight_ih_l0"
+  return step.recurrent(weight.substr(0, weight.rfind('.')), layer.cell().kind, layer.config(), x);
 }
 
 StepVector append(StepBuilder& step, const Transformer& layer, const StepVector& x) {
-  return transformer(step, layer.path(), layer.config(), x);
+  const std::string weight = name_of(layer.layers()[0].norm1.weight);  // "transformer.layers.0.norm1.weight"
+  return transformer(step, weight.substr(0, weight.rfind(".layers.0.")), layer.config(), x);
 }
 
 StepVector append(StepBuilder& step, const MixtureSoftmax& layer, const Dense& decoder, const StepVector& x) {

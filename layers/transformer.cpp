@@ -36,7 +36,7 @@ Var Transformer::Layer::operator()(Var x, AttentionPast& past, const MultiHeadAt
   return x + after_feed_forward(linear2(of_units(gelu(linear1(norm2(x))))));
 }
 
-Transformer::Transformer(Scope scope, const TransformerConfig& c) : config_(checked(c)), path_(scope.path()) {
+Transformer::Transformer(Scope scope, const TransformerConfig& c) : config_(checked(c)) {
   if (c.last_norm) norm_.emplace(scope / "norm", LayerNormConfig{.dim = c.dim});
   layers_.reserve(static_cast<size_t>(c.layers));
   for (int k = 0; k < c.layers; ++k) layers_.emplace_back(scope / "layers" / std::to_string(k), c);

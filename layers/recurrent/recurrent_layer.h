@@ -29,7 +29,6 @@ class RecurrentLayer {
   CellFacts cell() const&& { return layer_->cell(); }
   const RecurrentConfig& config() const& { return layer_->config(); }
   RecurrentConfig config() const&& { return layer_->config(); }
-  const Scope& scope() const { return layer_->scope(); }
   const EngineChoice& choice() const& { return layer_->choice(); }
   const EngineChoice& choice() const&& = delete;
   // choice() with a table for known windows.
@@ -38,6 +37,8 @@ class RecurrentLayer {
   }
 
   // As those of RecurrentStack.
+  const Vars& weights(int cell) const& { return layer_->weights(cell); }
+  Vars weights(int cell) const&& { return layer_->weights(cell); }
   int plain_step_room() const { return layer_->plain_step_room(); }
   void plain_step(int k, const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& room) const {
     layer_->plain_step(k, x, h, c, room);

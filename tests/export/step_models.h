@@ -108,16 +108,16 @@ inline StepInputs step_inputs(const StepModel& model, int steps) {
 
 // y [steps, 1, outputs], step by step.
 inline Tensor by_steps(const StepModel& model, RealTimeStep& step, const StepInputs& inputs, int steps) {
-  Tensor result({steps, 1, model.outputs()});
+  std::vector<real> result;
   const auto y = step["y"], x = model.vocab > 0 ? std::span<float>() : step["x"];
   for (int t = 0; t < steps; ++t) {
     if (model.vocab > 0)
       step(inputs.tokens.data()[t]);
     else
-      std::ranges::copy(std::as_const(inputs.x)[t].span(), x.begin()), step();
-    std::ranges::copy(y, result[t].span().begin());
+      std::ranges::copy(inputs.x[t].to_host(), x.begin()), step();
+    result.insert(result.end(), y.begin(), y.end());
   }
-  return result;
+  return Tensor::from({steps, 1, model.outputs()}, result);
 }
 
 }  // namespace unroll
