@@ -69,10 +69,20 @@ std::string table(const Range& numbers, Text text_of) {
   return text;
 }
 
+// As a text of C. Whatever is not plain ASCII is written by its number.
+std::string quoted(std::string_view word) {
+  std::string text = "\"";
+  for (const char c : word) {
+    const bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '?';
+    text += plain ? std::string(1, c) : fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+  }
+  return text + '"';
+}
+
 class Writer {
  public:
   Writer(const StepPlan& plan, const CHeaderOptions& options) : plan_(plan), options_(options) {
-    std::set<std::string> taken;
+    std::set<std::string> taken = {"state", "turn0", "turn1", plan.token};
     for (const StepArray& array : plan.arrays) {
       std::string name = array.name;
       std::ranges::replace_if(name, [](char c) { return !is_word(c); }, '_');
@@ -119,7 +129,7 @@ class Writer {
   std::string parameters() const {
     std::string list = has_state() ? fmt::format("{}_state* state", options_.name) : "";
     const auto add = [&](const std::string& text) { list += (list.empty() ? "" : ", ") + text; };
-    if (plan_.vocab > 0) add("int token");
+    if (plan_.token_end > 0) add("int " + plan_.token);
     each(Kind::input, [&](const StepArray& array, const std::string& name) {
       add(fmt::format("const float {}[{}]", name, array.size));
     });
@@ -136,12 +146,13 @@ class Writer {
         "   system call. Several threads may step, each with a state of its own.",
         options_.name, matrices + constants, matrices, options_.bits, constants, plan_.numbers(Kind::state),
         4 * plan_.numbers(Kind::work));
-    if (plan_.vocab > 0) text += fmt::format("\n   Requires: token in 0 ... {}.", plan_.vocab - 1);
+    if (plan_.token_end > 0)
+      text += fmt::format("\n   Requires: {} in {} ... {}.", plan_.token, plan_.first_token, plan_.token_end - 1);
     if (!options_.says.empty()) text += "\n   " + replaced(replaced(options_.says, "*/", "* /"), "\n", "\n   ");
     return text + " */\n";
   }
 
-  // Those that the plan calls, and those that they call.
+  // Kernels that the plan calls, and kernels that these call.
   std::string kernels() const {
     std::set<std::string> needed;
     for (const StepCall& call : plan_.calls)
@@ -172,6 +183,9 @@ class Writer {
       floats(name + "_scale", small.scale);
     });
     each(Kind::constant, [&](const StepArray& array, const std::string& name) { floats(name, array.values); });
+    if (!options_.words.empty())
+      text += fmt::format("\nstatic const char* const {}_words[{}] = {{\n{}\n}};\n", options_.name, options_.words.size(),
+                          table(options_.words, quoted));
     return text;
   }
 
@@ -200,6 +214,8 @@ class Writer {
     return text + scale;
   }
 
+  std::string size_text(int size) const { return size == token_size ? plan_.token : std::to_string(size); }
+
   std::string function() const {
     std::string text = fmt::format("\nstatic inline void {}_step({}) {{\n", options_.name, parameters());
     each(Kind::work, [&](const StepArray& array, const std::string& name) {
@@ -212,11 +228,11 @@ class Writer {
       if (call.kernel == "end") {
         text += "}\n";
       } else if (call.kernel == "loop") {
-        text += fmt::format("for (int turn{0} = 0; turn{0} < {1}; ++turn{0}) {{\n", depth, call.sizes[0]);
+        text += fmt::format("for (int turn{0} = 0; turn{0} < {1}; ++turn{0}) {{\n", depth, size_text(call.sizes[0]));
         ++depth;
       } else {
         std::string list;
-        for (const int size : call.sizes) list += (size == token_size ? "token" : std::to_string(size)) + ", ";
+        for (const int size : call.sizes) list += size_text(size) + ", ";
         for (const float number : call.numbers) list += number_text(number) + ", ";
         for (const StepPlace& place : call.places) list += place_text(place) + ", ";
         text += fmt::format("{}_{}({});\n", options_.name, kernel_name(call), list.substr(0, list.size() - 2));
@@ -231,6 +247,13 @@ class Writer {
 };
 
 }  // namespace
+
+std::string c_name(const std::filesystem::path& path) {
+  std::string name = path.stem().string();
+  std::ranges::replace_if(name, [](char c) { return !is_word(c); }, '_');
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "model_");
+  return name;
+}
 
 std::string c_header(const StepPlan& plan, const CHeaderOptions& options) {
   const std::string& name = options.name;

@@ -35,8 +35,8 @@ void run_kernel(const int* sizes, const float* numbers, void* const* places) {
 constexpr std::pair<std::string_view, Run> kernels_by_name[] = {
     {"zero", run_kernel<unroll_zero>},
     {"copy", run_kernel<unroll_copy>},
-    {"gather", run_kernel<unroll_gather>},
-    {"scatter", run_kernel<unroll_scatter>},
+    {"move", run_kernel<unroll_move>},
+    {"add_apart", run_kernel<unroll_add_apart>},
     {"add", run_kernel<unroll_add>},
     {"subtract", run_kernel<unroll_subtract>},
     {"multiply", run_kernel<unroll_multiply>},
@@ -62,6 +62,12 @@ constexpr std::pair<std::string_view, Run> kernels_by_name[] = {
     {"softmax", run_kernel<unroll_softmax>},
     {"add_share", run_kernel<unroll_add_share>},
     {"log", run_kernel<unroll_log>},
+    {"exp", run_kernel<unroll_exp>},
+    {"power", run_kernel<unroll_power>},
+    {"word", run_kernel<unroll_word>},
+    {"standardize", run_kernel<unroll_standardize>},
+    {"moving_average", run_kernel<unroll_moving_average>},
+    {"sort", run_kernel<unroll_sort>},
     {"remember", run_kernel<unroll_remember>},
     {"advance", run_kernel<unroll_advance>},
     {"attend", run_kernel<unroll_attend>},
@@ -75,7 +81,7 @@ Run find_kernel(std::string_view name) {
 
 }  // namespace
 
-// Where an array lies: numbers of float, or bytes and their scales.
+// An array in memory: numbers of float, or bytes and their scales.
 struct RealTimeStep::Bound {
   char* begin = nullptr;
   int width = 0;  // bytes of a number
@@ -125,6 +131,8 @@ RealTimeStep::RealTimeStep(const StepPlan& plan, StepWeightsIn weights) {
 
 RealTimeStep::Call RealTimeStep::bind(const StepCall& call, std::span<const Bound> arrays, bool in_loop) {
   Call result{.sizes = call.sizes, .numbers = call.numbers};
+  if (const auto at = std::ranges::find(call.sizes, token_size); at != call.sizes.end())
+    result.token_at = static_cast<int>(at - call.sizes.begin());
   if (call.kernel == "loop" || call.kernel == "end") return result;
   bool small = false;
   for (const StepPlace& place : call.places) {
@@ -139,33 +147,31 @@ RealTimeStep::Call RealTimeStep::bind(const StepCall& call, std::span<const Boun
     small |= array.scale != nullptr;
   }
   result.run = find_kernel(small ? std::string(call.kernel) + "_8bit" : std::string(call.kernel));
-  if (const auto at = std::ranges::find(call.sizes, token_size); at != call.sizes.end())
-    result.token_at = static_cast<int>(at - call.sizes.begin());
   return result;
 }
 
-// Runs calls from `begin` to the end of their loop. Returns the place behind it.
-size_t RealTimeStep::run(size_t begin, int depth, std::array<int, 2> turns, int token) noexcept {
-  for (size_t at = begin; at < calls_.size(); ++at) {
+void RealTimeStep::operator()(int token) noexcept {
+  struct Loop {
+    size_t first = 0;  // call within it
+    int turn = 0, turns = 0;
+  } loops[3];
+  int depth = 0;
+  for (size_t at = 0; at < calls_.size(); ++at) {
     Call& call = calls_[at];
-    if (!call.run) {
-      if (call.sizes.empty()) return at;
-      const size_t first = at + 1;
-      for (int turn = 0; turn < call.sizes[0]; ++turn) {
-        turns[static_cast<size_t>(depth)] = turn;
-        at = run(first, depth + 1, turns, token);
-      }
-      continue;
-    }
     if (call.token_at >= 0) call.sizes[static_cast<size_t>(call.token_at)] = token;
-    for (size_t k = 0; k < call.begins.size(); ++k)
-      call.places[k] = call.begins[k] + call.by_turn[k][0] * turns[0] + (depth > 1 ? call.by_turn[k][1] * turns[1] : 0);
-    call.run(call.sizes.data(), call.numbers.data(), call.places.data());
+    if (call.run) {
+      for (size_t k = 0; k < call.begins.size(); ++k)
+        call.places[k] = call.begins[k] + call.by_turn[k][0] * loops[0].turn + call.by_turn[k][1] * loops[1].turn;
+      call.run(call.sizes.data(), call.numbers.data(), call.places.data());
+    } else if (!call.sizes.empty()) {
+      loops[depth++] = {at, 0, call.sizes[0]};
+    } else if (++loops[depth - 1].turn < loops[depth - 1].turns) {
+      at = loops[depth - 1].first;
+    } else {
+      loops[--depth].turn = 0;
+    }
   }
-  return calls_.size();
 }
-
-void RealTimeStep::operator()(int token) noexcept { run(0, 0, {0, 0}, token); }
 
 std::span<float> RealTimeStep::operator[](std::string_view name) const {
   const auto found = std::ranges::find(given_, name, &Named::name);

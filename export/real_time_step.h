@@ -43,7 +43,6 @@ class RealTimeStep {
     std::span<float> numbers;
   };
   static Call bind(const StepCall& call, std::span<const Bound> arrays, bool in_loop);
-  size_t run(size_t begin, int depth, std::array<int, 2> turns, int token) noexcept;
 
   std::vector<float> memory_;  // states, then all other arrays of float
   std::vector<int8_t> eight_bits_;

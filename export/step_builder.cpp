@@ -7,7 +7,7 @@ namespace unroll {
 namespace {
 
 // [out][in] -> [in][out]
-std::vector<float> turned(const std::vector<float>& rows, int out, int in) {
+std::vector<float> turned_over(const std::vector<float>& rows, int out, int in) {
   std::vector<float> result(rows.size());
   for (size_t o = 0; o < static_cast<size_t>(out); ++o)
     for (size_t i = 0; i < static_cast<size_t>(in); ++i)
@@ -51,6 +51,11 @@ StepVector StepBuilder::constant(const StepWeight& weight) {
   return constant(weight.name, weights_(weight));
 }
 
+StepVector StepBuilder::turned_constant(const StepWeight& weight) {
+  if (find(weight.name) >= 0) return constant(weight);
+  return constant(weight.name, turned_over(weights_(weight), weight.shape[0], weight.shape[1]));
+}
+
 StepPlace StepBuilder::matrix(const std::string& weight, int out, int in) {
   int at = find(weight);
   if (at < 0) {
@@ -58,7 +63,7 @@ StepPlace StepBuilder::matrix(const std::string& weight, int out, int in) {
     plan_.arrays.push_back({.name = weight,
                             .kind = StepArray::Kind::matrix,
                             .size = int64_t{out} * in,
-                            .values = turned(weights_({weight, {out, in}}), out, in),
+                            .values = turned_over(weights_({weight, {out, in}}), out, in),
                             .out = out});
   }
   const StepArray& array = plan_.arrays[static_cast<size_t>(at)];
@@ -80,6 +85,21 @@ void StepBuilder::call(std::string_view kernel, float number, const StepVector& 
   call(kernel, y, others);
   plan_.calls.back().numbers = {number};
 }
+
+void StepBuilder::read_token(const std::string& name, int first, int end) {
+  plan_.token = name, plan_.first_token = first, plan_.token_end = end;
+}
+
+StepVector StepBuilder::turned(StepVector v, int by) const {
+  require(depth_ > 0, "step: a place moves in no loop");
+  v.place.by_turn[depth_ - 1] += by;
+  return v;
+}
+void StepBuilder::loop(int turns) {
+  require(depth_ < 2, "step: three loops stand in each other");
+  call({.kernel = "loop", .sizes = {turns}}), ++depth_;
+}
+void StepBuilder::end_loop() { call({.kernel = "end"}), --depth_; }
 
 void StepBuilder::product(const StepVector& y, const StepVector& x, const std::string& weight) {
   call({.kernel = "product", .sizes = {x.size, y.size}, .places = {y.place, x.place, matrix(weight, y.size, x.size)}});
@@ -111,8 +131,8 @@ std::string_view StepBuilder::kernel_of(Unary f) {
 // --- layers ------------------------------------------------------------------------------------------------
 
 StepVector StepBuilder::embedding(const std::string& weight, int vocab, int dim) {
-  require(plan_.vocab == 0 || plan_.vocab == vocab, "step: two embeddings, of {} and {} tokens", plan_.vocab, vocab);
-  plan_.vocab = vocab;
+  require(plan_.token_end == 0 || plan_.token_end == vocab, "step: two embeddings, of {} and {} tokens", plan_.token_end, vocab);
+  read_token("token", 0, vocab);
   const StepVector y = work(weight + "_row", dim);
   call({.kernel = "column", .sizes = {dim, vocab, token_size}, .places = {y.place, matrix(weight, vocab, dim)}});
   return y;

@@ -59,6 +59,7 @@ class StepBuilder {
   StepVector state(const std::string& name, int size) { return add(name, StepArray::Kind::state, size); }
   StepVector work(const std::string& name, int size) { return add(name, StepArray::Kind::work, size); }
   StepVector constant(const StepWeight& weight);
+  StepVector turned_constant(const StepWeight& weight);  // of [a, b], as [b, a]
   StepVector constant(const std::string& name, std::vector<float> values);
   StepPlace matrix(const std::string& weight, int out, int in);
   // y += W x
@@ -68,8 +69,12 @@ class StepBuilder {
   void call(std::string_view kernel, const StepVector& y, std::initializer_list<StepVector> others = {});
   void call(std::string_view kernel, float number, const StepVector& y, std::initializer_list<StepVector> others = {});
   void call(StepCall call) { plan_.calls.push_back(std::move(call)); }
-  void loop(int turns) { call({.kernel = "loop", .sizes = {turns}}); }
-  void end_loop() { call({.kernel = "end"}); }
+  // Calls between these are made so often; a place in them may move on with each turn. token_size: as often as the token says.
+  void loop(int turns);
+  void end_loop();
+  StepVector turned(StepVector v, int by) const;
+  // A whole number in first … end-1 that a step reads, under this name.
+  void read_token(const std::string& name, int first, int end);
   // The kernel of a function. Throws Error, with its name, if there is none.
   static std::string_view kernel_of(Unary f);
 
@@ -81,6 +86,7 @@ class StepBuilder {
 
   StepWeights weights_;
   StepPlan plan_;
+  int depth_ = 0;  // of loops
 };
 
 }  // namespace unroll

@@ -28,14 +28,14 @@ UNROLL_STEP void unroll_copy(int n, float* UNROLL_RESTRICT y, const float* UNROL
   for (int i = 0; i < n; ++i) y[i] = x[i];
 }
 
-/* y = every step-th x */
-UNROLL_STEP void unroll_gather(int n, int step, float* UNROLL_RESTRICT y, const float* UNROLL_RESTRICT x) {
-  for (int i = 0; i < n; ++i) y[i] = x[i * step];
+/* y[i step] = x[i x_step] */
+UNROLL_STEP void unroll_move(int n, int step, int x_step, float* UNROLL_RESTRICT y, const float* UNROLL_RESTRICT x) {
+  for (int i = 0; i < n; ++i) y[i * step] = x[i * x_step];
 }
 
-/* Every step-th y = x */
-UNROLL_STEP void unroll_scatter(int n, int step, float* UNROLL_RESTRICT y, const float* UNROLL_RESTRICT x) {
-  for (int i = 0; i < n; ++i) y[i * step] = x[i];
+/* y[i step] += x[i] */
+UNROLL_STEP void unroll_add_apart(int n, int step, float* UNROLL_RESTRICT y, const float* UNROLL_RESTRICT x) {
+  for (int i = 0; i < n; ++i) y[i * step] += x[i];
 }
 
 /* y += x */
@@ -224,6 +224,56 @@ UNROLL_STEP void unroll_add_share(int n, float* UNROLL_RESTRICT y, const float* 
 /* y = log y */
 UNROLL_STEP void unroll_log(int n, float* y) {
   for (int i = 0; i < n; ++i) y[i] = logf(y[i]);
+}
+
+/* y = e^y */
+UNROLL_STEP void unroll_exp(int n, float* y) {
+  for (int i = 0; i < n; ++i) y[i] = expf(y[i]);
+}
+
+/* y = y^exponent */
+UNROLL_STEP void unroll_power(int n, float exponent, float* y) {
+  for (int i = 0; i < n; ++i) y[i] = powf(y[i], exponent);
+}
+
+/* y = the column of W [in][out] whose number stands in `which` */
+UNROLL_STEP void unroll_word(int in, int out, float* UNROLL_RESTRICT y, const float* UNROLL_RESTRICT w, const float* which) {
+  for (int i = 0; i < in; ++i) y[i] = w[i * out + (int)which[0]];
+}
+
+/* Of y [rows][columns] the first `some` columns, less their mean over the first `window` rows, over their deviation there */
+UNROLL_STEP void unroll_standardize(int rows, int columns, int some, int window, float* UNROLL_RESTRICT y, float* UNROLL_RESTRICT mean, float* UNROLL_RESTRICT deviation) {
+  for (int k = 0; k < some; ++k) {
+    double sum = 0.0, squares = 0.0;
+    for (int t = 0; t < window; ++t) sum += (double)y[t * columns + k];
+    const double m = sum / window;
+    for (int t = 0; t < window; ++t) squares += ((double)y[t * columns + k] - m) * ((double)y[t * columns + k] - m);
+    const double s = sqrt(squares / window + 1e-5);
+    for (int t = 0; t < rows; ++t) y[t * columns + k] = (float)(((double)y[t * columns + k] - m) / s);
+    mean[k] = (float)m, deviation[k] = (float)s;
+  }
+}
+
+/* y = the mean of `length` x around each, the first and the last one repeated beyond the ends */
+UNROLL_STEP void unroll_moving_average(int n, int length, float* UNROLL_RESTRICT y, const float* UNROLL_RESTRICT x) {
+  for (int i = 0; i < n; ++i) {
+    double sum = 0.0;
+    for (int k = 0; k < length; ++k) {
+      const int at = i - (length - 1) / 2 + k;
+      sum += (double)x[at < 0 ? 0 : at < n ? at : n - 1];
+    }
+    y[i] = (float)(sum / length);
+  }
+}
+
+/* y [several][n] in ascending order for each of n */
+UNROLL_STEP void unroll_sort(int several, int n, float* y) {
+  for (int i = 0; i < n; ++i)
+    for (int k = 1; k < several; ++k)
+      for (int j = k; j > 0 && y[j * n + i] < y[(j - 1) * n + i]; --j) {
+        const float other = y[j * n + i];
+        y[j * n + i] = y[(j - 1) * n + i], y[(j - 1) * n + i] = other;
+      }
 }
 
 /* Keeps a step's key and value in rings of `places`. past: the next place, and how many are kept */

@@ -63,9 +63,9 @@ StepVector append(StepBuilder& step, const MixtureSoftmax& layer, const Dense& d
   step.call("softmax", shares);
   step.call("zero", p);
   step.loop(components);
-  const StepVector logits = append(step, decoder, latent.part(0, width).by_turn(width));
+  const StepVector logits = append(step, decoder, step.turned(latent.part(0, width), width));
   step.call("softmax", logits);
-  step.call("add_share", p, {shares.part(0, 1).by_turn(1), logits});
+  step.call("add_share", p, {step.turned(shares.part(0, 1), 1), logits});
   step.end_loop();
   step.call("log", p);
   return p;

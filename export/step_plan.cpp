@@ -12,12 +12,6 @@ StepVector StepVector::part(int begin, int end) const {
   return result;
 }
 
-StepVector StepVector::by_turn(int outer, int inner) const {
-  StepVector result = *this;
-  result.place.by_turn[0] += outer, result.place.by_turn[1] += inner;
-  return result;
-}
-
 EightBits in_eight_bits(const StepArray& matrix) {
   const size_t out = static_cast<size_t>(matrix.out);
   EightBits result{std::vector<int8_t>(matrix.values.size()), std::vector<float>(out)};

@@ -27,7 +27,6 @@ struct StepVector {
   int size = 0;
 
   StepVector part(int begin, int end) const;     // numbers begin … end-1
-  StepVector by_turn(int outer, int inner = 0) const;
 };
 
 struct StepArray {
@@ -59,13 +58,15 @@ struct StepCall {
   std::vector<float> numbers = {};
   std::vector<StepPlace> places = {};
 };
-// The size that stands for the token of the step.
+// The size that stands for the whole number that a step reads beside its inputs: a token, say.
 inline constexpr int token_size = -1;
 
 struct StepPlan {
   std::vector<StepArray> arrays;
   std::vector<StepCall> calls;
-  int vocab = 0;  // of the token that a step reads beside its inputs; 0: none
+  int token_end = 0;            // the token is in first_token … token_end-1; 0: a step reads none
+  int first_token = 0;
+  std::string token = "token";  // its name
 
   int64_t numbers(StepArray::Kind kind) const;  // in all arrays of a kind
 };
