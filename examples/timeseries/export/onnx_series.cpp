@@ -1,6 +1,7 @@
 #include "examples/timeseries/export/onnx_series.h"
 
 #include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "examples/timeseries/data/series_data.h"
@@ -34,7 +35,7 @@ struct OnnxScaling {
   const SavedModel& saved;
   OnnxValue series;  // [batch], the place of each row's; of no graph: there is one
 
-  // Of some channels, for all series: [channels], or by row [batch, channels].
+  // A number of each of some channels: [channels], or with several series by row [batch, channels].
   OnnxValue of(OnnxGraph& graph, const std::vector<double>& values, const std::vector<int>& channels) const {
     std::vector<double> chosen;
     const int members = saved.facts.scaling.members;
@@ -64,8 +65,9 @@ struct OnnxScaling {
       const auto at = static_cast<size_t>(channel);
       if (!s.is_transformed(channel)) return (value - number(s.shift[at])) / number(s.scale[at]);
       const double power = s.power[at];
-      const OnnxValue bent = power == 0 ? unary(Unary::log, value)
-                                        : (x.graph->op("Pow", {value, number(power)}) - number(1)) / number(power);
+      const OnnxValue bent = power == 0
+                                 ? unary(Unary::log, value)
+                                 : (x.graph->op("Pow", {value, number(power)}) - number(1)) / number(power);
       return (bent - number(s.inner_shift[at])) / number(s.inner_scale[at]);
     });
   }
@@ -96,7 +98,8 @@ struct OnnxSeries {
   int each() const { return plan.by_channel() ? plan.targets() : 1; }
 
   OnnxValue chosen(const OnnxValue& x, const std::vector<int>& columns) const {
-    return x.graph->op("Gather", {x, x.graph->numbers({columns.begin(), columns.end()})}, {{"axis", int64_t{-1}}});
+    return x.graph->op("Gather", {x, x.graph->numbers({columns.begin(), columns.end()})},
+                       {{"axis", int64_t{-1}}});
   }
   // [steps, batch, n] -> [steps, batch * each, n]
   OnnxValue repeated(const OnnxValue& x, int64_t n) const {
@@ -109,9 +112,9 @@ struct OnnxSeries {
     for (size_t k = 0; k < plan.columns.categories.size(); ++k) {
       const Columns::Category& category = plan.columns.categories[k];
       if (known_alone && !category.is_known) continue;
-      const OnnxValue codes =
-          graph.op("Gather", {slice(words, 0, first, end), graph.number(static_cast<double>(k), OnnxType::int64)},
-                   {{"axis", int64_t{2}}});
+      const OnnxValue codes = graph.op(
+          "Gather", {slice(words, 0, first, end), graph.number(static_cast<double>(k), OnnxType::int64)},
+          {{"axis", int64_t{2}}});
       const Var table = params.at("category" + std::to_string(k + 1) + ".weight").var();
       parts.push_back(repeated(rows(graph.weight(table), codes), category.width()));
     }
@@ -146,7 +149,8 @@ struct OnnxSeries {
     const int end = task.window + task.horizon;
     OnnxValues parts;
     if (!columns.known.empty())
-      parts.push_back(repeated(chosen(slice(x, 0, task.window, end), columns.known), std::ssize(columns.known)));
+      parts.push_back(
+          repeated(chosen(slice(x, 0, task.window, end), columns.known), std::ssize(columns.known)));
     if (columns.embedded(true) > 0) {
       OnnxValue of_words = embedded(task.window, end, true);
       if (!keys.architecture->is_recurrent() && keys.normalization == Normalization::last)
@@ -191,9 +195,10 @@ void write_onnx(const std::filesystem::path& path, const SavedModel& saved) {
   const Series series = blank_series(saved);
   const ModelFacts& facts = saved.facts;
   const SavedModel one = facts.members.empty() ? saved : saved.of_series(facts.members.front());
-  require_input(facts.members.empty() || facts.scaling.power.empty(),
-                "onnx: {}: each of {} series has a transform of its own (scaling.transform), which has no form here",
-                saved.path.string(), facts.members.size());
+  require_input(
+      facts.members.empty() || facts.scaling.power.empty(),
+      "onnx: {}: each of {} series has a transform of its own (scaling.transform), which has no form here",
+      saved.path.string(), facts.members.size());
   const SeriesWindows windows =
       make_windows(one.recipe, series, one.facts.scaling, whole_series(series), "exported");
   const std::unique_ptr<SeriesModel> model = one.make_model(windows);
