@@ -18,25 +18,26 @@ OnnxLayer::OnnxLayer(const Dense& layer)
       add([&layer](const std::string&, const OnnxValue& x) { return onnx(layer, x); }) {}
 
 OnnxLayer::OnnxLayer(const LayerNorm& layer)
-    : input(layer.config.dim), output(input), add([&layer](const std::string&, const OnnxValue& x) {
-        return onnx(layer, x);
-      }) {}
+    : input(layer.config.dim),
+      output(input),
+      add([&layer](const std::string&, const OnnxValue& x) { return onnx(layer, x); }) {}
 
 OnnxLayer::OnnxLayer(const RmsNorm& layer)
-    : input(layer.config.dim), output(input), add([&layer](const std::string&, const OnnxValue& x) {
-        return onnx(layer, x);
-      }) {}
+    : input(layer.config.dim),
+      output(input),
+      add([&layer](const std::string&, const OnnxValue& x) { return onnx(layer, x); }) {}
 
 OnnxLayer::OnnxLayer(const MultiHeadAttention& layer, const AttentionCall& call)
-    : input(layer.config.dim), output(input), add([&layer, call](const std::string&, const OnnxValue& x) {
-        return onnx(layer, x, x, call);
-      }) {}
+    : input(layer.config.dim),
+      output(input),
+      add([&layer, call](const std::string&, const OnnxValue& x) { return onnx(layer, x, x, call); }) {}
 
 OnnxLayer::OnnxLayer(const Transformer& layer)
     : input(layer.config().dim),
       output(input),
       state("transformer"),
-      add([&layer](const std::string& name, const OnnxValue& x) { return onnx_with_state(name, layer, x); }) {}
+      add([&layer](const std::string& name, const OnnxValue& x) { return onnx_with_state(name, layer, x); }) {
+}
 
 OnnxLayer::OnnxLayer(const RecurrentLayer& layer)
     : input(layer.config().input),

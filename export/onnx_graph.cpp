@@ -120,9 +120,9 @@ struct OnnxGraph::Shared {
   std::string weights;  // fields of the whole graph
   std::string metadata;
   std::set<std::string> names;
-  std::set<std::string> stored;                           // weights, by name
+  std::set<std::string> stored;                                  // weights, by name
   std::map<std::pair<int, std::string>, std::string> constants;  // by type, shape and bytes
-  int64_t count = 0;                                      // of values that have a number for a name
+  int64_t count = 0;                                             // of values that have a number for a name
 };
 
 OnnxGraph::OnnxGraph(std::string name) : OnnxGraph(std::move(name), std::make_shared<Shared>()) {}
@@ -189,8 +189,8 @@ OnnxValue OnnxGraph::transposed(const Var& weight) {
 }
 
 OnnxValue OnnxGraph::constant(const std::vector<int64_t>& shape, OnnxType type, std::string_view bytes) {
-  std::string& name = shared_->constants[{static_cast<int>(type) + 100 * static_cast<int>(shape.size()),
-                                          std::string(bytes)}];
+  std::string& name =
+      shared_->constants[{static_cast<int>(type) + 100 * static_cast<int>(shape.size()), std::string(bytes)}];
   if (!name.empty()) return {this, name};
   name = fmt::format("constant_{}", shared_->constants.size());
   return stored(name, shape, type, bytes);
@@ -292,8 +292,6 @@ std::string OnnxGraph::model_bytes() const {
          shared_->metadata;
 }
 
-void OnnxGraph::write(const std::filesystem::path& path) const {
-  write_file_atomically(path, model_bytes());
-}
+void OnnxGraph::write(const std::filesystem::path& path) const { write_file_atomically(path, model_bytes()); }
 
 }  // namespace unroll

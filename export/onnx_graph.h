@@ -43,7 +43,8 @@ struct OnnxAttribute {
 
 class OnnxGraph {
  public:
-  using Dim = std::variant<int, std::string>;  // a number, or the name of one that is known when the model runs
+  using Dim =
+      std::variant<int, std::string>;  // a number, or the name of one that is known when the model runs
   using Dims = std::vector<Dim>;
 
   explicit OnnxGraph(std::string name);

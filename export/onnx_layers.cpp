@@ -13,10 +13,14 @@ OnnxValue onnx_linear(const OnnxValue& x, const Var& weight, const Var& bias) {
 OnnxValue onnx(const Dense& layer, const OnnxValue& x) {
   const OnnxValue y = onnx_linear(x, layer.weight, layer.bias);
   switch (layer.config.activation) {
-    case Activation::none: return y;
-    case Activation::relu: return relu(y);
-    case Activation::tanh: return tanh(y);
-    case Activation::sigmoid: return sigmoid(y);
+    case Activation::none:
+      return y;
+    case Activation::relu:
+      return relu(y);
+    case Activation::tanh:
+      return tanh(y);
+    case Activation::sigmoid:
+      return sigmoid(y);
   }
   throw Error("onnx: a dense layer's function without a name");
 }
@@ -60,8 +64,8 @@ OnnxValue causal_scores(const OnnxValue& steps, const OnnxValue& past, int heads
       unsqueeze(places(steps) + (past - steps), 1) - unsqueeze(places(past), 0);  // [steps, past]
   OnnxValue seen = graph.op("GreaterOrEqual", {distance, none});
   if (call.window > 0)
-    seen = graph.op(
-        "And", {seen, graph.op("LessOrEqual", {distance, graph.number(call.window, OnnxType::int64)})});
+    seen = graph.op("And",
+                    {seen, graph.op("LessOrEqual", {distance, graph.number(call.window, OnnxType::int64)})});
   OnnxValue bias = graph.number(0);
   if (call.linear_biases) {
     std::vector<float> slopes;
@@ -127,9 +131,9 @@ OnnxOutput onnx(const Transformer& layer, const OnnxValue& x, const OnnxState& s
   const OnnxValue steps = extent(x, 0), memory = graph.numbers({config.memory}), past = steps + memory;
   // A row sees places from memory - count on: [batch, 1, 1, past].
   const OnnxValue first = graph.number(config.memory) - reshape(state.c, {-1, 1, 1, 1});
-  const OnnxValue places = cast(graph.op("Range", {graph.number(0, OnnxType::int64), row(past, 0),
-                                                   graph.number(1, OnnxType::int64)}),
-                                OnnxType::real32);
+  const OnnxValue places = cast(
+      graph.op("Range", {graph.number(0, OnnxType::int64), row(past, 0), graph.number(1, OnnxType::int64)}),
+      OnnxType::real32);
   const OnnxValue is_real = graph.op("GreaterOrEqual", {places, first});
   const OnnxValue causal =
       causal_scores(steps, past, config.heads, {.window = config.memory, .linear_biases = true});
@@ -148,8 +152,8 @@ OnnxOutput onnx(const Transformer& layer, const OnnxValue& x, const OnnxState& s
     y = y + attend(one.self_attn, parts[0], keys, values, added);
     y = y + onnx(one.linear2, unary(Unary::gelu, onnx(one.linear1, onnx(one.norm2, y))));
   }
-  const OnnxValue count = graph.op(
-      "Min", {state.c + cast(steps, OnnxType::real32), graph.number(config.memory)});
+  const OnnxValue count =
+      graph.op("Min", {state.c + cast(steps, OnnxType::real32), graph.number(config.memory)});
   return {layer.norm() ? onnx(*layer.norm(), y) : y, {concat(next, 0), count}};
 }
 

@@ -17,26 +17,40 @@ OnnxValue matmul(const OnnxValue& a, const OnnxValue& b) { return a.graph->op("M
 OnnxValue unary(Unary f, const OnnxValue& x) {
   OnnxGraph& graph = *x.graph;
   switch (f) {
-    case Unary::exp: return graph.op("Exp", {x});
-    case Unary::log: return graph.op("Log", {x});
-    case Unary::sqrt: return graph.op("Sqrt", {x});
-    case Unary::sigmoid: return graph.op("Sigmoid", {x});
-    case Unary::tanh: return graph.op("Tanh", {x});
-    case Unary::softplus: return graph.op("Softplus", {x});
-    case Unary::erf: return graph.op("Erf", {x});
-    case Unary::gelu: return 0.5 * x * (graph.number(1) + graph.op("Erf", {1 / std::numbers::sqrt2 * x}));
+    case Unary::exp:
+      return graph.op("Exp", {x});
+    case Unary::log:
+      return graph.op("Log", {x});
+    case Unary::sqrt:
+      return graph.op("Sqrt", {x});
+    case Unary::sigmoid:
+      return graph.op("Sigmoid", {x});
+    case Unary::tanh:
+      return graph.op("Tanh", {x});
+    case Unary::softplus:
+      return graph.op("Softplus", {x});
+    case Unary::erf:
+      return graph.op("Erf", {x});
+    case Unary::gelu:
+      return 0.5 * x * (graph.number(1) + graph.op("Erf", {1 / std::numbers::sqrt2 * x}));
     case Unary::gelu_tanh:
-      return 0.5 * x *
-             (graph.number(1) +
-              tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
-    case Unary::silu: return x * sigmoid(x);
-    case Unary::sin: return graph.op("Sin", {x});
-    case Unary::cos: return graph.op("Cos", {x});
-    case Unary::relu: return graph.op("Relu", {x});
-    case Unary::hard_sigmoid: return graph.op("HardSigmoid", {x}, {{"alpha", 1.0f / 6}, {"beta", 0.5f}});
-    case Unary::hard_tanh: return graph.op("Clip", {x, graph.number(-1), graph.number(1)});
-    case Unary::softsign: return graph.op("Softsign", {x});
-    case Unary::abs: return graph.op("Abs", {x});
+      return 0.5 * x * (graph.number(1) + tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+    case Unary::silu:
+      return x * sigmoid(x);
+    case Unary::sin:
+      return graph.op("Sin", {x});
+    case Unary::cos:
+      return graph.op("Cos", {x});
+    case Unary::relu:
+      return graph.op("Relu", {x});
+    case Unary::hard_sigmoid:
+      return graph.op("HardSigmoid", {x}, {{"alpha", 1.0f / 6}, {"beta", 0.5f}});
+    case Unary::hard_tanh:
+      return graph.op("Clip", {x, graph.number(-1), graph.number(1)});
+    case Unary::softsign:
+      return graph.op("Softsign", {x});
+    case Unary::abs:
+      return graph.op("Abs", {x});
   }
   throw Error("onnx: a function without a name");
 }

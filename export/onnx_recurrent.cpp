@@ -42,8 +42,8 @@ const char* operator_function(Unary f) {
 
 bool has_operator(const RecurrentConfig& c) {
   return !c.layer_norm && !c.coupled_gates && !c.projection && !c.mogrifier && c.cell_clip == 0 &&
-         c.zoneout_h == 0 && c.zoneout_c == 0 && operator_function(c.gate_activation) && operator_function(c.cell_activation) &&
-         operator_function(c.nonlinearity);
+         c.zoneout_h == 0 && c.zoneout_c == 0 && operator_function(c.gate_activation) &&
+         operator_function(c.cell_activation) && operator_function(c.nonlinearity);
 }
 
 // Blocks of rows in another order, behind each other.
@@ -51,7 +51,8 @@ std::vector<float> in_order(const Var& weight, const std::vector<int>& order, in
   const auto from = weight.value().to_host();
   const auto block = static_cast<int64_t>(from.size()) / blocks;
   std::vector<float> values;
-  for (const int k : order) values.insert(values.end(), from.begin() + k * block, from.begin() + (k + 1) * block);
+  for (const int k : order)
+    values.insert(values.end(), from.begin() + k * block, from.begin() + (k + 1) * block);
   return values;
 }
 
@@ -87,7 +88,8 @@ OnnxOutput by_operator(const OnnxCell& cell, const OnnxValue& x, const OnnxState
   std::vector<OnnxAttribute> attributes = {{"hidden_size", hidden},
                                            {"direction", cell.backwards ? "reverse" : "forward"}};
   if (kind == CellKind::lstm)
-    functions = {operator_function(config.gate_activation), operator_function(config.cell_activation), operator_function(config.cell_activation)};
+    functions = {operator_function(config.gate_activation), operator_function(config.cell_activation),
+                 operator_function(config.cell_activation)};
   if (kind == CellKind::rnn) functions = {operator_function(config.nonlinearity)};
   if (kind == CellKind::gru) attributes.push_back({"linear_before_reset", int64_t{1}});
   attributes.push_back({"activations", functions});
@@ -113,7 +115,8 @@ OnnxValue normed(const OnnxValue& x, const Var& gain, const Var& bias = {}) {
   return x.graph->op("LayerNormalization", inputs, {{"axis", int64_t{-1}}, {"epsilon", 1e-5f}});
 }
 
-OnnxState lstm_step(const OnnxCell& cell, const OnnxValue& x, const OnnxValue& h_in, const OnnxState& before) {
+OnnxState lstm_step(const OnnxCell& cell, const OnnxValue& x, const OnnxValue& h_in,
+                    const OnnxState& before) {
   OnnxGraph& graph = *x.graph;
   const RecurrentConfig& config = cell.config;
   const Var peepholes = cell("peepholes"), weight_hr = cell("weight_hr");
@@ -127,8 +130,7 @@ OnnxState lstm_step(const OnnxCell& cell, const OnnxValue& x, const OnnxValue& h
   };
   const size_t at_f = coupled ? 0 : 1;  // gates f g o
   const OnnxValue f = unary(config.gate_activation, peephole(at_f, sums[at_f], before.c));
-  const OnnxValue i =
-      coupled ? one_minus(f) : unary(config.gate_activation, peephole(0, sums[0], before.c));
+  const OnnxValue i = coupled ? one_minus(f) : unary(config.gate_activation, peephole(0, sums[0], before.c));
   const OnnxValue g = unary(config.cell_activation, sums[at_f + 1]);
   OnnxValue c = f * before.c + i * g;
   if (config.cell_clip > 0) {
@@ -204,9 +206,10 @@ OnnxValue full_rows(const OnnxValue& rows, int width, int full) {
 
 OnnxOutput onnx_recurrent(const CellFacts& facts, const RecurrentConfig& config, const Vars& weights,
                           const OnnxValue& x, const OnnxState& state) {
-  require_input(facts.is_ours(),
-                "onnx: '{}' is a cell from outside: its equations are not known here, and no operator has its name",
-                facts.name);
+  require_input(
+      facts.is_ours(),
+      "onnx: '{}' is a cell from outside: its equations are not known here, and no operator has its name",
+      facts.name);
   std::map<std::string, Var> by_name;
   for (const Var& weight : weights) {
     const std::string& path = weight.leaf()->leaf_name();
@@ -218,7 +221,8 @@ OnnxOutput onnx_recurrent(const CellFacts& facts, const RecurrentConfig& config,
   for (int layer = 0; layer < config.layers; ++layer) {
     OnnxValues sides;
     for (int side = 0; side < directions; ++side) {
-      const OnnxCell cell{facts, config, by_name, fmt::format("_l{}{}", layer, side ? "_reverse" : ""), side == 1};
+      const OnnxCell cell{facts, config, by_name, fmt::format("_l{}{}", layer, side ? "_reverse" : ""),
+                          side == 1};
       const auto own = [&](const OnnxValue& all, int width, int full) {
         if (!all.graph) return all;
         const OnnxValue rows = row(all, layer * directions + side);

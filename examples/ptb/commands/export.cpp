@@ -1,9 +1,8 @@
 // ptb export: a trained model in a form that runs without this program.
-#include "export/program/export_command.h"
-
 #include "examples/ptb/commands/commands.h"
 #include "examples/ptb/export/c_model.h"
 #include "examples/ptb/export/onnx_model.h"
+#include "export/program/export_command.h"
 
 namespace ptb {
 

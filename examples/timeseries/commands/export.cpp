@@ -1,6 +1,4 @@
 // timeseries export: a trained model in a form that runs without this program.
-#include "export/program/export_command.h"
-
 #include <memory>
 #include <optional>
 
@@ -10,6 +8,7 @@
 #include "examples/timeseries/export/onnx_series.h"
 #include "examples/timeseries/pretrained/model_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
+#include "export/program/export_command.h"
 
 namespace timeseries {
 

@@ -17,7 +17,8 @@ struct Parts {
     Parameter* bias = params.find(name + ".bias");
     return onnx_linear(x, params.at(name + ".weight").var(), bias ? bias->var() : Var());
   }
-  OnnxOutput recurrent(const std::string& name, int input, const OnnxValue& x, const OnnxState& state = {}) const {
+  OnnxOutput recurrent(const std::string& name, int input, const OnnxValue& x,
+                       const OnnxState& state = {}) const {
     Vars weights;
     for (Parameter* parameter : params.under(name)) weights.push_back(parameter->var());
     return onnx_recurrent(facts_of(plan.keys.cell), plan.keys.layers_of(input), weights, x, state);
@@ -35,11 +36,13 @@ OnnxValue in_segments(const Parts& parts, const OnnxValue& x) {
 
 // The last `length` rows of a channel: [rows, length].
 OnnxValue last_values(const OnnxValue& x, int channel, int length) {
-  return permute(reshape(slice(slice(x, 0, -length, to_the_end), 2, channel, channel + 1), {length, -1}), {1, 0});
+  return permute(reshape(slice(slice(x, 0, -length, to_the_end), 2, channel, channel + 1), {length, -1}),
+                 {1, 0});
 }
 
-// What is known of the rows to forecast, added to y; with recurrent layers beside their last state.
-OnnxValue with_ahead(const Parts& parts, const OnnxValue& y, const OnnxWindow& window, const OnnxValue& state = {}) {
+// Adds to y what is known of the rows to forecast; with recurrent layers beside their last state.
+OnnxValue with_ahead(const Parts& parts, const OnnxValue& y, const OnnxWindow& window,
+                     const OnnxValue& state = {}) {
   if (!window.ahead.graph) return y;
   OnnxValue read = parts.dense("ahead", window.ahead);  // [horizon, rows, …]
   if (state.graph) read = parts.dense("ahead_head", relu(read + parts.dense("ahead_state", state)));
@@ -89,12 +92,14 @@ OnnxValue encoder_decoder(const Parts& parts, const OnnxWindow& window) {
     const OnnxOutput out = parts.recurrent("decoder", width + plan.columns.ahead(), unsqueeze(read, 0),
                                            {was[1], was.size() > 2 ? was[2] : OnnxValue()});
     const OnnxValue y = parts.dense("head", row(out.y, 0));
-    OnnxValues next = {outputs == 1 ? y : slice(y, 1, plan.task.middle * width, (plan.task.middle + 1) * width),
-                       out.state.h};
+    OnnxValues next = {
+        outputs == 1 ? y : slice(y, 1, plan.task.middle * width, (plan.task.middle + 1) * width),
+        out.state.h};
     if (was.size() > 2) next.push_back(out.state.c);
     return {next, {y}};
   };
-  const OnnxValue steps = graph.scan(states, {over}, false, step).outputs[0];  // [horizon, rows, outputs * width]
+  const OnnxValue steps =
+      graph.scan(states, {over}, false, step).outputs[0];  // [horizon, rows, outputs * width]
   return reshape(permute(reshape(steps, {parts.horizon(), -1, outputs, width}), {1, 2, 0, 3}),
                  {-1, parts.all_outputs()});
 }
@@ -102,7 +107,8 @@ OnnxValue encoder_decoder(const Parts& parts, const OnnxWindow& window) {
 OnnxValue segment_rnn(const Parts& parts, const OnnxWindow& window) {
   const NetworkPlan& plan = parts.plan;
   OnnxGraph& graph = *window.x.graph;
-  const int segments = parts.horizon() / plan.keys.segment, targets = plan.targets(), hidden = plan.keys.hidden;
+  const int segments = parts.horizon() / plan.keys.segment, targets = plan.targets(),
+            hidden = plan.keys.hidden;
   const OnnxValue x = relu(parts.dense("segment", in_segments(parts, window.x)));
   const OnnxState state = parts.recurrent(parts.encoder(), hidden, x).state;
   const auto repeated = [&](const OnnxValue& of_layers) {
@@ -112,13 +118,14 @@ OnnxValue segment_rnn(const Parts& parts, const OnnxWindow& window) {
   const OnnxValue all =
       concat({graph.numbers({segments}), window.batch, graph.numbers({targets, hidden / 2})}, 0);
   const auto table = [&](const char* name, const std::vector<int64_t>& shape) {
-    return graph.op("Expand", {reshape(graph.weight(parts.params.at(name + std::string(".weight")).var()), shape), all});
+    return graph.op(
+        "Expand", {reshape(graph.weight(parts.params.at(name + std::string(".weight")).var()), shape), all});
   };
-  const OnnxValue read = concat({table("position", {segments, 1, 1, hidden / 2}),
-                                 table("channel", {1, 1, targets, hidden / 2})},
-                                3);
-  const OnnxValue h = parts.recurrent(parts.encoder(), hidden, reshape(read, {1, -1, hidden}),
-                                      {repeated(state.h), repeated(state.c)})
+  const OnnxValue read = concat(
+      {table("position", {segments, 1, 1, hidden / 2}), table("channel", {1, 1, targets, hidden / 2})}, 3);
+  const OnnxValue h = parts
+                          .recurrent(parts.encoder(), hidden, reshape(read, {1, -1, hidden}),
+                                     {repeated(state.h), repeated(state.c)})
                           .y;
   const OnnxValue y =
       reshape(parts.dense("head", row(h, 0)), {segments, -1, plan.task.outputs(), plan.keys.segment});

@@ -10,7 +10,7 @@ namespace timeseries {
 struct OnnxWindow {
   OnnxValue x;           // [window, rows, features], normalized
   OnnxValue ahead = {};  // [horizon, rows, Columns::ahead()]; of no graph: nothing is known
-  OnnxValue batch;       // [1], a whole number: by channel there are as many rows for each as there are targets
+  OnnxValue batch;  // [1], a whole number: by channel there are as many rows for each as there are targets
 };
 
 // [rows, outputs * horizon * width]; of a detector the logits [rows, 1]. `params`: of the network, under its names.

@@ -27,7 +27,8 @@ void write_onnx(const std::filesystem::path& path, const PretrainedNetwork& netw
     quantiles[k] = quantiles[k + 1] - unary(Unary::softplus, parts[k]);
   }
   for (OnnxValue& quantile : quantiles) quantile = unsqueeze(quantile, 0);
-  graph.output("quantiles", concat(quantiles, 0), {forecast_quantiles, "segments_ahead", "batch", segment_rows});
+  graph.output("quantiles", concat(quantiles, 0),
+               {forecast_quantiles, "segments_ahead", "batch", segment_rows});
   graph.note("levels", fmt::format("[{}]", fmt::join(forecast_levels, ", ")));
   graph.write(path);
 }

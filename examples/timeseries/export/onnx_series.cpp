@@ -1,6 +1,7 @@
 #include "examples/timeseries/export/onnx_series.h"
 
 #include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "examples/timeseries/export/blank_model.h"
@@ -16,7 +17,7 @@ struct OnnxScaling {
   const SavedModel& saved;
   OnnxValue series;  // [batch], the place of each row's; of no graph: there is one
 
-  // Of some channels, for all series: [channels], or by row [batch, channels].
+  // A number of each of some channels: [channels], or with several series by row [batch, channels].
   OnnxValue of(OnnxGraph& graph, const std::vector<double>& values, const std::vector<int>& channels) const {
     std::vector<double> chosen;
     const int members = saved.facts.scaling.members;
@@ -46,8 +47,9 @@ struct OnnxScaling {
       const auto at = static_cast<size_t>(channel);
       if (!s.is_transformed(channel)) return (value - number(s.shift[at])) / number(s.scale[at]);
       const double power = s.power[at];
-      const OnnxValue bent = power == 0 ? unary(Unary::log, value)
-                                        : (x.graph->op("Pow", {value, number(power)}) - number(1)) / number(power);
+      const OnnxValue bent = power == 0
+                                 ? unary(Unary::log, value)
+                                 : (x.graph->op("Pow", {value, number(power)}) - number(1)) / number(power);
       return (bent - number(s.inner_shift[at])) / number(s.inner_scale[at]);
     });
   }
@@ -78,7 +80,8 @@ struct OnnxSeries {
   int each() const { return plan.by_channel() ? plan.targets() : 1; }
 
   OnnxValue chosen(const OnnxValue& x, const std::vector<int>& columns) const {
-    return x.graph->op("Gather", {x, x.graph->numbers({columns.begin(), columns.end()})}, {{"axis", int64_t{-1}}});
+    return x.graph->op("Gather", {x, x.graph->numbers({columns.begin(), columns.end()})},
+                       {{"axis", int64_t{-1}}});
   }
   // [steps, batch, n] -> [steps, batch * each, n]
   OnnxValue repeated(const OnnxValue& x, int64_t n) const {
@@ -91,9 +94,9 @@ struct OnnxSeries {
     for (size_t k = 0; k < plan.columns.categories.size(); ++k) {
       const Columns::Category& category = plan.columns.categories[k];
       if (known_alone && !category.is_known) continue;
-      const OnnxValue codes =
-          graph.op("Gather", {slice(words, 0, first, end), graph.number(static_cast<double>(k), OnnxType::int64)},
-                   {{"axis", int64_t{2}}});
+      const OnnxValue codes = graph.op(
+          "Gather", {slice(words, 0, first, end), graph.number(static_cast<double>(k), OnnxType::int64)},
+          {{"axis", int64_t{2}}});
       const Var table = params.at("category" + std::to_string(k + 1) + ".weight").var();
       parts.push_back(repeated(rows(graph.weight(table), codes), category.width()));
     }
@@ -128,7 +131,8 @@ struct OnnxSeries {
     const int end = task.window + task.horizon;
     OnnxValues parts;
     if (!columns.known.empty())
-      parts.push_back(repeated(chosen(slice(x, 0, task.window, end), columns.known), std::ssize(columns.known)));
+      parts.push_back(
+          repeated(chosen(slice(x, 0, task.window, end), columns.known), std::ssize(columns.known)));
     if (columns.embedded(true) > 0) {
       OnnxValue of_words = embedded(task.window, end, true);
       if (!keys.architecture->is_recurrent() && keys.normalization == Normalization::last)
