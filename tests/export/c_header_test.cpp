@@ -2,8 +2,11 @@
 // layers' values.
 #include "export/c_header.h"
 
+#include <limits>
+
 #include "tests/export/step_models.h"
 #include "tests/program.h"
+#include "training/files/state_dict.h"
 
 using namespace unroll;
 
@@ -94,6 +97,17 @@ bool is_there(const std::string& program) {
   return found;
 }
 
+// Between the lines "begin" and "end" a program calls nothing of the system.
+void check_calls(const Folder& folder, const std::string& command) {
+  if (!is_there("strace")) return;
+  const ProgramRun run = run_program("/bin/sh", {"-c", "strace -o trace " + command}, folder.path());
+  if (run.code != 0) return MESSAGE("strace may not trace here: left out: ", run.err);
+  const std::vector<std::string> lines = lines_of(read_text(folder / "trace"));
+  const auto begin = std::ranges::find_if(lines, [](const auto& line) { return line.starts_with("write(1, \"begin"); });
+  REQUIRE(lines.end() - begin > 1);
+  CHECK_MESSAGE(begin[1].starts_with("write(1, \"end"), begin[1]);
+}
+
 }  // namespace
 
 TEST_CASE("a header gives the layers' values, in C99 and C++, by gcc and clang, without a warning") {
@@ -116,11 +130,84 @@ TEST_CASE("valgrind and the sanitizers find nothing, and steps make no system ca
   }
   files.shell("gcc -std=c99 -O1 -fsanitize=address,undefined -fno-sanitize-recover=all program.c -o program -lm && ./program in out");
   files.shell("gcc -std=c99 -O2 program.c -o program -lm");
-  if (is_there("strace -o trace true &&")) {
-    files.shell("strace -o trace ./program in out");
-    const std::vector<std::string> lines = lines_of(read_text(files.folder / "trace"));
-    const auto begin = std::ranges::find_if(lines, [](const auto& line) { return line.starts_with("write(1, \"begin"); });
-    REQUIRE(lines.end() - begin > 1);
-    CHECK_MESSAGE(begin[1].starts_with("write(1, \"end"), begin[1]);
+  check_calls(files.folder, "./program in out");
+}
+
+TEST_CASE("weights in 8 bits: within half a unit of their row's scale, in the header as in RealTimeStep") {
+  const StepArray matrix{.name = "w", .kind = StepArray::Kind::matrix, .size = 4, .values = {1.27f, 0, -0.64f, 0}, .out = 2};
+  const EightBits small = in_eight_bits(matrix);
+  CHECK(small.numbers == std::vector<int8_t>{127, 0, -64, 0});
+  CHECK(small.scale == std::vector<float>{1.27f / 127, 0});
+
+  const Files files({recurrent_model(CellKind::lstm, {.input = 3, .hidden = 7, .layers = 2}), token_model({.tied = true})}, 8);
+  CHECK(read_text(files.folder / "m0.h").find("int8_t") != std::string::npos);
+  files.shell(fmt::format("gcc -std=c99 {} program.c -o program -lm && ./program in out", warnings));
+  const std::vector<Tensor> found = files.outputs();
+  for (size_t k = 0; k < found.size(); ++k) {
+    RealTimeStep step(files.models[k].plan, StepWeightsIn::eight_bits);
+    const Tensor expected = by_steps(files.models[k], step, files.inputs[k], steps);
+    const double size = std::max(1.0, largest(expected));
+    CHECK(distance(found[k], expected) <= 1e-6 * size);
+    const double lost = distance(expected, files.models[k].whole(files.inputs[k].x, files.inputs[k].tokens));
+    CHECK(lost > 1e-5);
+    CHECK(lost < 0.05 * size);  // weights are below 1/2 and lose at most 1/508 each
   }
+}
+
+TEST_CASE("the example steps through a header of its name") {
+  const StepModel amp = recurrent_model(CellKind::gru, {.input = 1, .hidden = 5});
+  const Folder folder;
+  StepBuilder step(weights_of(*amp.params));
+  const StepVector y = step.recurrent("gru", CellKind::gru, {.input = 1, .hidden = 5}, step.input("x", 1));
+  step.output("y", step.dense("out.weight", "out.bias", 3, y).part(0, 1));
+  write_c_header(folder / "amp.h", step.plan(), {.name = c_name(folder / "amp.h"), .words = {"a\"b", "?\xc3\xa4\n"}});
+  CHECK(read_text(folder / "amp.h").find("\"a\\042b\", \"\\077\\303\\244\\012\",") != std::string::npos);
+  const ProgramRun run = run_program(
+      "/bin/sh", {"-c", fmt::format("gcc -std=c99 {} -I. {} -o amp -lm && printf '0.5\\n-0.5\\n' | ./amp", warnings, (project_root() / "examples/step_in_c.c").string())},
+      folder.path());
+  RealTimeStep real_time(step.plan());
+  std::string expected;
+  for (const float x : {0.5f, -0.5f}) {
+    real_time["x"][0] = x;
+    real_time();
+    expected += fmt::format("{:.5f}\n", real_time["y"][0]);
+  }
+  std::string found;
+  for (const std::string& line : lines_of(output_of(run))) found += fmt::format("{:.5f}\n", std::stod(line));
+  CHECK(found == expected);
+}
+
+TEST_CASE("a program of one LSTM and a dense layer is below 300 KB, and steps without a system call") {
+  const std::string program = program_named("inference");
+  ParameterSet params;
+  const Lstm lstm(params / "lstm", {.input = 1, .hidden = 16});
+  const Dense out(params / "out", {.in = 16, .out = 1});
+  const Folder folder;
+  write_safetensors(folder / "amp.safetensors", state_dict(params));
+  RealTimeStep step(step_of(params, 1, RecurrentLayer(lstm), out));
+  float sum = 0;
+  for (int t = 0; t < 10000; ++t) {
+    step["x"][0] = static_cast<float>(t % 10) / 10 - 0.5f;
+    step();
+    sum += step["y"][0];
+  }
+  const std::vector<std::string> lines = lines_of(output_of(run_program(program, {"amp.safetensors", "10000"}, folder.path())));
+  REQUIRE(lines.size() == 3);
+  CHECK(std::stod(lines[2]) == doctest::Approx(sum));
+  CHECK(std::filesystem::file_size(program) < 300'000);
+  check_calls(folder, program + " amp.safetensors 10000");
+}
+
+TEST_CASE("a model that has no step is refused by its name") {
+  ParameterSet params;
+  const RecurrentLayer both(params / "lstm", CellKind::lstm, {.input = 2, .hidden = 3, .bidirectional = true});
+  CHECK(lacks(error_of([&] { step_of(params, 2, both); }), {"lstm", "backwards"}) == "");
+  const RecurrentLayer narrow(params / "gru", CellKind::gru, {.input = 2, .hidden = 3});
+  CHECK(lacks(error_of([&] { step_of(params, 5, narrow); }), {"gru", "2", "5"}) == "");
+  const StepPlan plan = step_of(params, 2, narrow);
+  CHECK(lacks(input_error_of([&] { c_header(plan, {.name = "my model"}); }), {"my model", "identifier"}) == "");
+  CHECK(lacks(input_error_of([&] { c_header(plan, {.name = "m", .bits = 16}); }), {"16", "32 or 8"}) == "");
+  CHECK(c_name("runs/1-best.safetensors") == "model_1_best");
+  params.at("gru.bias_hn_l0").var().value().on_host(Access::change)[0] = std::numeric_limits<real>::infinity();
+  CHECK(lacks(input_error_of([&] { c_header(step_of(params, 2, narrow), {.name = "m"}); }), {"gru_bias_hn_l0", "finite"}) == "");
 }
