@@ -45,7 +45,8 @@ static void measure(const char* name, Step step) {
   for (int run = 0; run < 20; ++run) {
     const auto begin = std::chrono::steady_clock::now();
     for (int t = 0; t < samples; ++t) y = step(static_cast<float>(t % 97) / 97 - 0.5f);
-    best = std::max(best, 1 / std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    best =
+        std::max(best, 1 / std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   std::printf("%s\t%.0f\t%.7f\n", name, best, static_cast<double>(y));
 }
@@ -61,7 +62,8 @@ int main() {
   Stepper stepper{RecurrentLayer(amp.lstm)};
   const Tensor in({1, 1}), out({1, 1});
 #ifdef RTNEURAL
-  RTNeural::ModelT<float, 1, 1, RTNeural::LSTMLayerT<float, 1, hidden>, RTNeural::DenseT<float, hidden, 1>> model;
+  RTNeural::ModelT<float, 1, 1, RTNeural::LSTMLayerT<float, 1, hidden>, RTNeural::DenseT<float, hidden, 1>>
+      model;
   auto& lstm = model.get<0>();
   lstm.setWVals(rows(amp_lstm_weight_ih_l0, 1, 4 * hidden));
   lstm.setUVals(rows(amp_lstm_weight_hh_l0, hidden, 4 * hidden));

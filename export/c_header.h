@@ -17,9 +17,9 @@
 namespace unroll {
 
 struct CHeaderOptions {
-  std::string name;      // begins all names of the header: a C identifier
-  int bits = 32;         // of a matrix's weight: 32, or 8 with a scale for each row. Biases and gains are float
-  std::string says = {};  // lines of a comment, about inputs and outputs
+  std::string name;  // begins all names of the header: a C identifier
+  int bits = 32;     // of a matrix's weight: 32, or 8 with a scale for each row. Biases and gains are float
+  std::string says = {};                // lines of a comment, about inputs and outputs
   std::vector<std::string> words = {};  // of a vocabulary, printed as NAME_words[]
 };
 

@@ -161,7 +161,8 @@ void RealTimeStep::operator()(int token) noexcept {
     if (call.token_at >= 0) call.sizes[static_cast<size_t>(call.token_at)] = token;
     if (call.run) {
       for (size_t k = 0; k < call.begins.size(); ++k)
-        call.places[k] = call.begins[k] + call.by_turn[k][0] * loops[0].turn + call.by_turn[k][1] * loops[1].turn;
+        call.places[k] =
+            call.begins[k] + call.by_turn[k][0] * loops[0].turn + call.by_turn[k][1] * loops[1].turn;
       call.run(call.sizes.data(), call.numbers.data(), call.places.data());
     } else if (!call.sizes.empty()) {
       loops[depth++] = {at, 0, call.sizes[0]};

@@ -29,7 +29,8 @@ class RealTimeStep {
  private:
   struct Bound;
   struct Call {
-    void (*run)(const int* sizes, const float* numbers, void* const* places) = nullptr;  // nullptr: a loop's begin, or end
+    void (*run)(const int* sizes, const float* numbers,
+                void* const* places) = nullptr;  // nullptr: a loop's begin, or end
     std::vector<int> sizes;
     std::vector<float> numbers;
     std::vector<void*> places = {};

@@ -29,16 +29,20 @@ StepVector StepBuilder::add(const std::string& name, StepArray::Kind kind, int s
     plan_.arrays.push_back({.name = name, .kind = kind, .size = size});
   }
   const StepArray& array = plan_.arrays[static_cast<size_t>(at)];
-  require(array.kind == kind && array.size == size, "step: two arrays are called {}, of {} and {} numbers", name,
-          array.size, size);
+  require(array.kind == kind && array.size == size, "step: two arrays are called {}, of {} and {} numbers",
+          name, array.size, size);
   return {{.array = at}, size};
 }
 
-StepVector StepBuilder::input(const std::string& name, int size) { return add(name, StepArray::Kind::input, size); }
+StepVector StepBuilder::input(const std::string& name, int size) {
+  return add(name, StepArray::Kind::input, size);
+}
 StepVector StepBuilder::output(const std::string& name, int size) {
   return add(name, StepArray::Kind::output, size);
 }
-void StepBuilder::output(const std::string& name, const StepVector& from) { copy(output(name, from.size), from); }
+void StepBuilder::output(const std::string& name, const StepVector& from) {
+  copy(output(name, from.size), from);
+}
 
 StepVector StepBuilder::constant(const std::string& name, std::vector<float> values) {
   const StepVector result = add(name, StepArray::Kind::constant, static_cast<int>(values.size()));
@@ -67,15 +71,18 @@ StepPlace StepBuilder::matrix(const std::string& weight, int out, int in) {
                             .out = out});
   }
   const StepArray& array = plan_.arrays[static_cast<size_t>(at)];
-  require(array.out == out && array.size == int64_t{out} * in, "step: {} is [{}, {}], and is read as [{}, {}]", weight,
-          array.out, array.size / array.out, out, in);
+  require(array.out == out && array.size == int64_t{out} * in,
+          "step: {} is [{}, {}], and is read as [{}, {}]", weight, array.out, array.size / array.out, out,
+          in);
   return {.array = at};
 }
 
-void StepBuilder::call(std::string_view kernel, const StepVector& y, std::initializer_list<StepVector> others) {
+void StepBuilder::call(std::string_view kernel, const StepVector& y,
+                       std::initializer_list<StepVector> others) {
   StepCall result{.kernel = kernel, .sizes = {y.size}, .places = {y.place}};
   for (const StepVector& other : others) {
-    require(other.size == y.size || other.size == 1, "step: {} of {} and {} numbers", kernel, y.size, other.size);
+    require(other.size == y.size || other.size == 1, "step: {} of {} and {} numbers", kernel, y.size,
+            other.size);
     result.places.push_back(other.place);
   }
   call(std::move(result));
@@ -102,7 +109,9 @@ void StepBuilder::loop(int turns) {
 void StepBuilder::end_loop() { call({.kernel = "end"}), --depth_; }
 
 void StepBuilder::product(const StepVector& y, const StepVector& x, const std::string& weight) {
-  call({.kernel = "product", .sizes = {x.size, y.size}, .places = {y.place, x.place, matrix(weight, y.size, x.size)}});
+  call({.kernel = "product",
+        .sizes = {x.size, y.size},
+        .places = {y.place, x.place, matrix(weight, y.size, x.size)}});
 }
 
 std::string_view StepBuilder::kernel_of(Unary f) {
@@ -131,14 +140,18 @@ std::string_view StepBuilder::kernel_of(Unary f) {
 // --- layers ------------------------------------------------------------------------------------------------
 
 StepVector StepBuilder::embedding(const std::string& weight, int vocab, int dim) {
-  require(plan_.token_end == 0 || plan_.token_end == vocab, "step: two embeddings, of {} and {} tokens", plan_.token_end, vocab);
+  require(plan_.token_end == 0 || plan_.token_end == vocab, "step: two embeddings, of {} and {} tokens",
+          plan_.token_end, vocab);
   read_token("token", 0, vocab);
   const StepVector y = work(weight + "_row", dim);
-  call({.kernel = "column", .sizes = {dim, vocab, token_size}, .places = {y.place, matrix(weight, vocab, dim)}});
+  call({.kernel = "column",
+        .sizes = {dim, vocab, token_size},
+        .places = {y.place, matrix(weight, vocab, dim)}});
   return y;
 }
 
-StepVector StepBuilder::dense(const std::string& weight, const std::string& bias, int out, const StepVector& x) {
+StepVector StepBuilder::dense(const std::string& weight, const std::string& bias, int out,
+                              const StepVector& x) {
   const StepVector y = work(weight + "_sums", out);
   bias.empty() ? call("zero", y) : copy(y, constant({bias, {out}}));
   product(y, x, weight);

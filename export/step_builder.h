@@ -17,8 +17,8 @@ namespace unroll {
 
 // A weight that a plan needs.
 struct StepWeight {
-  std::string name;        // "lstm.weight_ih_l0"
-  std::vector<int> shape;  // [64, 1]
+  std::string name;          // "lstm.weight_ih_l0"
+  std::vector<int> shape;    // [64, 1]
   bool is_gru_bias = false;  // "gru.bias_l0": PyTorch adds the first two thirds of its two biases only
 };
 // Returns its numbers. Throws Error if there is none of this name, or its shape is another.
@@ -44,9 +44,10 @@ class StepBuilder {
   StepVector dense(const std::string& weight, const std::string& bias, int out, const StepVector& x);
   // Layers under a path, by a state that they change. Returns y [config.output()]. Throws Error for layers that read backwards,
   // for sizes that do not fit, and for cells and options that no equation is here for.
-  StepVector recurrent(const std::string& path, CellKind cell, const RecurrentConfig& config, const StepVector& x,
-                       const RecurrentPlaces& state);
-  StepVector recurrent(const std::string& path, CellKind cell, const RecurrentConfig& config, const StepVector& x) {
+  StepVector recurrent(const std::string& path, CellKind cell, const RecurrentConfig& config,
+                       const StepVector& x, const RecurrentPlaces& state);
+  StepVector recurrent(const std::string& path, CellKind cell, const RecurrentConfig& config,
+                       const StepVector& x) {
     return recurrent(path, cell, config, x, recurrent_state(path, cell, config));
   }
   // A state of layers. From step to step; or, as `work`, zero from this place of each step on.
@@ -67,7 +68,8 @@ class StepBuilder {
   void copy(const StepVector& y, const StepVector& x) { call("copy", y, {x}); }
   // The name of a kernel that gives y with y.size as its size.
   void call(std::string_view kernel, const StepVector& y, std::initializer_list<StepVector> others = {});
-  void call(std::string_view kernel, float number, const StepVector& y, std::initializer_list<StepVector> others = {});
+  void call(std::string_view kernel, float number, const StepVector& y,
+            std::initializer_list<StepVector> others = {});
   void call(StepCall call) { plan_.calls.push_back(std::move(call)); }
   // Calls between these are made so often; a place in them may move on with each turn. token_size: as often as the token says.
   void loop(int turns);

@@ -50,8 +50,8 @@ void Layer::lstm(const StepVector& x, const StepVector& h_in) const {
   const auto look = [&](int k) {  // through a peephole
     if (config.peepholes)
       step.call("multiply_add", gate(k),
-                {step.constant({name("peepholes"), {at_f + 2, hidden}}).part((k > at_f ? k - 1 : k) * hidden,
-                                                                         (k > at_f ? k : k + 1) * hidden),
+                {step.constant({name("peepholes"), {at_f + 2, hidden}})
+                     .part((k > at_f ? k - 1 : k) * hidden, (k > at_f ? k : k + 1) * hidden),
                  c});
   };
   const StepVector f = gate(at_f), g = gate(at_f + 1), o = gate(at_f + 2);
@@ -81,7 +81,8 @@ void Layer::lstm(const StepVector& x, const StepVector& h_in) const {
 // a = W_ih x + b,  q = W_hh h;  r z = σ(a + q),  n = tanh(a + r (q + b_hn)),  h = (1 - z) n + z h
 void Layer::gru(const StepVector& x, const StepVector& h_in) const {
   const StepVector a = sums("weight_ih", 3 * hidden, x, "bias"), q = sums("weight_hh", 3 * hidden, h_in, "");
-  const StepVector gates = a.part(0, 2 * hidden), n = a.part(2 * hidden, 3 * hidden), of_n = q.part(2 * hidden, 3 * hidden);
+  const StepVector gates = a.part(0, 2 * hidden), n = a.part(2 * hidden, 3 * hidden),
+                   of_n = q.part(2 * hidden, 3 * hidden);
   step.call("add", gates, {q.part(0, 2 * hidden)});
   step.call("sigmoid", gates);
   step.call("add", of_n, {step.constant({name("bias_hn"), {hidden}})});
@@ -106,7 +107,8 @@ void Layer::mogrify(StepVector& x, StepVector& h_in) const {
     const StepVector &scaled = both[k % 2], &seen = both[1 - k % 2];
     const std::string matrix = fmt::format("mogrifier_{}{}", k % 2 ? 'r' : 'q', k + 1);
     const std::string left = config.mogrifier_rank ? matrix + "_left" : matrix;
-    const StepVector in = config.mogrifier_rank ? sums(matrix + "_right", config.mogrifier_rank, seen, "") : seen;
+    const StepVector in =
+        config.mogrifier_rank ? sums(matrix + "_right", config.mogrifier_rank, seen, "") : seen;
     const StepVector gate = sums(left, scaled.size, in, "");
     step.call("sigmoid", gate);
     step.call("scale", 2, gate);
@@ -117,14 +119,16 @@ void Layer::mogrify(StepVector& x, StepVector& h_in) const {
 
 }  // namespace
 
-RecurrentPlaces StepBuilder::recurrent_state(const std::string& path, CellKind cell, const RecurrentConfig& config,
-                                             StepArray::Kind kind) {
+RecurrentPlaces StepBuilder::recurrent_state(const std::string& path, CellKind cell,
+                                             const RecurrentConfig& config, StepArray::Kind kind) {
   RecurrentPlaces state;
   for (int k = 0; k < config.layers; ++k) {
     const bool narrow = config.last_hidden > 0 && k == config.layers - 1;
-    state.h.push_back(add(fmt::format("{}.h_l{}", path, k), kind, narrow ? config.last_hidden : config.width()));
+    state.h.push_back(
+        add(fmt::format("{}.h_l{}", path, k), kind, narrow ? config.last_hidden : config.width()));
     if (facts_of(cell).has_c)
-      state.c.push_back(add(fmt::format("{}.c_l{}", path, k), kind, narrow ? config.last_hidden : config.hidden));
+      state.c.push_back(
+          add(fmt::format("{}.c_l{}", path, k), kind, narrow ? config.last_hidden : config.hidden));
   }
   if (kind == StepArray::Kind::state) return state;
   for (const auto* vectors : {&state.h, &state.c})
@@ -134,14 +138,16 @@ RecurrentPlaces StepBuilder::recurrent_state(const std::string& path, CellKind c
 
 StepVector StepBuilder::recurrent(const std::string& path, CellKind cell, const RecurrentConfig& config,
                                   const StepVector& x, const RecurrentPlaces& state) {
-  require(cell != CellKind::other, "step: {} is a cell from outside, whose equations are not known here", path);
+  require(cell != CellKind::other, "step: {} is a cell from outside, whose equations are not known here",
+          path);
   require(!config.bidirectional, "step: {} reads backwards, too, which no step can", path);
   require(x.size == config.input, "step: {} reads {} numbers, and is given {}", path, config.input, x.size);
-  require(std::ssize(state.h) == config.layers, "step: {} has {} layers, and its state {}", path, config.layers,
-          state.h.size());
+  require(std::ssize(state.h) == config.layers, "step: {} has {} layers, and its state {}", path,
+          config.layers, state.h.size());
   StepVector in = x;
   for (int k = 0; k < config.layers; ++k) {
-    const StepVector h = state.h[static_cast<size_t>(k)], c = state.c.empty() ? StepVector() : state.c[static_cast<size_t>(k)];
+    const StepVector h = state.h[static_cast<size_t>(k)],
+                     c = state.c.empty() ? StepVector() : state.c[static_cast<size_t>(k)];
     const int hidden = config.last_hidden > 0 && k == config.layers - 1 ? config.last_hidden : config.hidden;
     const Layer layer{*this, config, path, fmt::format("_l{}", k), hidden, cell == CellKind::gru, h, c};
     const auto keep = [&](const StepVector& v, float rate, const char* name) {
@@ -149,7 +155,8 @@ StepVector StepBuilder::recurrent(const std::string& path, CellKind cell, const 
       if (rate > 0) copy(before, v);
       return before;
     };
-    const StepVector h_before = keep(h, config.zoneout_h, "h_before"), c_before = keep(c, config.zoneout_c, "c_before");
+    const StepVector h_before = keep(h, config.zoneout_h, "h_before"),
+                     c_before = keep(c, config.zoneout_c, "c_before");
     StepVector x_seen = in, h_seen = h;
     if (config.mogrifier) layer.mogrify(x_seen, h_seen);
     cell == CellKind::lstm  ? layer.lstm(x_seen, h_seen)

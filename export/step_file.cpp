@@ -11,9 +11,10 @@ namespace {
 
 std::vector<float> read(const SafetensorsFile& file, const std::string& name, const std::vector<int>& shape) {
   const SafetensorsFile::Entry* entry = file.find(name);
-  require_input(entry != nullptr, "{}: there is no '{}' [{}] in it", file.path(), name, fmt::join(shape, ", "));
-  require_input(std::ranges::equal(entry->shape, shape), "{}: '{}' is {} in it, and is read as [{}]", file.path(),
-                name, entry->shape_text(), fmt::join(shape, ", "));
+  require_input(entry != nullptr, "{}: there is no '{}' [{}] in it", file.path(), name,
+                fmt::join(shape, ", "));
+  require_input(std::ranges::equal(entry->shape, shape), "{}: '{}' is {} in it, and is read as [{}]",
+                file.path(), name, entry->shape_text(), fmt::join(shape, ", "));
   std::vector<float> numbers(static_cast<size_t>(entry->size()));
   file.load_numbers(*entry, numbers.data());
   require_input(std::ranges::all_of(numbers, [](float x) { return std::isfinite(x); }),

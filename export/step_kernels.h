@@ -124,13 +124,23 @@ UNROLL_STEP void unroll_column_8bit(int in, int out, int which, float* UNROLL_RE
   for (int i = 0; i < in; ++i) y[i] = scale[which] * (float)q[i * out + which];
 }
 
-/* Returns p, and 2^k in `power`: e^x = power + power p. p is e^r - 1 of the rest r, |r| <= log(2)/2, by its Taylor series, whose
-   eighth term is below half a unit of the last place. x between -87 and 88. Adding 1.5 * 2^23 rounds to a whole number, which
-   then stands in the last bits. */
+/* x between -limit and limit; NaN stays. Compares whole numbers, as compilers put no branch on floats side by side */
+UNROLL_STEP float unroll_within(float x, float limit) {
+  int32_t bits, most;
+  memcpy(&bits, &x, sizeof bits);
+  memcpy(&most, &limit, sizeof most);
+  const int32_t size = bits & 0x7fffffff, sign = bits ^ size, least = size > most ? most : size;
+  bits = sign | (size > 0x7f800000 ? size : least);
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+/* Returns p, and 2^k in `power`: e^x = power + power p, x between -87 and 87. p is e^r - 1 of the rest r, |r| <= log(2)/2, by its
+   Taylor series, whose eighth term is below half a unit of the last place. Adding 1.5 * 2^23 rounds to a whole number, which then
+   stands in the last bits. */
 UNROLL_STEP float unroll_exp_parts(float x, float* power) {
-  const float least = x < -87.0f ? -87.0f : x, clamped = least > 88.0f ? 88.0f : least;
-  const float shifted = clamped * 1.44269504f + 12582912.0f, k = shifted - 12582912.0f;
-  const float r = (clamped - k * 0.693359375f) + k * 2.12194440e-4f;
+  const float shifted = x * 1.44269504f + 12582912.0f, k = shifted - 12582912.0f;
+  const float r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
   uint32_t bits;
   memcpy(&bits, &shifted, sizeof bits);
   bits = (bits + 127u) << 23;
@@ -142,7 +152,7 @@ UNROLL_STEP float unroll_exp_parts(float x, float* power) {
 UNROLL_STEP void unroll_sigmoid(int n, float* y) {
   for (int i = 0; i < n; ++i) {
     float power;
-    const float p = unroll_exp_parts(-y[i], &power);
+    const float p = unroll_exp_parts(-unroll_within(y[i], 87.0f), &power);
     y[i] = 1.0f / (1.0f + (power + power * p));
   }
 }
@@ -150,9 +160,8 @@ UNROLL_STEP void unroll_sigmoid(int n, float* y) {
 /* y = tanh y = (e^2y - 1) / (e^2y + 1) */
 UNROLL_STEP void unroll_tanh(int n, float* y) {
   for (int i = 0; i < n; ++i) {
-    const float twice = 2.0f * y[i], least = twice < -20.0f ? -20.0f : twice;
     float power;
-    const float p = unroll_exp_parts(least > 20.0f ? 20.0f : least, &power), less_one = power * p + (power - 1.0f);
+    const float p = unroll_exp_parts(2.0f * unroll_within(y[i], 10.0f), &power), less_one = power * p + (power - 1.0f);
     y[i] = less_one / (less_one + 2.0f);
   }
 }
@@ -209,7 +218,7 @@ UNROLL_STEP void unroll_softmax(int n, float* y) {
   for (int i = 1; i < n; ++i) most = y[i] > most ? y[i] : most;
   for (int i = 0; i < n; ++i) {
     float power;
-    const float p = unroll_exp_parts(y[i] - most, &power);
+    const float p = unroll_exp_parts(unroll_within(y[i] - most, 87.0f), &power);
     y[i] = power + power * p;
   }
   for (int i = 0; i < n; ++i) sum += y[i];

@@ -7,7 +7,8 @@ StepWeights weights_of(const ParameterSet& params) {
     Parameter& found = params.at(weight.name);
     Shape read;
     for (const int extent : weight.shape) read.append(extent);
-    require(found.shape == read, "step: {} is {} in the model, and is read as {}", weight.name, found.shape, read);
+    require(found.shape == read, "step: {} is {} in the model, and is read as {}", weight.name, found.shape,
+            read);
     const std::vector<real> values = found.leaf_value().to_host();
     return std::vector<float>(values.begin(), values.end());
   };
@@ -23,7 +24,8 @@ StepVector append(StepBuilder& step, const Embedding& layer) {
 }
 
 StepVector append(StepBuilder& step, const Dense& layer, const StepVector& x) {
-  const StepVector y = step.dense(name_of(layer.weight), layer.config.bias ? name_of(layer.bias) : "", layer.config.out, x);
+  const StepVector y =
+      step.dense(name_of(layer.weight), layer.config.bias ? name_of(layer.bias) : "", layer.config.out, x);
   switch (layer.config.activation) {
     case Activation::none:
       break;

@@ -26,7 +26,7 @@ struct StepVector {
   StepPlace place;
   int size = 0;
 
-  StepVector part(int begin, int end) const;     // numbers begin … end-1
+  StepVector part(int begin, int end) const;  // numbers begin … end-1
 };
 
 struct StepArray {
@@ -53,7 +53,8 @@ struct EightBits {
 EightBits in_eight_bits(const StepArray& matrix);
 
 struct StepCall {
-  std::string_view kernel;  // "product"; "loop" and "end" are none, but repeat the calls between them sizes[0] times
+  std::string_view
+      kernel;  // "product"; "loop" and "end" are none, but repeat the calls between them sizes[0] times
   std::vector<int> sizes = {};
   std::vector<float> numbers = {};
   std::vector<StepPlace> places = {};
@@ -64,7 +65,7 @@ inline constexpr int token_size = -1;
 struct StepPlan {
   std::vector<StepArray> arrays;
   std::vector<StepCall> calls;
-  int token_end = 0;            // the token is in first_token … token_end-1; 0: a step reads none
+  int token_end = 0;  // the token is in first_token … token_end-1; 0: a step reads none
   int first_token = 0;
   std::string token = "token";  // its name
 

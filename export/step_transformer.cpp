@@ -10,9 +10,12 @@ static void layer(StepBuilder& step, const std::string& path, const TransformerC
   const int places = c.memory + 1;
   const StepVector seen = step.layer_norm(path + ".norm1", x);
   const std::string attention = path + ".self_attn.";
-  const StepVector all = step.dense(attention + "in_proj_weight", attention + "in_proj_bias", 3 * c.dim, seen);
-  const StepVector query = all.part(0, c.dim), key = all.part(c.dim, 2 * c.dim), value = all.part(2 * c.dim, 3 * c.dim);
-  const StepVector keys = step.state(path + ".keys", places * c.dim), values = step.state(path + ".values", places * c.dim);
+  const StepVector all =
+      step.dense(attention + "in_proj_weight", attention + "in_proj_bias", 3 * c.dim, seen);
+  const StepVector query = all.part(0, c.dim), key = all.part(c.dim, 2 * c.dim),
+                   value = all.part(2 * c.dim, 3 * c.dim);
+  const StepVector keys = step.state(path + ".keys", places * c.dim),
+                   values = step.state(path + ".values", places * c.dim);
   step.call({.kernel = "remember",
              .sizes = {c.dim, places},
              .places = {keys.place, values.place, key.place, value.place, past.place}});

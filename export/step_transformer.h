@@ -9,6 +9,7 @@ namespace unroll {
 struct TransformerConfig;
 
 // Layers under a path. x [dim] -> y [dim]
-StepVector transformer(StepBuilder& step, const std::string& path, const TransformerConfig& config, const StepVector& x);
+StepVector transformer(StepBuilder& step, const std::string& path, const TransformerConfig& config,
+                       const StepVector& x);
 
 }  // namespace unroll

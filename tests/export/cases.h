@@ -39,14 +39,16 @@ struct Case {
 
 // Throws Error unless a step's output is the layers' to rounding. Weights and inputs are below 1/2 or scaled, so errors stay those of a
 // few sums and functions.
-inline void require_step(const std::string& name, std::span<const float> found, std::span<const real> expected) {
+inline void require_step(const std::string& name, std::span<const float> found,
+                         std::span<const real> expected) {
   double most = 1, error = 0;
   for (size_t k = 0; k < expected.size(); ++k) {
     most = std::max(most, std::abs(static_cast<double>(expected[k])));
     error = std::max(error, std::abs(static_cast<double>(found[k]) - static_cast<double>(expected[k])));
   }
-  require(found.size() == expected.size() && error <= 1e-6 * most, "{}: a step's {} numbers lie {} from the {} of its layers, which reach {}",
-          name, found.size(), error, expected.size(), most);
+  require(found.size() == expected.size() && error <= 1e-6 * most,
+          "{}: a step's {} numbers lie {} from the {} of its layers, which reach {}", name, found.size(),
+          error, expected.size(), most);
 }
 
 inline Tensor drawn(const Shape& shape, RandomStream& random, double size = 1) {

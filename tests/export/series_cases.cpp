@@ -58,17 +58,20 @@ std::vector<real> row_of(const Tensor& all, int b, int batch, int64_t width) {
   std::vector<real> result;
   const std::vector<real> numbers = all.to_host();
   for (int64_t t = 0; t < all.size() / batch / width; ++t)
-    result.insert(result.end(), numbers.begin() + (t * batch + b) * width, numbers.begin() + (t * batch + b + 1) * width);
+    result.insert(result.end(), numbers.begin() + (t * batch + b) * width,
+                  numbers.begin() + (t * batch + b + 1) * width);
   return result;
 }
 
-void check_step(const SeriesCase& of, RealTimeStep& step, int b, const Tensor& x, const Tensor& words, int member,
-                const Tensor& found) {
+void check_step(const SeriesCase& of, RealTimeStep& step, int b, const Tensor& x, const Tensor& words,
+                int member, const Tensor& found) {
   const int batch = x.dim(1);
   std::ranges::copy(row_of(x, b, batch, x.dim(2)), step["x"].begin());
-  if (!of.recipe.data.categories.empty()) std::ranges::copy(row_of(words, b, batch, 1), step["words"].begin());
+  if (!of.recipe.data.categories.empty())
+    std::ranges::copy(row_of(words, b, batch, 1), step["words"].begin());
   step(of.members > 1 ? member : 0);
-  require_step(of.name, step[of.recipe.detects() ? "probability" : "forecast"], row_of(found, b, batch, found.dim(3)));
+  require_step(of.name, step[of.recipe.detects() ? "probability" : "forecast"],
+               row_of(found, b, batch, found.dim(3)));
 }
 
 void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
@@ -224,9 +227,10 @@ void write_pretrained(const std::filesystem::path& folder) {
     one.input("base", tensor(inputs.base, ahead, timeseries::segment_rows));
     const Tensor quantiles = stack((*network)(inputs)).value();  // [levels, segments, batch, rows]
     for (int b = 0; b < batch; ++b) {
-      for (const auto& [of, numbers, width] : {std::tuple{"context", &inputs.context, timeseries::context_width},
-                                               {"ahead", &inputs.ahead, timeseries::ahead_width},
-                                               {"base", &inputs.base, timeseries::segment_rows}}) {
+      for (const auto& [of, numbers, width] :
+           {std::tuple{"context", &inputs.context, timeseries::context_width},
+            {"ahead", &inputs.ahead, timeseries::ahead_width},
+            {"base", &inputs.base, timeseries::segment_rows}}) {
         const Tensor all = Tensor::from(Shape{static_cast<int>(numbers->size())}, std::span(*numbers));
         std::ranges::copy(row_of(all, b, batch, width), step[of].begin());
       }

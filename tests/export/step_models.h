@@ -16,7 +16,8 @@ struct StepModel {
   std::shared_ptr<ParameterSet> params;
   StepPlan plan;
   int inputs = 0, vocab = 0;  // one of them is 0
-  std::function<Tensor(const Tensor& x, const IdTensor& tokens)> whole;  // of a window [steps, 1, …] -> y [steps, 1, outputs]
+  std::function<Tensor(const Tensor& x, const IdTensor& tokens)>
+      whole;  // of a window [steps, 1, …] -> y [steps, 1, outputs]
 
   int outputs() const {
     for (const StepArray& array : plan.arrays)
@@ -33,10 +34,12 @@ inline StepModel recurrent_model(CellKind cell, const RecurrentConfig& config) {
   std::string name = describe_layers(facts_of(cell), config);
   for (const RecurrentOption& option : recurrent_options)
     if (is_set(option, config)) name += fmt::format(" {}={}", option.name, value_of(option, config));
-  return {name, params, step_of(*params, config.input, layers, out), config.input, 0,
-          [=](const Tensor& x, const IdTensor&) {
-            return out(layers(x, layers.zero_state(1)).y).value();
-          }};
+  return {name,
+          params,
+          step_of(*params, config.input, layers, out),
+          config.input,
+          0,
+          [=](const Tensor& x, const IdTensor&) { return out(layers(x, layers.zero_state(1)).y).value(); }};
 }
 
 // An embedding, one of the middles, and a decoder.
@@ -52,24 +55,37 @@ inline StepModel token_model(const TokenModelOptions& o) {
   std::shared_ptr<const Transformer> transformer;
   StepBuilder step(weights_of(*params));
   if (o.transformer)
-    transformer = std::make_shared<Transformer>(
-        *params / "transformer",
-        TransformerConfig{.dim = width, .heads = 2, .layers = 2, .feed_forward = 12, .memory = 5, .last_norm = o.last_norm});
+    transformer =
+        std::make_shared<Transformer>(*params / "transformer", TransformerConfig{.dim = width,
+                                                                                 .heads = 2,
+                                                                                 .layers = 2,
+                                                                                 .feed_forward = 12,
+                                                                                 .memory = 5,
+                                                                                 .last_norm = o.last_norm});
   else
-    lstm = std::make_shared<RecurrentLayer>(*params / "lstm", CellKind::lstm, RecurrentConfig{.input = width, .hidden = width, .layers = 2});
+    lstm = std::make_shared<RecurrentLayer>(*params / "lstm", CellKind::lstm,
+                                            RecurrentConfig{.input = width, .hidden = width, .layers = 2});
   const DenseConfig config{.in = width, .out = vocab};
-  const Dense decoder = o.tied ? Dense(*params / "decoder", config, embed.weight) : Dense(*params / "decoder", config);
+  const Dense decoder =
+      o.tied ? Dense(*params / "decoder", config, embed.weight) : Dense(*params / "decoder", config);
   std::shared_ptr<const MixtureSoftmax> mixture;
   if (o.components)
-    mixture = std::make_shared<MixtureSoftmax>(*params / "mixture", MixtureSoftmaxConfig{.in = width, .width = width, .components = o.components});
+    mixture = std::make_shared<MixtureSoftmax>(
+        *params / "mixture", MixtureSoftmaxConfig{.in = width, .width = width, .components = o.components});
   params->initialize(Init::uniform(-0.5f, 0.5f));
   StepVector x = append(step, embed);
   x = transformer ? append(step, *transformer, x) : append(step, *lstm, x);
   step.output("y", mixture ? append(step, *mixture, decoder, x) : append(step, decoder, x));
-  return {fmt::format("tokens, tied {}, transformer {}, last norm {}, components {}", o.tied, o.transformer, o.last_norm, o.components),
-          params, step.plan(), 0, vocab, [=](const Tensor&, const IdTensor& tokens) {
+  return {fmt::format("tokens, tied {}, transformer {}, last norm {}, components {}", o.tied, o.transformer,
+                      o.last_norm, o.components),
+          params,
+          step.plan(),
+          0,
+          vocab,
+          [=](const Tensor&, const IdTensor& tokens) {
             const Var e = embed(tokens);
-            const Var y = transformer ? (*transformer)(e, transformer->zero_state(1)).y : (*lstm)(e, lstm->zero_state(1)).y;
+            const Var y = transformer ? (*transformer)(e, transformer->zero_state(1)).y
+                                      : (*lstm)(e, lstm->zero_state(1)).y;
             return (mixture ? mixture->log_probabilities(decoder, y) : decoder(y)).value();
           }};
 }
@@ -89,10 +105,18 @@ inline std::vector<StepModel> step_models() {
     models.push_back(recurrent_model(CellKind::lstm, config));
   }
   for (const TokenModelOptions& options :
-       {TokenModelOptions{}, TokenModelOptions{.tied = true}, TokenModelOptions{.components = 3}, TokenModelOptions{.tied = true, .components = 2},
-        TokenModelOptions{.transformer = true}, TokenModelOptions{.tied = true, .transformer = true, .last_norm = false}})
+       {TokenModelOptions{}, TokenModelOptions{.tied = true}, TokenModelOptions{.components = 3},
+        TokenModelOptions{.tied = true, .components = 2}, TokenModelOptions{.transformer = true},
+        TokenModelOptions{.tied = true, .transformer = true, .last_norm = false}})
     models.push_back(token_model(options));
   return models;
+}
+
+// How far a step may lie from the layers' values. Both round each sum and function, and weights below 1/2 do not let errors grow.
+// A layer norm divides by a deviation of at least sqrt(1e-5), and so may multiply an error by 316.
+inline double tolerance(const StepModel& model, const Tensor& expected) {
+  const bool norm = model.name.find("layer_norm") != std::string::npos;
+  return 1e-6 * std::max(1.0, largest(expected)) * (norm ? 316 : 1);
 }
 
 // x [steps, 1, inputs], or tokens [steps, 1].

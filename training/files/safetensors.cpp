@@ -44,7 +44,9 @@ static std::string header_of(const std::filesystem::path& path, const std::vecto
       const uint64_t end = offset + static_cast<uint64_t>(named.tensor.size()) * (half ? 2 : sizeof(real));
       nlohmann::ordered_json shape = nlohmann::ordered_json::array();
       for (int i = 0; i < named.tensor.rank(); ++i) shape.push_back(named.tensor.dim(i));
-      header[named.name] = {{"dtype", half ? "F16" : SafetensorsFile::native_type}, {"shape", shape}, {"data_offsets", {offset, end}}};
+      header[named.name] = {{"dtype", half ? "F16" : SafetensorsFile::native_type},
+                            {"shape", shape},
+                            {"data_offsets", {offset, end}}};
       offset = end;
     }
     text = header.dump();  // json_text() would replace what is not UTF-8, and so make another name of it
@@ -52,8 +54,9 @@ static std::string header_of(const std::filesystem::path& path, const std::vecto
     throw Error(fmt::format("{}: names and metadata must be UTF-8", path.string()));
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the numbers begin at a multiple of 8
-  require(text.size() <= SafetensorsFile::largest_header, "{}: the header would take {} bytes, at most {} are allowed",
-          path.string(), text.size(), SafetensorsFile::largest_header);
+  require(text.size() <= SafetensorsFile::largest_header,
+          "{}: the header would take {} bytes, at most {} are allowed", path.string(), text.size(),
+          SafetensorsFile::largest_header);
   return text;
 }
 

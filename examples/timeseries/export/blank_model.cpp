@@ -24,9 +24,10 @@ static Series blank_series(const SavedModel& saved) {
 BlankModel::BlankModel(const SavedModel& saved, const std::string& form) : series(blank_series(saved)) {
   const ModelFacts& facts = saved.facts;
   const SavedModel one = facts.members.empty() ? saved : saved.of_series(facts.members.front());
-  require_input(facts.members.empty() || facts.scaling.power.empty(),
-                "{}: {}: each of {} series has a transform of its own (scaling.transform), which has no form here",
-                form, saved.path.string(), facts.members.size());
+  require_input(
+      facts.members.empty() || facts.scaling.power.empty(),
+      "{}: {}: each of {} series has a transform of its own (scaling.transform), which has no form here",
+      form, saved.path.string(), facts.members.size());
   const SeriesWindows windows =
       make_windows(one.recipe, series, one.facts.scaling, whole_series(series), "exported");
   model = one.make_model(windows);

@@ -14,7 +14,7 @@ struct BlankModel {
   BlankModel(const SavedModel& saved, const std::string& form);
   std::vector<std::string> names(const std::vector<int>& channels) const;
 
-  Series series;  // of the model's channels, without values
+  Series series;                     // of the model's channels, without values
   std::vector<int> inputs, targets;  // their channels, inputs without categories
   std::unique_ptr<SeriesModel> model;
 };

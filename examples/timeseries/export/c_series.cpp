@@ -114,7 +114,8 @@ StepPlan step_plan(const PretrainedNetwork& network) {
   constexpr int segments = most_ahead / segment_rows, most = most_context / segment_rows;
   StepBuilder step(weights_of(network.params));
   step.read_token("segments", 1, most + 1);
-  const StepVector context = step.input("context", most * context_width), ahead = step.input("ahead", segments * ahead_width),
+  const StepVector context = step.input("context", most * context_width),
+                   ahead = step.input("ahead", segments * ahead_width),
                    base = step.input("base", segments * segment_rows);
   const StepVector quantiles = step.output("quantiles", forecast_quantiles * most_ahead);
   const CellKind cell = network.layers.cell().kind;
@@ -122,14 +123,17 @@ StepPlan step_plan(const PretrainedNetwork& network) {
   const std::string path = facts_of(cell).name;
   const RecurrentPlaces state = step.recurrent_state(path, cell, config, StepArray::Kind::work);
   step.loop(token_size);
-  const StepVector known = append(step, network.context, step.turned(context.part(0, context_width), context_width));
+  const StepVector known =
+      append(step, network.context, step.turned(context.part(0, context_width), context_width));
   step.call("gelu", known);
   step.recurrent(path, cell, config, known, state);
   step.end_loop();
   step.loop(segments);
-  const StepVector place = step.turned(ahead.part(0, ahead_width), ahead_width), places = append(step, network.ahead, place);
+  const StepVector place = step.turned(ahead.part(0, ahead_width), ahead_width),
+                   places = append(step, network.ahead, place);
   step.call("gelu", places);
-  const StepVector y = step.recurrent(path, cell, config, places, state), both = step.work("both", y.size + places.size);
+  const StepVector y = step.recurrent(path, cell, config, places, state),
+                   both = step.work("both", y.size + places.size);
   step.copy(both.part(0, y.size), y);
   step.copy(both.part(y.size, both.size), places);
   const StepVector read = append(step, network.hidden, both);
@@ -155,8 +159,9 @@ StepPlan step_plan(const PretrainedNetwork& network) {
 
 void write_c(const std::filesystem::path& path, const SavedModel& saved, int bits) {
   const BlankModel blank(saved, "a C header");
-  std::string says = fmt::format("x: {} of each row. The output: {}", fmt::join(blank.names(blank.inputs), ", "),
-                                 fmt::join(blank.names(blank.targets), ", "));
+  std::string says =
+      fmt::format("x: {} of each row. The output: {}", fmt::join(blank.names(blank.inputs), ", "),
+                  fmt::join(blank.names(blank.targets), ", "));
   write_c_header(path, step_plan(saved), {.name = c_name(path), .bits = bits, .says = says});
 }
 
@@ -164,7 +169,8 @@ void write_c(const std::filesystem::path& path, const PretrainedNetwork& network
   write_c_header(path, step_plan(network),
                  {.name = c_name(path),
                   .bits = bits,
-                  .says = fmt::format("quantiles: levels {}, each of {} rows", fmt::join(forecast_levels, ", "), most_ahead)});
+                  .says = fmt::format("quantiles: levels {}, each of {} rows",
+                                      fmt::join(forecast_levels, ", "), most_ahead)});
 }
 
 }  // namespace timeseries

@@ -32,7 +32,8 @@ struct Row {
   }
   // The last `length` values of a feature.
   StepVector last_values(const std::string& name, int feature, int length) const {
-    const StepVector values = step.work(name, length), from = x.part((window() - length) * plan.features() + feature, x.size);
+    const StepVector values = step.work(name, length),
+                     from = x.part((window() - length) * plan.features() + feature, x.size);
     move(step, length, values, 1, from, plan.features());
     return values;
   }
@@ -51,8 +52,11 @@ void Row::add_highway() const {
   const int length = plan.keys.highway, width = plan.width();
   if (!plan.task.detects) {
     for (int k = 0; k < width; ++k) {
-      const StepVector path = dense("highway", outputs() * horizon(), last_values("highway_x", plan.feature_of(k), length));
-      step.call({.kernel = "add_apart", .sizes = {path.size, width}, .places = {y.part(k, y.size).place, path.place}});
+      const StepVector path =
+          dense("highway", outputs() * horizon(), last_values("highway_x", plan.feature_of(k), length));
+      step.call({.kernel = "add_apart",
+                 .sizes = {path.size, width},
+                 .places = {y.part(k, y.size).place, path.place}});
     }
     return;
   }
@@ -68,7 +72,8 @@ void Row::add_ahead(const StepVector& state) const {
   const int known = plan.columns.ahead(), width = plan.width();
   const StepVector of_state = state.size > 0 ? dense("ahead_state", plan.keys.hidden, state) : StepVector();
   step.loop(horizon());
-  StepVector read = dense("ahead", state.size > 0 ? plan.keys.hidden : plan.outputs(), step.turned(ahead.part(0, known), known), false);
+  StepVector read = dense("ahead", state.size > 0 ? plan.keys.hidden : plan.outputs(),
+                          step.turned(ahead.part(0, known), known), false);
   if (state.size > 0) {
     step.call("add", read, {of_state});
     step.call("relu", read);
@@ -117,7 +122,8 @@ void Row::encoder_decoder() const {
 }
 
 void Row::segment_rnn() const {
-  const int segment = plan.keys.segment, hidden = plan.keys.hidden, half = hidden / 2, segments = horizon() / segment;
+  const int segment = plan.keys.segment, hidden = plan.keys.hidden, half = hidden / 2,
+            segments = horizon() / segment;
   const int read = segment * plan.features();
   const StepVector position = step.constant({"position.weight", {segments, half}}),
                    channel = step.constant({"channel.weight", {plan.targets(), half}});
@@ -136,7 +142,8 @@ void Row::segment_rnn() const {
   step.copy(place.part(half, hidden), of_target);
   const StepVector found = dense("head", segment * outputs(), recurrent(encoder(), place, again));
   for (int k = 0; k < outputs(); ++k)
-    step.copy(step.turned(y.part(k * horizon(), k * horizon() + segment), segment), found.part(k * segment, (k + 1) * segment));
+    step.copy(step.turned(y.part(k * horizon(), k * horizon() + segment), segment),
+              found.part(k * segment, (k + 1) * segment));
   step.end_loop();
 }
 
@@ -147,7 +154,9 @@ void Row::linear() const {
 
 void Row::dlinear() const {
   const StepVector values = last_values("values", 0, window()), average = step.work("average", window());
-  step.call({.kernel = "moving_average", .sizes = {window(), plan.keys.moving_average}, .places = {average.place, values.place}});
+  step.call({.kernel = "moving_average",
+             .sizes = {window(), plan.keys.moving_average},
+             .places = {average.place, values.place}});
   step.call("subtract", values, {average});
   step.copy(y, dense("linear", y.size, values));
   step.call("add", y, {dense("trend", y.size, average)});
@@ -169,13 +178,15 @@ struct Reader {
   StepBuilder& step;
   const NetworkPlan& plan;
   StepVector input, words;  // [rows, inputs], [rows, categories]
-  int inputs = plan.columns.inputs, rows = plan.task.window + (plan.columns.ahead() > 0 ? plan.task.horizon : 0);
+  int inputs = plan.columns.inputs,
+      rows = plan.task.window + (plan.columns.ahead() > 0 ? plan.task.horizon : 0);
   StepVector level = {}, deviation = {};  // by column
 
   bool is_recurrent() const { return plan.keys.architecture->is_recurrent(); }
 
   void normalize() {
-    const bool by_last = plan.keys.normalization == Normalization::last, by_mean = plan.keys.normalization == Normalization::window;
+    const bool by_last = plan.keys.normalization == Normalization::last,
+               by_mean = plan.keys.normalization == Normalization::window;
     const int values = by_mean || (by_last && is_recurrent()) ? inputs - plan.columns.calendar : inputs;
     if (!by_last && !by_mean) return;
     level = step.work("level", values);
@@ -193,9 +204,11 @@ struct Reader {
   }
 
   // Writes columns of rows first … of the input, and embeddings, to `to` [count, wide] from column `at` on. Returns the next column.
-  int add_columns(const StepVector& to, int wide, int at, const std::vector<int>& columns, int first, int count) const {
+  int add_columns(const StepVector& to, int wide, int at, const std::vector<int>& columns, int first,
+                  int count) const {
     for (const int column : columns)
-      move(step, count, to.part(at++, to.size), wide, input.part(first * inputs + column, input.size), inputs);
+      move(step, count, to.part(at++, to.size), wide, input.part(first * inputs + column, input.size),
+           inputs);
     return at;
   }
   void add_embeddings(const StepVector& to, int wide, int at, int first, int count, bool known_alone) const {
@@ -206,7 +219,9 @@ struct Reader {
       if (known_alone && !category.is_known) continue;
       const StepVector table = embedding_table(k, category);
       const auto word = [&](const StepVector& y, const StepVector& which) {
-        step.call({.kernel = "word", .sizes = {category.width(), category.words}, .places = {y.place, table.place, which.place}});
+        step.call({.kernel = "word",
+                   .sizes = {category.width(), category.words},
+                   .places = {y.place, table.place, which.place}});
       };
       const StepVector last = step.work(fmt::format("last_word{}", k + 1), category.width());
       const bool from_last = known_alone && !is_recurrent() && plan.keys.normalization == Normalization::last;
@@ -245,7 +260,8 @@ struct Reader {
 void run_network(const Row& row) {
   const std::string_view word = row.plan.keys.architecture->word;
   const auto found = std::ranges::find(step_networks, word, &StepNetwork::word);
-  require_input(found != std::end(step_networks), "a step: model.architecture = \"{}\" has no equations here", word);
+  require_input(found != std::end(step_networks), "a step: model.architecture = \"{}\" has no equations here",
+                word);
   (row.*found->add)();
 }
 
@@ -260,8 +276,10 @@ void undo(StepBuilder& step, const StepVector& y, const StepVector& deviation, c
 
 }  // namespace
 
-StepVector forecast_step(StepBuilder& step, const NetworkPlan& plan, const StepVector& input, const StepVector& words) {
-  const int targets = plan.targets(), width = plan.width(), outputs = plan.task.outputs(), horizon = plan.task.horizon;
+StepVector forecast_step(StepBuilder& step, const NetworkPlan& plan, const StepVector& input,
+                         const StepVector& words) {
+  const int targets = plan.targets(), width = plan.width(), outputs = plan.task.outputs(),
+            horizon = plan.task.horizon;
   Reader reader{step, plan, input, words};
   reader.normalize();
   const StepVector ahead = reader.ahead(), y = step.work("row", outputs * horizon * width);
@@ -275,7 +293,8 @@ StepVector forecast_step(StepBuilder& step, const NetworkPlan& plan, const StepV
     }
     return chosen;
   };
-  const StepVector level = of_targets("level_of_targets", reader.level), deviation = of_targets("deviation_of_targets", reader.deviation);
+  const StepVector level = of_targets("level_of_targets", reader.level),
+                   deviation = of_targets("deviation_of_targets", reader.deviation);
   if (!plan.by_channel()) {
     std::vector<int> all(static_cast<size_t>(plan.columns.inputs));
     for (size_t k = 0; k < all.size(); ++k) all[k] = static_cast<int>(k);
@@ -289,22 +308,28 @@ StepVector forecast_step(StepBuilder& step, const NetworkPlan& plan, const StepV
     return y;
   }
   const int window = plan.task.window, wide = plan.features();
-  const StepVector all = step.work("forecasts", outputs * horizon * targets), own = step.work("own", targets * window);
+  const StepVector all = step.work("forecasts", outputs * horizon * targets),
+                   own = step.work("own", targets * window);
   for (int k = 0; k < targets; ++k)
-    move(step, window, own.part(k * window, own.size), 1, input.part(plan.columns.targets[static_cast<size_t>(k)], input.size), plan.columns.inputs);
-  std::vector<int> beside = plan.keys.architecture->is_recurrent() ? plan.columns.beside_target() : std::vector<int>();
+    move(step, window, own.part(k * window, own.size), 1,
+         input.part(plan.columns.targets[static_cast<size_t>(k)], input.size), plan.columns.inputs);
+  std::vector<int> beside =
+      plan.keys.architecture->is_recurrent() ? plan.columns.beside_target() : std::vector<int>();
   beside.insert(beside.begin(), 0);  // the target's own column, which each fills
   const StepVector x = reader.features(beside);
   step.loop(targets);
   move(step, window, x, wide, step.turned(own, window), 1);
   run_network({step, plan, x, ahead, y});
   if (level.size > 0) {
-    const auto own_part = [&](const StepVector& of) { return of.size > 0 ? step.turned(of.part(0, 1), 1) : of; };
+    const auto own_part = [&](const StepVector& of) {
+      return of.size > 0 ? step.turned(of.part(0, 1), 1) : of;
+    };
     undo(step, y, own_part(deviation), own_part(level));
   }
   move(step, y.size, step.turned(all, 1), targets, y, 1);
   step.end_loop();
-  if (outputs > 1) step.call({.kernel = "sort", .sizes = {outputs, horizon * targets}, .places = {all.place}});
+  if (outputs > 1)
+    step.call({.kernel = "sort", .sizes = {outputs, horizon * targets}, .places = {all.place}});
   return all;
 }
 
