@@ -13,11 +13,11 @@ namespace unroll {
 
 struct PersistentPlan;  // framework/kernels/persistent.h
 
-// A layer in a window. 0: batch or steps are not known. layers: so many like it in one launch, 1 or 2, which share the processors out.
+// A layer, with hidden and gates, in a window. 0: batch or steps are not known. layers: so many like it in one launch, 1 or 2.
 struct PersistentSizes {
   int64_t hidden, gates = 4, batch = 0, steps = 0, layers = 1;
-  Precision precision = Precision::fp32;
-  bool layer_norm = false, gru = false;
+  Precision precision = Precision::fp32;  // of the recurrent product
+  bool layer_norm = false, gru = false;    // the cell
 };
 // How the kernel is split on this GPU. None if it does not serve; `why`, if given, says why: "batch 80 is above 64".
 std::optional<PersistentPlan> persistent_plan(const PersistentSizes& sizes, const EngineFacts& gpu,

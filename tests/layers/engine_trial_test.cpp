@@ -101,6 +101,7 @@ TEST_CASE("GPUs with figures are not timed, and times do not count on others' ac
   const EngineFacts here = engine_facts();
   CHECK(here.gpu == name);
   CHECK_FALSE(has_figures(here, Lstm::facts, plain.config));
+  const auto never = [](Engine) -> EngineWindow { throw Error("it is timed"); };
   for (const char* measured : {"NVIDIA H100 PCIe", "NVIDIA H200"}) {
     EngineFacts facts = here;
     facts.gpu = measured;
@@ -111,9 +112,11 @@ TEST_CASE("GPUs with figures are not timed, and times do not count on others' ac
       facts.precision = p;
       CHECK(has_figures(facts, Gru::facts, plain.config) == (p == Precision::fp32));
     }
-    const auto never = [](Engine) -> EngineWindow { throw Error("it is timed"); };
     CHECK_FALSE(with_trial(facts, Lstm::facts, plain.config, never).times);
   }
+  EngineFacts of_two = here;
+  of_two.processes = 2;  // which might choose differently
+  CHECK_FALSE(with_trial(of_two, Lstm::facts, plain.config, never).times);
   EngineFacts facts = here;
   facts.times = EngineTimes{.cudnn = 1.5, .fused = 1.25};
   CHECK(Lstm::choose(plain.config, facts)

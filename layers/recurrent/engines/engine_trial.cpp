@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "framework/device.h"
-#include "framework/processes/processes.h"
 #include "framework/tape.h"
 #include "layers/recurrent/options.h"
 
@@ -88,7 +87,7 @@ EngineFacts with_trial(EngineFacts facts, const CellFacts& cell, const Recurrent
                        const MakeEngineWindow& make) {
   facts = with_known_trial(std::move(facts), cell, config);
   if (facts.begun_with || facts.times || !is_open(facts, cell, config)) return facts;
-  if (process_count() > 1 || !may_record()) return facts;
+  if (facts.processes > 1 || !may_record()) return facts;
   try {
     facts.times = trials[name_of_layer(facts, cell, config)] = time_engines(make);
   } catch (const OutOfMemory&) { trials.erase(name_of_layer(facts, cell, config)); }
