@@ -30,7 +30,8 @@ std::string name_of_layer(const EngineFacts& facts, const CellFacts& cell, const
 
 // Both would serve, and no rule says which is faster here.
 bool is_open(const EngineFacts& facts, const CellFacts& cell, RecurrentConfig config) {
-  if (facts.gpu.empty() || has_figures(facts) || !cell.is_ours() || config.engine != Engine::automatic)
+  if (facts.gpu.empty() || !cell.is_ours() || config.engine != Engine::automatic ||
+      has_figures(facts, cell, config))
     return false;
   const EngineChoice choice = choose_engine(cell, config, facts);
   return std::ranges::none_of(choice.reasons,

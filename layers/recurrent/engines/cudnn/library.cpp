@@ -3,7 +3,7 @@
 #include "framework/check.h"
 #include "framework/device.h"
 #include "framework/kernels/cuda/context.h"
-#include "framework/kernels/lstm_window.h"
+#include "framework/kernels/recurrent_window.h"
 #include "framework/lanes.h"
 #include "framework/processes/processes.h"
 #include "layers/recurrent/engine.h"
