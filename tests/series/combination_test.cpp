@@ -99,6 +99,51 @@ TEST_CASE("a member that goes far outside of what the series was is left out") {
   CHECK(found.values == Values(2, near.at(4, 0)));
 }
 
+TEST_CASE("if a member is left out at a forecast, the others share its weight") {
+  const Series far = make_series({"y"}, noise(60, 1000)), near = make_series({"y"}, noise(60, 0));
+  const Combination mean(far, whole(far), 0,
+                         {.period = 4, .horizon = 1, .members = {"last", "seasonal", "theta"}});
+  const auto found = mean.forecast(near, 40, 1);
+  REQUIRE(found.exploded == std::vector<std::string>{"Theta"});
+  const double last = mean.members()[0].weight, seasonal = mean.members()[1].weight;
+  CHECK(found.values[0] ==
+        doctest::Approx((last * near.at(39, 0) + seasonal * near.at(36, 0)) / (last + seasonal)));
+}
+
+// 12 of 60 rows are forecast by folds.
+TEST_CASE(
+    "folds are forecast by members fitted to the rows before, and their interval errs on its own side") {
+  Values y = noise(60, 0, 3);
+  for (double& value : y) value = std::exp(value);  // values lie further above the middle than below
+  const Series series = make_series({"y"}, y);
+  const std::vector<int> only = {0};
+  const Combination ets_alone(series, whole(series), 0, {.horizon = 1, .members = {"ets"}}),
+      network(series, whole(series), 0, {.horizon = 1, .members = {"pretrained"}});
+  const auto early = ets(series, {{0, 48, 0}}, 1, only), late = ets(series, whole(series), 1, only),
+             quantiles = pretrained(series, {{0, 48, 0}}, 1, only);
+  double of_early = 0, of_late = 0;
+  Values ratios, of_high;
+  for (int64_t row = 48; row < 60; ++row) {
+    Values found(1), low(1), high(1);
+    const double value = series.at(row, 0);
+    early->forecast(series, row, 0, found), of_early += std::pow(found[0] - value, 2) / 12;
+    late->forecast(series, row, 0, found), of_late += std::pow(found[0] - value, 2) / 12;
+    quantiles->forecast(series, row, 0, found), quantiles->interval(series, row, 0, low, high);
+    const double few = 1 + 2 / static_cast<double>(row), off = std::abs(value - found[0]);
+    ratios.push_back(off / few / (value > found[0] ? high[0] - found[0] : found[0] - low[0]));
+    of_high.push_back(off / few / (high[0] - found[0]));
+  }
+  CHECK(ets_alone.members()[0].error == doctest::Approx(std::sqrt(of_early)));
+  CHECK(std::sqrt(of_late) != doctest::Approx(std::sqrt(of_early)));
+  // The eleventh of twelve, to the power of 12 / (12 + 40).
+  const auto factor = [](Values& all) {
+    std::ranges::sort(all);
+    return std::pow(all[10], 12.0 / 52);
+  };
+  CHECK(network.interval_factor() == doctest::Approx(factor(ratios)));
+  CHECK(factor(of_high) != doctest::Approx(factor(ratios)));
+}
+
 TEST_CASE("members know nothing of rows after those that they are fitted to") {
   const Series series = make_series({"y"}, noise(120, 50, 20));
   Series later = series;
@@ -139,6 +184,22 @@ TEST_CASE("the baseline of the table is the mean of each channel") {
     baseline->forecast(series, 55, channel, found);
     CHECK(found == Combination(series, train, channel, options).forecast(series, 55, 3).values);
   }
+}
+
+TEST_CASE("rows without a value just before the origin are forecast, and not read") {
+  Series series = make_series({"y"}, noise(60, 50, 20));
+  series.filled.assign(60, 0);
+  for (const size_t row : {55, 56, 57}) series.filled[row] = 1, series.values[row] = 1000;
+  const Combination mean(series, {{0, 50, 0}}, 0, {.period = 4, .horizon = 3});
+  const auto after = mean.forecast(series, 58, 2), from = mean.forecast(series, 55, 5);
+  const auto end = [](const Values& all) { return Values(all.end() - 2, all.end()); };
+  CHECK(after.values == end(from.values));
+  CHECK(after.low == end(from.low)), CHECK(after.high == end(from.high));
+  // A difference of which one value was filled in is no step of the random walk: those left are 1 and 1.
+  Series few = make_series({"y"}, {1, 2, 9, 4, 5});
+  few.filled = {0, 0, 1, 0, 0};
+  const auto walk = Combination(few, whole(few), 0, {.members = {"last"}}).forecast(few, 5, 1);
+  CHECK(walk.high[0] - 5 == doctest::Approx((1 + 2.0 / 5) * z));
 }
 
 TEST_CASE("members that are apart make the interval wider, at any level of the series") {

@@ -220,8 +220,20 @@ void Combination::widen(const Folds& folds, const std::vector<Member>& early) {
 
 // --- forecasts ---------------------------------------------------------------------------------------------
 
+// The first of the rows without a value just before the origin; the origin: there is none.
+int64_t Combination::after_last_value(const Series& series, int64_t origin) const {
+  while (origin > begin_ + least_rows && series.is_filled(origin - 1, channel_)) --origin;
+  return origin;
+}
+
 Combination::Forecast Combination::mean_of(const std::vector<Member>& members, const Series& series,
                                            int64_t origin, int64_t steps) const {
+  if (const int64_t gap = origin - after_last_value(series, origin); gap > 0) {
+    Forecast found = mean_of(members, series, origin - gap, gap + steps);
+    for (auto* part : {&found.values, &found.low, &found.high})
+      part->erase(part->begin(), part->begin() + gap);
+    return found;
+  }
   const auto count = static_cast<std::size_t>(steps);
   Forecast found{std::vector<double>(count), std::vector<double>(count), std::vector<double>(count)};
   std::vector<double> values(count), low(count), high(count), squares(count);
@@ -269,8 +281,9 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
 std::vector<double> Combination::random_walk(const Series& series, int64_t origin, int64_t steps) const {
   const int64_t lag = origin - begin_ >= 2 * period_ + 1 ? period_ : 1;
   double squares = 0, count = 0;
-  for (int64_t row = begin_ + lag; row < origin; ++row, ++count)
-    squares += std::pow(series.at(row, channel_) - series.at(row - lag, channel_), 2);
+  for (int64_t row = begin_ + lag; row < origin; ++row)
+    if (!series.is_filled(row, channel_) && !series.is_filled(row - lag, channel_))
+      squares += std::pow(series.at(row, channel_) - series.at(row - lag, channel_), 2), ++count;
   std::vector<double> reach;
   for (int64_t h = 0; h < steps; ++h)
     reach.push_back(z * std::sqrt(squares / std::max(count, 1.0) * static_cast<double>(h / lag + 1)));
@@ -282,9 +295,14 @@ Combination::Forecast Combination::forecast(const Series& series, int64_t origin
 }
 
 void Combination::prepare(const Series& series, std::span<const int64_t> origins, std::size_t steps) const {
+  std::vector<int64_t> from;
+  std::size_t most = steps;
+  for (const int64_t origin : origins) {
+    from.push_back(after_last_value(series, origin));
+    most = std::max(most, steps + static_cast<std::size_t>(origin - from.back()));
+  }
   for (const Member& member : members_)
-    if (member.weight > 0 && member.baseline.prepare)
-      member.baseline.prepare(series, origins, channel_, steps);
+    if (member.weight > 0 && member.baseline.prepare) member.baseline.prepare(series, from, channel_, most);
 }
 
 Fitted combination(const BaselineRows& rows) {

@@ -66,13 +66,14 @@ class Combination {
 
   // As ForecastBaseline::prepare, for all members.
   void prepare(const Series& series, std::span<const int64_t> origins, std::size_t steps) const;
-  // The rows from `origin` on, by those before it. Requires: origins ascend, and at least one row lies before.
+  // The rows from `origin` on, by those before it. Rows just before it that were filled in are forecast, not read. Requires: origins ascend, and at least one row lies before.
   Forecast forecast(const Series& series, int64_t origin, int64_t steps) const;
 
  private:
   struct Folds;
   void weigh(const Folds& folds, std::vector<Member>& early);
   void widen(const Folds& folds, const std::vector<Member>& early);
+  int64_t after_last_value(const Series& series, int64_t origin) const;
   std::vector<double> random_walk(const Series& series, int64_t origin, int64_t steps) const;
   Forecast mean_of(const std::vector<Member>& members, const Series& series, int64_t origin,
                    int64_t steps) const;
