@@ -1,10 +1,14 @@
 // Cases for a runtime of ONNX: a model's file, inputs of several calls, and what the layers themselves give for them.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "export/real_time_step.h"
 #include "framework/random.h"
 #include "framework/tensor.h"
 #include "training/files/safetensors.h"
@@ -32,6 +36,18 @@ struct Case {
     tensors.push_back({fmt::format("{}.{}.{}", call, side, of), values.clone()});
   }
 };
+
+// Throws Error unless a step's output is the layers' to rounding. Weights and inputs are below 1/2 or scaled, so errors stay those of a
+// few sums and functions.
+inline void require_step(const std::string& name, std::span<const float> found, std::span<const real> expected) {
+  double most = 1, error = 0;
+  for (size_t k = 0; k < expected.size(); ++k) {
+    most = std::max(most, std::abs(static_cast<double>(expected[k])));
+    error = std::max(error, std::abs(static_cast<double>(found[k]) - static_cast<double>(expected[k])));
+  }
+  require(found.size() == expected.size() && error <= 1e-6 * most, "{}: a step's {} numbers lie {} from the {} of its layers, which reach {}",
+          name, found.size(), error, expected.size(), most);
+}
 
 inline Tensor drawn(const Shape& shape, RandomStream& random, double size = 1) {
   Tensor result(shape);

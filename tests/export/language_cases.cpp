@@ -1,4 +1,5 @@
 // Language models of the program ptb.
+#include "examples/ptb/export/c_model.h"
 #include "examples/ptb/export/onnx_model.h"
 #include "tests/export/cases.h"
 
@@ -19,6 +20,7 @@ void write_language(const std::filesystem::path& folder, const std::string& name
   const ptb::LanguageModel& model = *saved.model;
   for (const int batch : {2, 1}) {
     ptb::ModelState state = model.zero_state(batch);
+    RealTimeStep step(ptb::step_plan(model));
     for (const int steps : steps_of_calls) {
       one.begin_call();
       IdTensor ids({steps, batch});
@@ -37,7 +39,13 @@ void write_language(const std::filesystem::path& folder, const std::string& name
       if (first) with_states([&](const std::string& of, const Tensor& values) { one.input(of, values); });
       const ptb::LanguageModel::Read read = model.read(ids, state);
       state = read.state;
-      one.output(model.mixture ? "log_p" : "logits", model.logits(read.y).value());
+      const char* const scores = model.mixture ? "log_p" : "logits";
+      const Tensor expected = model.logits(read.y).value();
+      one.output(scores, expected);
+      for (int t = 0; t < steps && batch == 1; ++t) {
+        step(ids.data()[t]);
+        require_step(name, step[scores], expected[t].to_host());
+      }
       with_states([&](const std::string& of, const Tensor& values) { one.output(of + "_next", values); });
     }
   }

@@ -1,5 +1,6 @@
 // Models of the program timeseries: each network, and each way in which windows and targets are read and scaled.
 #include "examples/timeseries/data/series_data.h"
+#include "examples/timeseries/export/c_series.h"
 #include "examples/timeseries/export/onnx_pretrained.h"
 #include "examples/timeseries/export/onnx_series.h"
 #include "examples/timeseries/pretrained/model_file.h"
@@ -52,6 +53,24 @@ struct SeriesCase {
   }
 };
 
+// Row b of [steps, batch, …], or of [outputs, horizon, batch, targets].
+std::vector<real> row_of(const Tensor& all, int b, int batch, int64_t width) {
+  std::vector<real> result;
+  const std::vector<real> numbers = all.to_host();
+  for (int64_t t = 0; t < all.size() / batch / width; ++t)
+    result.insert(result.end(), numbers.begin() + (t * batch + b) * width, numbers.begin() + (t * batch + b + 1) * width);
+  return result;
+}
+
+void check_step(const SeriesCase& of, RealTimeStep& step, int b, const Tensor& x, const Tensor& words, int member,
+                const Tensor& found) {
+  const int batch = x.dim(1);
+  std::ranges::copy(row_of(x, b, batch, x.dim(2)), step["x"].begin());
+  if (!of.recipe.data.categories.empty()) std::ranges::copy(row_of(words, b, batch, 1), step["words"].begin());
+  step(of.members > 1 ? member : 0);
+  require_step(of.name, step[of.recipe.detects() ? "probability" : "forecast"], row_of(found, b, batch, found.dim(3)));
+}
+
 void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
   const Series series = of.series();
   const Recipe& recipe = of.recipe;
@@ -72,6 +91,7 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
   saved.weights = weights;
   Case one(folder, "series_" + of.name);
   timeseries::write_onnx(one.onnx(), saved);
+  RealTimeStep step(timeseries::step_plan(saved));
 
   const SeriesWindowOptions& options = windows.options();
   const int read = options.window + (options.known.empty() ? 0 : options.horizon),
@@ -105,6 +125,8 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
               static_cast<double>(value), scaling.place(options.targets[static_cast<size_t>(k)], member)));
         }
     }
+    for (int b = 0; b < size; ++b)
+      check_step(of, step, b, x, words, static_cast<int>(members.data()[b]), found);
     one.input("x", x);
     if (series.coded) one.input("words", words);
     if (of.members > 1) one.input("series", members);
@@ -182,6 +204,7 @@ void write_pretrained(const std::filesystem::path& folder) {
   const auto network = timeseries::read_forecaster(timeseries::bundled_forecaster());
   Case one(folder, "pretrained");
   timeseries::write_onnx(one.onnx(), *network);
+  RealTimeStep step(timeseries::step_plan(*network));
   RandomStream random(2, "pretrained");
   for (const auto& [rows, ahead, batch] : {std::array{512, 8, 3}, {40, 2, 1}}) {
     const int segments = timeseries::segments_of(rows);
@@ -199,7 +222,23 @@ void write_pretrained(const std::filesystem::path& folder) {
     one.input("context", tensor(inputs.context, segments, timeseries::context_width));
     one.input("ahead", tensor(inputs.ahead, ahead, timeseries::ahead_width));
     one.input("base", tensor(inputs.base, ahead, timeseries::segment_rows));
-    one.output("quantiles", stack((*network)(inputs)).value());
+    const Tensor quantiles = stack((*network)(inputs)).value();  // [levels, segments, batch, rows]
+    for (int b = 0; b < batch; ++b) {
+      for (const auto& [of, numbers, width] : {std::tuple{"context", &inputs.context, timeseries::context_width},
+                                               {"ahead", &inputs.ahead, timeseries::ahead_width},
+                                               {"base", &inputs.base, timeseries::segment_rows}}) {
+        const Tensor all = Tensor::from(Shape{static_cast<int>(numbers->size())}, std::span(*numbers));
+        std::ranges::copy(row_of(all, b, batch, width), step[of].begin());
+      }
+      step(segments);
+      std::vector<float> first;  // of the segments that this call asks for
+      for (int k = 0; k < timeseries::forecast_quantiles; ++k) {
+        const auto level = step["quantiles"].subspan(static_cast<size_t>(k * timeseries::most_ahead));
+        first.insert(first.end(), level.begin(), level.begin() + ahead * timeseries::segment_rows);
+      }
+      require_step("pretrained", first, row_of(quantiles, b, batch, timeseries::segment_rows));
+    }
+    one.output("quantiles", quantiles);
   }
   one.write();
 }

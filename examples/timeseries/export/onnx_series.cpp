@@ -4,31 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "examples/timeseries/data/series_data.h"
+#include "examples/timeseries/export/blank_model.h"
 #include "examples/timeseries/export/onnx_networks.h"
 #include "training/files/json/json.h"
 
 namespace timeseries {
 
 namespace {
-
-// A series without values of a model's channels: what reads windows says by it which columns a network reads.
-Series blank_series(const SavedModel& saved) {
-  const auto& names = saved.facts.channels;
-  const size_t rows = static_cast<size_t>(saved.recipe.data.window + saved.recipe.horizon());
-  Series series = make_series(names, std::vector<double>(rows * names.size(), 1.0));
-  series.origin = saved.path.string();
-  series.calendar = static_cast<int>(names.size() - saved.columns().size());
-  if (saved.recipe.detects()) series.label = series.channel(saved.recipe.data.label);
-  for (const CategoryWords& category : saved.facts.categories)
-    series.categories.push_back({.name = category.name,
-                                 .column = 0,
-                                 .words = category.words,
-                                 .codes = std::vector<int32_t>(rows),
-                                 .is_static = category.is_static});
-  series.coded = static_cast<int>(series.categories.size());
-  return series;
-}
 
 // Channels between a file's units and the network's.
 struct OnnxScaling {
@@ -192,20 +174,12 @@ OnnxValue in_order(const OnnxValue& y, int outputs) {  // quantiles that cross
 }  // namespace
 
 void write_onnx(const std::filesystem::path& path, const SavedModel& saved) {
-  const Series series = blank_series(saved);
+  const BlankModel blank(saved, "onnx");
   const ModelFacts& facts = saved.facts;
-  const SavedModel one = facts.members.empty() ? saved : saved.of_series(facts.members.front());
-  require_input(
-      facts.members.empty() || facts.scaling.power.empty(),
-      "onnx: {}: each of {} series has a transform of its own (scaling.transform), which has no form here",
-      saved.path.string(), facts.members.size());
-  const SeriesWindows windows =
-      make_windows(one.recipe, series, one.facts.scaling, whole_series(series), "exported");
-  const std::unique_ptr<SeriesModel> model = one.make_model(windows);
+  const SeriesModel* const model = blank.model.get();
   const NetworkPlan& plan = model->network().plan();
   const auto& [keys, task, columns, place] = plan;
-  const SeriesWindowOptions& options = windows.options();
-  const std::vector<int> inputs(options.inputs.begin(), options.inputs.begin() + columns.inputs);
+  const std::vector<int>& inputs = blank.inputs;
   const int read_rows = task.window + (columns.ahead() > 0 ? task.horizon : 0);
 
   OnnxGraph graph("series");
@@ -223,15 +197,13 @@ void write_onnx(const std::filesystem::path& path, const SavedModel& saved) {
     const int outputs = task.outputs(), width = plan.width(), targets = plan.targets();
     const OnnxValue apart = reshape(y, {-1, targets / width, outputs, task.horizon, width});
     const OnnxValue found = reshape(permute(apart, {2, 3, 0, 1, 4}), {outputs, task.horizon, -1, targets});
-    graph.output("forecast", scaling.undo(cast(in_order(found, outputs), OnnxType::real64), options.targets),
+    graph.output("forecast", scaling.undo(cast(in_order(found, outputs), OnnxType::real64), blank.targets),
                  {outputs, task.horizon, "batch", targets}, OnnxType::real64);
   }
   const auto names = [&](const std::vector<int>& channels) {
-    nlohmann::ordered_json all = nlohmann::ordered_json::array();
-    for (const int channel : channels) all.push_back(series.channels[static_cast<size_t>(channel)]);
-    return json_text(all);
+    return json_text(nlohmann::ordered_json(blank.names(channels)));
   };
-  graph.note("inputs", names(inputs)), graph.note("targets", names(options.targets));
+  graph.note("inputs", names(blank.inputs)), graph.note("targets", names(blank.targets));
   for (const auto& [key, text] : model_metadata(saved.recipe, facts, *model)) graph.note(key, text);
   graph.write(path);
 }
