@@ -247,10 +247,23 @@ void write_pretrained(const std::filesystem::path& folder) {
   one.write();
 }
 
+// A transform by series has no form. Throws Error unless it is refused.
+void check_refused(const std::filesystem::path& folder) {
+  SeriesCase several = series_cases().front();
+  several.members = 2, several.recipe.data.id = "id", several.recipe.scaling.transform = Transform::log;
+  std::string words = "taken";
+  try {
+    write_series(folder, several);
+  } catch (const InputError& error) { words = error.what(); }
+  require(words.find("each of 2 series has a transform of its own") != std::string::npos, "several: {}",
+          words);
+}
+
 }  // namespace
 
 void write_series_cases(const std::filesystem::path& folder) {
   const NoTape guard;
+  check_refused(folder);
   for (const SeriesCase& one : series_cases()) write_series(folder, one);
   write_pretrained(folder);
 }
