@@ -68,7 +68,7 @@ class Transformer {
   // The state of rows that have read nothing. h [2·layers·memory, batch, dim]: keys, then values of each layer.
   // c [1, batch, 1]: how many of them are real.
   RecurrentState zero_state(int batch) const;
-  const TransformerConfig& config() const& { return config_; }
+  const TransformerConfig& config() const& { return config_; }  // as it was made
   TransformerConfig config() const&& { return config_; }
   const std::vector<Layer>& layers() const& { return layers_; }
   std::vector<Layer> layers() const&& { return layers_; }
