@@ -6,6 +6,7 @@
 #include "export/c_header.h"
 #include "export/real_time_step.h"
 #include "export/step_of.h"
+#include "framework/threads.h"
 #include "layers/recurrent/lstm.h"
 #include "layers/stepper.h"
 
