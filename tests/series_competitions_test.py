@@ -239,6 +239,10 @@ class Script(unittest.TestCase):
         # Q1: the peers' values are 5, 6, 7, 10, their mean 7, their median 6.5.
         self.assertAlmostEqual(found["mean of the four"]["Q1"], ((16 + 9 + 4 + 1) / 4) ** 0.5)
         self.assertAlmostEqual(found["median of the four"]["Q1"], ((3.5**2 + 2.5**2 + 1.5**2 + 0.5**2) / 4) ** 0.5)
+        # A peer that has not ended is in no mean: 5, 6 and 7 are left.
+        (self.folder / "cache" / "m1" / "AutoARIMA.jsonl").unlink()
+        self.score()
+        self.assertAlmostEqual(self.relative()["mean of the three"]["Q1"], ((9 + 4 + 1 + 0) / 4) ** 0.5)
 
     def test_a_file_a_series_or_one_of_all_gives_the_same_and_is_made_once(self):
         self.score()
