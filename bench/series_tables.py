@@ -71,6 +71,7 @@ class Scores:
         for method, of_all in enumerate(self.scores.values()):
             for s, places in zip(of_all, by_series):
                 s["rank"] = places[method]
+        self.approximate = {method: count for method, of_all in methods.items() if (count := sum("approximate" in of_all[s.name] for s in series))}
         self.naive2 = [score_of(s, {"forecast": naive2(s.before, s.season, len(s.after))}, b) for s, b in zip(series, baselines)]
 
     def owa(self, scores, part):
@@ -171,6 +172,8 @@ def page(scored, options):
             continue
         if missing := [p for p in PEERS if p not in scored[name].scores]:
             lines += [f"Without {', '.join(missing)}, which had not forecast all series by then.", ""]
+        for method, count in scored[name].approximate.items():
+            lines += [f"{method} searches with approximation=True on {count} of the series, to save time.", ""]
         no_ratio, no_unit = scored[name].left_out()
         if no_ratio or no_unit:
             lines += [f"The seasonal naive forecast makes no error on {no_ratio} series, which the relative RMSE leaves out, and none on the rows",
