@@ -28,14 +28,14 @@ Values noise(int rows, double level, double by = 1) {
 TEST_CASE("weights go from the first ones to those of the mean squares as folds become many") {
   const Values alike = {1, 1}, squares = {1, 4};
   CHECK(combination_weights(alike, squares, 0)[0] == doctest::Approx(0.5));
-  CHECK(combination_weights(alike, squares, 4)[0] == doctest::Approx(0.8));  // one over the mean square
+  CHECK(combination_weights(alike, squares, 2)[0] == doctest::Approx(0.8));  // one over the mean square
   CHECK(combination_weights(alike, squares, 1e9)[0] == doctest::Approx(16.0 / 17));
   CHECK(combination_weights(Values{0.25, 1}, squares, 0) == Values{0.2, 0.8});
-  CHECK(combination_weights(Values{0.25, 1}, Values{9, 9}, 4)[0] ==
+  CHECK(combination_weights(Values{0.25, 1}, Values{9, 9}, 2)[0] ==
         doctest::Approx(1.0 / 3));  // the root of a quarter
   // A member without an error counts as the best.
-  CHECK(combination_weights(Values{1, 1, 1}, Values{1, 4, unknown}, 4)[2] == doctest::Approx(4.0 / 9));
-  CHECK(combination_weights(Values{1, 1, 1, 1}, Values{1, 0, unknown, 0}, 4) == Values{0, 0.5, 0, 0.5});
+  CHECK(combination_weights(Values{1, 1, 1}, Values{1, 4, unknown}, 2)[2] == doctest::Approx(4.0 / 9));
+  CHECK(combination_weights(Values{1, 1, 1, 1}, Values{1, 0, unknown, 0}, 2) == Values{0, 0.5, 0, 0.5});
   CHECK(combination_weights(Values{0.25}, Values{unknown}, 0) == Values{1});
 }
 
@@ -60,9 +60,9 @@ TEST_CASE("three rows have a forecast and an interval: that of a random walk") {
   const auto found = mean.forecast(series, 3, 4);
   for (size_t h = 0; h < 4; ++h) {
     CHECK(found.values[h] == 4);
-    // The steps are 1 and 2, of mean square 2.5. Few rows make it wider by two over their number.
+    // The steps are 1 and 2, of mean square 2.5. Few rows make it wider by one over their number.
     CHECK(found.high[h] - 4 ==
-          doctest::Approx((1 + 2.0 / 3) * z * std::sqrt(2.5 * static_cast<double>(h + 1))));
+          doctest::Approx((1 + 1.0 / 3) * z * std::sqrt(2.5 * static_cast<double>(h + 1))));
     CHECK(4 - found.low[h] == doctest::Approx(found.high[h] - 4));
   }
 }
@@ -73,17 +73,17 @@ TEST_CASE(
   for (int t = 0; t < 100; ++t) y.push_back(t % 2);
   const Series series = make_series({"y"}, y);
   // Each step is 1, so a random walk's interval is z, and each of the last 20 rows is missed by 1. After n rows it is wider
-  // by 2 / n. The 17th of these 20 errors, in units of it, is the one after 96 rows.
+  // by 1 / n. The 17th of these 20 errors, in units of it, is the one after 96 rows.
   const Combination mean(series, whole(series), 0, {.horizon = 1, .members = {"last"}});
   CHECK(mean.windows() == 20);
   CHECK(mean.first_fold() == 80);
   CHECK(mean.interval_errors() == 20);
-  const double factor = std::cbrt(1 / (z * (1 + 2.0 / 96)));
+  const double factor = std::cbrt(1 / (z * (1 + 1.0 / 96)));
   CHECK(mean.interval_factor() == doctest::Approx(factor));
   const auto found = mean.forecast(series, 100, 2);
   CHECK(found.values == Values{1, 1});
-  CHECK(found.high[0] - 1 == doctest::Approx(factor * z * 1.02));
-  CHECK(found.high[1] - 1 == doctest::Approx(factor * z * 1.02 * std::sqrt(2)));
+  CHECK(found.high[0] - 1 == doctest::Approx(factor * z * 1.01));
+  CHECK(found.high[1] - 1 == doctest::Approx(factor * z * 1.01 * std::sqrt(2)));
   // Two errors of the folds are too few for 80 % of them.
   const Series few = make_series({"y"}, Values(y.begin(), y.begin() + 10));
   CHECK(Combination(few, whole(few), 0, {.horizon = 1, .members = {"last"}}).interval_factor() == 1);
@@ -214,8 +214,8 @@ TEST_CASE("members that are apart make the interval wider, at any level of the s
     const auto a = both.forecast(series, 40, 1), b = one.forecast(series, 40, 1);
     const double weight = both.members()[1].weight, apart = b.values[0] - series.at(39, 0);
     CHECK(a.values[0] - series.at(39, 0) == doctest::Approx(weight * apart).epsilon(1e-4));
-    const double own = (b.high[0] - b.values[0]) / one.interval_factor() / 1.05,
+    const double own = (b.high[0] - b.values[0]) / one.interval_factor() / 1.025,
                  wide = std::sqrt(own * own + z * z * weight * (1 - weight) * apart * apart);
-    CHECK(a.high[0] - a.values[0] == doctest::Approx(both.interval_factor() * 1.05 * wide).epsilon(1e-4));
+    CHECK(a.high[0] - a.values[0] == doctest::Approx(both.interval_factor() * 1.025 * wide).epsilon(1e-4));
   }
 }
