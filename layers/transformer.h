@@ -49,6 +49,16 @@ struct TransformerConfig {
 // norm2.weight and their biases, norm.weight, norm.bias.
 class Transformer {
  public:
+  struct Layer {
+    Layer(const Scope& scope, const TransformerConfig& config);
+    // Appends x's keys and values to `past`.
+    Var operator()(Var x, AttentionPast& past, const MultiHeadAttention::Call& call) const;
+    LayerNorm norm1, norm2;
+    MultiHeadAttention self_attn;
+    Dense linear1, linear2;
+    Dropout after_attention, of_units, after_feed_forward;
+  };
+
   // Throws Error if a size or a rate is invalid.
   Transformer(Scope scope, const TransformerConfig& config);
 
@@ -60,17 +70,12 @@ class Transformer {
   RecurrentState zero_state(int batch) const;
   const TransformerConfig& config() const& { return config_; }  // as it was made
   TransformerConfig config() const&& { return config_; }
+  const std::vector<Layer>& layers() const& { return layers_; }
+  std::vector<Layer> layers() const&& { return layers_; }
+  const std::optional<LayerNorm>& norm() const& { return norm_; }  // empty without last_norm
+  std::optional<LayerNorm> norm() const&& { return norm_; }
 
  private:
-  struct Layer {
-    Layer(const Scope& scope, const TransformerConfig& config);
-    // Appends x's keys and values to `past`.
-    Var operator()(Var x, AttentionPast& past, const MultiHeadAttention::Call& call) const;
-    LayerNorm norm1, norm2;
-    MultiHeadAttention self_attn;
-    Dense linear1, linear2;
-    Dropout after_attention, of_units, after_feed_forward;
-  };
   TransformerConfig config_;
   std::vector<Layer> layers_;
   std::optional<LayerNorm> norm_;

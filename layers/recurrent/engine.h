@@ -50,13 +50,15 @@ struct EngineFacts {
   // For the persistent kernel of `fused` (layers/recurrent/persistent.h). 0: not known.
   int processors = 0, code = 0;  // code: the compute capability that this build's kernels are for
   int64_t shared_memory = 0;     // bytes that a block may have
+  int processes = 1;             // that share the training
   // By engine_trial.h, on a GPU that has no figures.
   std::optional<EngineTimes> times = {};  // of the layer
   std::optional<Engine> begun_with = {};  // by the run that goes on
 };
 EngineFacts engine_facts();  // of this process, as it computes now
-// Whether it was measured on this kind of GPU which engine is the faster: on H100 and H200 (bench/results/gpu.md).
-bool has_figures(const EngineFacts& facts);
+// Whether it was measured on this kind of GPU which engine is the faster for this layer: on H100 and H200 (bench/results/gpu.md), but not
+// for the persistent kernel of a GRU.
+bool has_figures(const EngineFacts& facts, const CellFacts& cell, const RecurrentConfig& config);
 
 // Throws InputError if two runs with this engine may differ in their bits: cuDNN before version 9 needs
 // CUBLAS_WORKSPACE_CONFIG=:4096:2 or :16:8 in the environment.

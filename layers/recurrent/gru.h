@@ -23,6 +23,7 @@ struct GruCell {
   static int step_room(int hidden) { return 6 * hidden; }                   // columns of plain_step's room
 
   Var weight_ih, weight_hh, bias, bias_hn;
+  bool step_by_step;  // in the engine fused: steps, even if its persistent kernel serves
 };
 
 using Gru = Recurrent<GruCell>;  // layers of gated recurrent units over windows

@@ -36,7 +36,9 @@ class RecurrentLayer {
     return choose_engine(cell(), config(), with_known_trial(engine_facts(), cell(), config()), window);
   }
 
-  // plain_step, plain_step_room: as those of RecurrentStack.
+  // weights, plain_step, plain_step_room: as those of RecurrentStack.
+  const Vars& weights(int cell) const& { return layer_->weights(cell); }
+  Vars weights(int cell) const&& { return layer_->weights(cell); }
   int plain_step_room() const { return layer_->plain_step_room(); }
   void plain_step(int k, const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& room) const {
     layer_->plain_step(k, x, h, c, room);

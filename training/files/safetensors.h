@@ -71,6 +71,14 @@ class SafetensorsFile {
   // As above, into existing memory. Throws InputError, naming both shapes, if they differ.
   void load_into(std::string_view name, const Tensor& target) const;
 
+  // As above, without a tensor: out has room for the entry's numbers.
+  void load_numbers(const Entry& entry, real* out) const;
+
+  // The format's limits, for writing, too.
+  static constexpr uint64_t largest_header = 100'000'000;  // as in the format's own library
+  static constexpr std::size_t longest_name = 1000;
+  static constexpr std::string_view native_type = sizeof(real) == 4 ? "F32" : "F64";
+  static bool is_name(const std::string& text);
   // Throws InputError unless numbers of this type can be loaded.
   void check_type(const Entry& entry) const;
 
