@@ -45,7 +45,8 @@ int main(int argc, char** argv) {
            {"generate", "draws synthetic series, and their picture", timeseries::generate},
            {"report", "makes the report of a run again", unroll::report_command},
            {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain},
-           {"import", "makes a model's file of one trained in PyTorch", timeseries::import_model}},
+           {"import", "makes a model's file of one trained in PyTorch", timeseries::import_model},
+           {"export", "writes a model in a form that runs without this program", timeseries::export_model}},
       .without_arguments = {"train", "airline"},
       .recipe_keys = recipe_keys};
   return unroll::run(program, argc, argv);

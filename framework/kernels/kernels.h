@@ -85,6 +85,7 @@ struct LstmStep {
 // [batch, hidden].
 struct GruStep {
   int64_t batch, hidden;
+  static constexpr int64_t gate_count() { return 3; }
   real *gates, *sums;
   const real *bias_hn, *h_prev;  // bias_hn [hidden]
   real* h;

@@ -19,5 +19,6 @@ void generate(unroll::Command& command);
 void baselines(unroll::Command& command);
 void explain(unroll::Command& command);
 void import_model(unroll::Command& command);
+void export_model(unroll::Command& command);
 
 }  // namespace timeseries
