@@ -1,6 +1,6 @@
 // Steps in real time: the layers' values over hundreds of steps, and no memory asked for.
-#include "export/real_time_step.h"
 #include "data/windows.h"
+#include "export/real_time_step.h"
 #include "framework/loss.h"
 #include "optim/optimizer.h"
 #include "tests/export/step_models.h"
