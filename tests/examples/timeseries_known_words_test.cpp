@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "examples/timeseries/series/calendar.h"
-#include "examples/timeseries/series/holidays.h"
 #include "examples/timeseries/series/times.h"
 #include "tests/examples/known_shop.h"
 #include "tests/examples/timeseries.h"

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "data/csv.h"
+#include "data/text_file.h"
 #include "examples/timeseries/data/bundled_series.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/series/holidays.h"
@@ -84,7 +85,8 @@ Series with_calendar(const Recipe& recipe, Series series, const std::string& tre
     add_calendar(series, recipe.data.calendar, *zero);
   else
     add_calendar(series, recipe.data.calendar);
-  add_holidays(series, recipe.data.holidays);
+  if (const std::string& file = recipe.data.holidays; !file.empty())
+    add_holidays(series, holidays_in(read_file(file), file), file);
   add_categories(series);
   return series;
 }

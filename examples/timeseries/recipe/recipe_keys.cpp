@@ -127,8 +127,7 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .source("Guo and Berkhahn 2016")
       .fixed();
   key(reader, "holidays", d.holidays,
-      "the public holidays of a country, as in \"DE\", or of a file of dates, read as a feature of the "
-      "calendar; \"\": none")
+      "a file of holidays, one date a line, read as a feature of the calendar; \"\": none")
       .fixed();
   key(reader, "label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast")
       .fixed();
