@@ -44,8 +44,7 @@ int main(int argc, char** argv) {
            {"baselines", "scores the baselines alone", timeseries::baselines},
            {"generate", "draws synthetic series, and their picture", timeseries::generate},
            {"report", "makes the report of a run again", unroll::report_command},
-           {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain},
-           {"import", "makes a model's file of one trained in PyTorch", timeseries::import_model}},
+           {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain}},
       .without_arguments = {"train", "airline"},
       .recipe_keys = recipe_keys};
   return unroll::run(program, argc, argv);

@@ -6,7 +6,6 @@
 #include "examples/timeseries/series/times.h"
 #include "tests/examples/known_shop.h"
 #include "tests/examples/timeseries.h"
-#include "tests/torch_files.h"
 
 using namespace known_shop;
 using namespace unroll;

@@ -5,7 +5,6 @@
 #include "examples/timeseries/series/times.h"
 #include "tests/examples/known_shop.h"
 #include "tests/examples/timeseries.h"
-#include "tests/torch_files.h"
 
 using namespace known_shop;
 using namespace unroll;
@@ -188,16 +187,8 @@ TEST_CASE("a word that each series has throughout needs no file of the rows to c
 }
 
 TEST_CASE(
-    "a model that reads words is exported and imported, its folds are scored, and what has no place for it says so") {
+    "a model that reads words is exported, its folds are scored, and what has no place for it says so") {
   const Folder& folder = fairs();
-  write_tensors(folder / "theirs.safetensors", tensors_of(folder / best));
-  timeseries_out(Words{"import", "theirs.safetensors", "--recipe", "mine.toml", "--csv", "shop.csv", "--out",
-                       "ours.safetensors"} +
-                     of_words,
-                 folder.path());
-  const Words score = {"--csv", "shop.csv", "--json"};
-  CHECK(timeseries_json({"evaluate", "ours.safetensors", "--csv", "shop.csv"}, folder.path())["scores"] ==
-        timeseries_json({"evaluate", best, "--csv", "shop.csv"}, folder.path())["scores"]);
   CHECK(SafetensorsFile(folder / best).metadata().at("pytorch").find("category1 = nn.Embedding(3, 2)") !=
         std::string::npos);
   timeseries_out(Words{"backtest", "mine.toml", "--csv", "shop.csv", "--folds", "2"} + of_words,

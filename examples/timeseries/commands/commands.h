@@ -18,6 +18,5 @@ void backtest(unroll::Command& command);
 void generate(unroll::Command& command);
 void baselines(unroll::Command& command);
 void explain(unroll::Command& command);
-void import_model(unroll::Command& command);
 
 }  // namespace timeseries

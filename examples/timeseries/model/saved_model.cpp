@@ -16,7 +16,9 @@
 
 namespace timeseries {
 
-std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
+// The PyTorch modules that fit the model's weights: "lstm = nn.LSTM(3, 8, 1); head = nn.Linear(8, 6)". Or "none: …"
+// with the options that PyTorch's modules lack.
+static std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
   std::vector<std::string> modules;
   const auto all = state_dict(params);
   const auto has = [&](const std::string& wanted) {

@@ -40,9 +40,6 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
                     std::vector<std::string>& notes);
 
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model);
-// The PyTorch modules that fit the model's weights: "lstm = nn.LSTM(3, 8, 1); head = nn.Linear(8, 6)". Or "none: …"
-// with the options that PyTorch's modules lack.
-std::string torch_modules(const Recipe& recipe, const ParameterSet& params);
 // Writes the whole file or nothing. Each bias becomes PyTorch's two (training/files/state_dict.h).
 void save_model(const std::filesystem::path& path, const Recipe& recipe, const ModelFacts& facts,
                 const SeriesModel& model);

@@ -31,9 +31,6 @@ struct NetworkRow {
   std::array<std::string_view, 6> needs = {};
   KeyFault (*fault_in)(const NetworkKeys& keys, int horizon) = nullptr;  // its rules between keys
   const char* layers = "{0}";  // in words: {0} stands for the recurrent layers, {1} for model.moving_average
-  // Its modules in PyTorch: our name, theirs, and "*" for the usual names of an output. They have a weight and a bias;
-  // with ":weight" that alone; with ":" they are recurrent layers.
-  const char* modules = "";
 
   bool reads(std::string_view key) const { return std::ranges::find(needs, key) != needs.end(); }
   bool is_recurrent() const { return reads("cell"); }
@@ -52,37 +49,31 @@ inline constexpr NetworkRow series_networks[] = {
      .meaning =
          "recurrent layers over the window, and a dense layer from their last step to the whole horizon",
      .make = make_direct,
-     .needs = {"cell", "shared_channels", "segment", "highway", "known", "label"},
-     .modules = "highway autoregressive, head * decoder"},
+     .needs = {"cell", "shared_channels", "segment", "highway", "known", "label"}},
     {.word = "encoder-decoder",
      .meaning =
          "further layers go on from their state a step at a time, reading what was forecast for the step "
          "before",
      .make = make_encoder_decoder,
      .needs = {"cell", "shared_channels", "known"},
-     .layers = "{0} to encode, as many to decode",
-     .modules = "decoder :, highway autoregressive, head *"},
+     .layers = "{0} to encode, as many to decode"},
     {.word = "segment-rnn",
      .meaning =
          "each target alone, in segments; the same layers take one step for each segment of the horizon, all "
          "from the last state, reading which segment and target it is (Lin et al. 2023)",
      .make = make_segment_rnn,
      .needs = {"cell", "segment"},
-     .fault_in = fault_in_segment_rnn,
-     .modules = "segment valueEmbedding.0, position :weight, channel :weight, highway autoregressive, "
-                "head * predict.1"},
+     .fault_in = fault_in_segment_rnn},
     {.word = "linear",
      .meaning = "the horizon as weighted sums of the window, with normalization \"last\" NLinear",
      .make = make_linear,
      .needs = {"known"},
-     .layers = "weighted sums of the window",
-     .modules = "linear *"},
+     .layers = "weighted sums of the window"},
     {.word = "dlinear",
      .meaning = "the same of its moving average and of the rest",
      .make = make_dlinear,
      .needs = {"moving_average", "known"},
-     .layers = "weighted sums of the window's moving average of {1} and of the rest",
-     .modules = "trend Linear_Trend, linear seasonal Linear_Seasonal"}};
+     .layers = "weighted sums of the window's moving average of {1} and of the rest"}};
 
 // The words of the networks that read a key: "direct, segment-rnn"; with `last` quoted, and this before the last one:
 // "\"direct\" or \"segment-rnn\"".
