@@ -89,9 +89,8 @@ TEST_CASE("a plan in the file's own rows is put together by the steps of the ser
 TEST_CASE("forecast reads the rows to come: each step its own, and none a later one") {
   const Folder& folder = shop();
   for (const Words& more :
-       {Words{}, Words{"model.architecture=dlinear"}, Words{"model.architecture=direct", "model.hidden=8"},
+       {Words{}, Words{"model.architecture=direct", "model.hidden=8"},
         Words{"model.architecture=direct", "model.hidden=8", "model.shared_channels=true"},
-        Words{"model.architecture=encoder-decoder", "model.hidden=8"},
         Words{"model.architecture=direct", "model.hidden=8", "training.loss=quantile"},
         Words{"model.architecture=direct", "model.hidden=8", "model.normalization=window"}}) {
     CAPTURE(fmt::format("{}", fmt::join(more, " ")));

@@ -91,9 +91,8 @@ TEST_CASE(
     "every architecture reads words: of the window, of the rows to forecast, of quantiles and detectors") {
   const Folder& folder = fairs();
   for (const Words& more :
-       {Words{"model.architecture=dlinear"}, Words{"model.architecture=direct", "model.hidden=8"},
+       {Words{"model.architecture=direct", "model.hidden=8"},
         Words{"model.architecture=direct", "model.hidden=8", "model.shared_channels=true"},
-        Words{"model.architecture=encoder-decoder", "model.hidden=8"},
         Words{"model.architecture=direct", "model.hidden=8", "training.loss=quantile"}}) {
     CAPTURE(fmt::format("{}", fmt::join(more, " ")));
     static int number = 0;

@@ -38,7 +38,7 @@ std::string describe_layers(const Recipe& recipe) {
     layers += fmt::format(" with embeddings of {}", fmt::join(recipe.data.categories, ", "));
   if (!recipe.data.known.empty())
     layers += fmt::format(" and {} of the rows to forecast", fmt::join(recipe.data.known, ", "));
-  return fmt::format(fmt::runtime(m.architecture->layers), layers, m.moving_average);
+  return fmt::format(fmt::runtime(m.architecture->layers), layers);
 }
 
 double operations_of_step(const Recipe& recipe, const Columns& columns, const ParameterSet& params) {

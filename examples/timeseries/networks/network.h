@@ -85,9 +85,6 @@ struct Window {
   std::vector<int> targets;  // by channel: the rows' targets, in turns
   Var level = {},
       deviation = {};  // [rows, 1, width], for forecasts: y * deviation + level; undefined: no such
-  // A step of the horizon: the network may leave out the others, and records from the last recurrent step on that this one
-  // takes. -1: all steps.
-  int step = -1;
   // Runs recurrent layers. A caller that looks inside puts a function in its place that keeps what it sees.
   std::function<RecurrentOutput(const RecurrentLayer&, const Var& x, const RecurrentVars& state)> run =
       [](const auto& layers, const Var& read, const auto& state) { return layers(read, state); };

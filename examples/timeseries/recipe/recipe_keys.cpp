@@ -28,6 +28,22 @@ RecipeKey& rows_key(RecipeReader& reader, const char* name, T& rows, const std::
   return key(reader, name, rows, meaning).at_least(least).at_most(most).unit("rows");
 }
 
+constexpr const char* gone_word = "is gone; the last version that knows it is commit c1369e57";
+
+// Keys of earlier versions.
+void declare_gone(RecipeReader& reader) {
+  reader.gone(
+      "ensemble", "members",
+      "is no key any more: 'timeseries forecast FILE.csv' has a mean of a few forecasters; the last version "
+      "that trains and reads ensembles is commit 16a6a2ee");
+  const auto gone = [&](const char* section, const char* key, const char* why, const char* nothing = "") {
+    reader.gone(section, key,
+                fmt::format("is no key any more: {}; the last version that has it is commit c1369e57", why),
+                nothing);
+  };
+  gone("model", "moving_average", "it was of the architecture dlinear", "25");
+}
+
 void declare_model(RecipeReader& reader, Recipe& r) {
   const char *zeng = "Zeng et al. 2023", *kim = "Kim et al. 2022";
   const auto of = [](const char* key, const char* meaning) { return networks_reading(key) + ": " + meaning; };
@@ -40,6 +56,8 @@ void declare_model(RecipeReader& reader, Recipe& r) {
   }
   choice(reader, "architecture", r.model.architecture, std::move(networks),
          fmt::format("{}", fmt::join(meanings, "; ")))
+      .gone("encoder-decoder", gone_word)
+      .gone("dlinear", gone_word)
       .source(zeng)
       .fixed();
   declare_cell_key(reader, r.model.cell);
@@ -74,10 +92,6 @@ void declare_model(RecipeReader& reader, Recipe& r) {
          "with the same weights for all; to detect, of all channels'; 0: none"),
       0)
       .source("Lai et al. 2018")
-      .fixed();
-  rows_key(reader, "moving_average", r.model.moving_average, of("moving_average", "rows that are averaged"),
-           1, 100'000)
-      .source(zeng)
       .fixed();
   declare_recurrent_keys(reader, r.model);
 }
@@ -251,10 +265,7 @@ void declare_data(RecipeReader& reader, Recipe& r) {
 void declare_keys(RecipeReader& reader, Recipe& r) {
   declare_model(reader, r);
   declare_data(reader, r);
-  reader.gone(
-      "ensemble", "members",
-      "is no key any more: 'timeseries forecast FILE.csv' has a mean of a few forecasters; the last version "
-      "that trains and reads ensembles is commit 16a6a2ee");
+  declare_gone(reader);
   reader.section("scaling", "Of each channel by itself; errors are given in scaled and in original units.");
   choice(reader, "kind", r.scaling.kind,
          {{"none", ScalingKind::none}, {"standard", ScalingKind::standard}, {"minmax", ScalingKind::minmax}},

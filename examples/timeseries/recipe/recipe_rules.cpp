@@ -192,7 +192,6 @@ UnreadKeys unread_keys(const Recipe& r) {
   add_unread_recurrent_keys(unread, m, reads("cell"), readers_of("cell").c_str());
   if (reads("cell"))
     unread.add_unless(m.cell == CellKind::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
-  unread.add_unless(reads("moving_average"), readers_of("moving_average"), {"model.moving_average"});
   const SplitKind split = r.data.split;
   unread.add_unless(split == SplitKind::fraction || split == SplitKind::shuffled,
                     "data.split = \"fraction\" or \"shuffled\"", {"data.train", "data.valid"});

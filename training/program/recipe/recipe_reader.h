@@ -32,7 +32,7 @@ namespace unroll {
 // A key that has no effect with the other keys as they are.
 struct UnreadKey {
   std::string path;
-  std::string readers;  // what would: "model.architecture = \"dlinear\""
+  std::string readers;  // what would: "model.architecture = \"direct\""
   bool asks = false;    // its value would then do something: momentum that is not 0
 };
 struct UnreadKeys {
