@@ -57,7 +57,7 @@ void check(const Series& series) {
   fuzz::accepts([&] {
     Series marked = series;
     add_indicators(marked);
-    fuzz::expect(marked.width() == 2 * series.width() - (series.label >= 0),
+    fuzz::expect(marked.width() == 2 * series.width(),
                  "each channel has a mark beside it");
   });
   if (!series.categories.empty()) {
@@ -102,13 +102,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   if ((data[0] & 12) == 12)  // the order of dates is then unknown
     options.resample = data[0] & 16 ? "1d" : "7min", options.together = static_cast<Together>(data[0] % 6);
   if (data[0] & 64) options.time = "t";
-  if (data[0] & 128) options.label = "on";
   if (data[1] & 1) options.id = "id";
   if (data[1] & 2) options.missing = Missing::mask;
   if (data[1] & 4) options.categories = {"kind"}, options.resample.clear();
   if (data[1] & 8) {  // what is known of the rows to forecast: times and single columns alone
     options.channels = {"y"}, options.gaps = Gaps::allow;
-    if (options.label.empty() && data[1] & 16) options.channels.clear(), options.times_alone = true;
+    if (data[1] & 16) options.channels.clear(), options.times_alone = true;
   }
   if (data[1] & 32) options.only = "id=a";
   const std::string_view text(reinterpret_cast<const char*>(data) + 2, size - 2);

@@ -88,33 +88,6 @@ TEST_CASE("quantiles of 98 % that few errors cannot widen say so") {
                 run.err);
 }
 
-TEST_CASE("rows drawn by lot to test, which another lot drew to train, are in no interval") {
-  const Folder folder;
-  folder.write("tiny.toml", tiny);
-  const std::string all = wave(360);
-  std::size_t end = 0;
-  for (int line = 0; line < 301; ++line) end = all.find('\n', end) + 1;
-  folder.write("wave.csv", all.substr(0, end));
-  folder.write("grown.csv", all);
-  timeseries_out(Words{"train", "tiny.toml", "--csv", "wave.csv", "--out", "run"} +
-                     set({"data.split=shuffled", "data.horizon=1"}),
-                 folder.path());
-  for (const std::string name : {"wave", "grown"}) {
-    CAPTURE(name);
-    const bool grown = name == "grown";
-    const ProgramRun run =
-        started({"evaluate", "run/best.safetensors", "--csv", name + ".csv", "--out", name + "-out.csv"},
-                folder.path());
-    CHECK((run.out.find("lie where the model trained") != std::string::npos) == grown);
-    int earlier = 0, later = 0;  // forecasts with an interval, of hours before the 300th and of others
-    for (const std::string& line : lines_of(read_text(folder / (name + "-out.csv"))))
-      if (!line.starts_with("origin") && !line.ends_with(",,"))
-        ++(line.substr(0, 19) < "2020-01-13 12:00:00" ? earlier : later);
-    CHECK((earlier == 0) == grown);
-    CHECK((later > 0) == grown);
-  }
-}
-
 TEST_CASE("a step of which too few errors are known has no interval, and its cells are empty") {
   const Folder folder;
   folder.write("tiny.toml", tiny);

@@ -206,8 +206,6 @@ TEST_CASE("what is known ahead is refused by name where it is not there, or not 
            {train + set({"data.known=[\"offer\", \"sales\"]"}), {"known ahead", "none is left to forecast"}},
            {train + set({"data.known=[\"calendar\"]"}), {"data.known", "calendar", "data.holidays"}},
            {train + set({"data.known=[\"offer\", \"offer\"]"}), {"data.known", "twice"}},
-           {train + set({"data.label=offer", "model.architecture=direct", "model.normalization=none"}),
-            {"data.known"}},
            {train + set({"model.architecture=segment-rnn", "data.horizon=4"}), {"data.known", "segment-rnn"}},
            {train + set({"data.holidays=DE"}), {"data.holidays", "\"DE\"", "a file of dates", "c1369e57"}},
            {train + set({"data.holidays=off.csv"}), {"data.holidays", "linear", "data.known"}}}) {

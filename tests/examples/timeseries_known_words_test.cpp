@@ -88,7 +88,7 @@ TEST_CASE("a linear network adds what the embedding of a step's word says, as co
 }
 
 TEST_CASE(
-    "every architecture reads words: of the window, of the rows to forecast, of quantiles and detectors") {
+    "every architecture reads words: of the window, of the rows to forecast, of quantiles") {
   const Folder& folder = fairs();
   for (const Words& more :
        {Words{"model.architecture=direct", "model.hidden=8"},
@@ -123,23 +123,6 @@ TEST_CASE(
     CHECK(before != timeseries_out({"forecast", model, "--csv", "other.csv"}, folder.path()));
     CHECK(before == timeseries_out({"forecast", model, "--csv", "shop.csv"}, folder.path()));
   }
-  std::string labelled = "y,kind,on\n";
-  RandomStream random(4, "labels");
-  for (int i = 0; i < 200; ++i) {
-    const bool on = random.uniform() < 0.5;
-    labelled += fmt::format("{:.3f},{},{}\n", random.uniform(), on ? "open" : "shut", on ? 1 : 0);
-  }
-  folder.write("door.csv", labelled);
-  timeseries_out(
-      Words{"train", "mine.toml", "--csv", "door.csv", "--out", "door"} +
-          set({"data.categories=[\"kind\"]", "data.known=[]", "data.label=on", "model.architecture=direct",
-               "model.hidden=4", "model.highway=2", "model.normalization=none", "training.epochs=15"}),
-      folder.path());
-  const Json door = timeseries_json({"evaluate", "door/best.safetensors", "--csv", "door.csv"},
-                                    folder.path())["scores"]["test"];
-  CHECK(door["the model"]["accuracy"] == 1.0);
-  CHECK(door["logistic regression"]["accuracy"] < 0.9);  // it is told no words
-  timeseries_out({"detect", "door/best.safetensors", "--csv", "door.csv"}, folder.path());
 }
 
 TEST_CASE("a word that each series has throughout needs no file of the rows to come") {

@@ -64,16 +64,6 @@ TEST_CASE("the command of the last line can be given to a shell as it stands") {
       next_of(timeseries_out({"train", "airline", "--set", "training.epochs=1"}, folder.path()));
   CHECK_MESSAGE(bundled.ends_with(" forecast runs/airline-1/best.safetensors"), bundled);
   CHECK(lines_of(shell(bundled)).size() == 2);
-  // A detector is given the series that it was trained on, also if the recipe names it.
-  std::string csv = "value,state\n";
-  for (int i = 0; i < 200; ++i) csv += fmt::format("{},{}\n", i % 7, i % 2);
-  folder.write("my flags.csv", csv);
-  const std::string detect =
-      next_of(timeseries_out(Words{"train", "tiny.toml"} +
-                                 set({"data.file=\"my flags.csv\"", "data.label=state", "training.epochs=1"}),
-                             folder.path()));
-  CHECK_MESSAGE(detect.ends_with(" detect runs/tiny-1/best.safetensors --csv 'my flags.csv'"), detect);
-  CHECK(lines_of(shell(detect)).size() == 190);
 }
 
 TEST_CASE("evaluate gives what training reported, from the model's file and the series") {

@@ -225,30 +225,23 @@ bool RangeSoFar::is_left_by(std::span<const double> forecast, const Series& seri
 
 bool for_each_forecast(const ForecastBaseline& baseline, const SeriesWindows& windows,
                        const std::function<void(int64_t origin, const std::vector<double>& forecast)>& use) {
-  const SeriesWindowOptions& options = windows.options();
-  const std::vector<int>& targets = options.targets;
-  require(options.lead >= 1, "baselines: a window that reads what it predicts needs no forecast");
-  const std::size_t horizon = static_cast<std::size_t>(options.horizon);
-  const std::size_t skipped = static_cast<std::size_t>(options.lead - 1);  // not read, and not asked for
-  std::vector<double> forecast(skipped + horizon), all(horizon * targets.size());
-  std::vector<int64_t> together;
+  const std::vector<int>& targets = windows.options().targets;
+  const std::span<const int64_t> origins = windows.origins();
+  std::vector<double> forecast(static_cast<std::size_t>(windows.options().horizon)),
+      all(forecast.size() * targets.size());
   constexpr std::size_t most_together = 256;
-  for (std::size_t w = 0; w < windows.origins().size(); ++w) {
+  for (std::size_t w = 0; w < origins.size(); ++w) {
     stop_if_signalled();
-    const int64_t origin = windows.origins()[w], first = origin - static_cast<int64_t>(skipped);
-    if (first < baseline.history) return false;
-    if (baseline.prepare && w % most_together == 0) {
-      together.clear();
-      for (const int64_t o :
-           windows.origins().subspan(w, std::min(most_together, windows.origins().size() - w)))
-        together.push_back(o - static_cast<int64_t>(skipped));
-      for (const int target : targets) baseline.prepare(windows.series(), together, target, forecast.size());
-    }
+    if (origins[w] < baseline.history) return false;
+    if (baseline.prepare && w % most_together == 0)
+      for (const int target : targets)
+        baseline.prepare(windows.series(), origins.subspan(w, std::min(most_together, origins.size() - w)), target,
+                         forecast.size());
     for (std::size_t t = 0; t < targets.size(); ++t) {
-      baseline.forecast(windows.series(), first, targets[t], forecast);
-      for (std::size_t h = 0; h < horizon; ++h) all[h * targets.size() + t] = forecast[skipped + h];
+      baseline.forecast(windows.series(), origins[w], targets[t], forecast);
+      for (std::size_t h = 0; h < forecast.size(); ++h) all[h * targets.size() + t] = forecast[h];
     }
-    use(origin, all);
+    use(origins[w], all);
   }
   return true;
 }

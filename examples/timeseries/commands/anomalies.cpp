@@ -11,6 +11,7 @@
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/scores/scores.h"
 #include "examples/timeseries/scores/watch.h"
+#include "framework/one_line.h"
 #include "training/program/cli/console.h"
 
 namespace timeseries {
@@ -23,11 +24,18 @@ namespace {
 std::vector<int> labels_in(const Recipe& recipe, const SavedModel* saved, const std::filesystem::path& csv,
                            const std::string& column) {
   SeriesOptions options = series_options(recipe, saved);
-  options.label = column;
+  if (!options.channels.empty() && std::ranges::count(options.channels, column) == 0)
+    options.channels.push_back(column);
   const Series series = parse_series(csv_text(csv), name_of_series_file(csv), options);
+  const int channel = series.channel(column);
   std::vector<int> labels;
-  for (int64_t row = 0; row < series.rows(); ++row)
-    labels.push_back(static_cast<int>(series.at(row, series.label)));
+  for (int64_t row = 0; row < series.rows(); ++row) {
+    const double value = series.at(row, channel);
+    require_input((value == 0 || value == 1) && !series.is_filled(row, channel),
+                  "{}:{}: '{}': a label is 0 or 1{}", series.origin, series.lines[static_cast<size_t>(row)],
+                  one_line(column), series.is_filled(row, channel) ? "" : fmt::format(", not {}", value));
+    labels.push_back(static_cast<int>(value));
+  }
   return labels;
 }
 
@@ -169,8 +177,6 @@ Watching watching(const Command& command, const AnomaliesOptions& asked) {
   if (!asked.is_file) {
     all.saved = one_series(read_saved_model(command.positional()), "anomalies", asked.only);
     all.recipe = all.saved->recipe;
-    require_input(!all.recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
-                  all.saved->path.string());
     all.data =
         std::make_unique<SeriesData>(all.recipe, asked.csv, Purpose{.model = &*all.saved, .trains = false});
     all.model = all.saved->make_model(*all.data->train);
@@ -234,15 +240,13 @@ void anomalies(Command& command) {
   SeriesData& data = *all.data;
   const Series& series = data.series();
   const std::vector<int>& targets = data.targets();
-  require_input(!data.tests.empty(), "{}: no rows are left to watch: all of them train or validate",
-                series.origin);
   const size_t drawn = asked.place_drawn(command, series, targets);
   require_input(asked.label.empty() || !data.file.empty(),
                 "anomalies: --label is a column of a file: --csv names it");
   std::vector<int> labels;
   if (!asked.label.empty())
     labels = labels_in(all.recipe, all.saved ? &*all.saved : nullptr, data.file, asked.label);
-  const Watch found = watch(all.recipe, data, data.tests.front().windows, all.forecasts());
+  const Watch found = watch(all.recipe, data, *data.test, all.forecasts());
   require_input(
       !found.values.empty(),
       "{}: fewer than 8 forecasts lie before the rows that are watched, to hold their errors against",

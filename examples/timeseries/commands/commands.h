@@ -11,7 +11,6 @@ void resume(unroll::Command& command);
 void sweep(unroll::Command& command);
 void evaluate(unroll::Command& command);
 void forecast(unroll::Command& command);
-void detect(unroll::Command& command);
 void look(unroll::Command& command);
 void anomalies(unroll::Command& command);
 void backtest(unroll::Command& command);

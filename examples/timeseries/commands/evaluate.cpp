@@ -48,13 +48,13 @@ std::string csv_of(const WindowForecast& forecast, const Series& series, const s
   return text;
 }
 
-// The parts of a split by its name; "test" may have several, by file.
-std::vector<TestPart> parts_of(const Recipe& recipe, const SeriesData& data, const std::string& split) {
-  if (split == "test") return data.tests;
+// The windows of a split by its name.
+SeriesWindows windows_of(const Recipe& recipe, const SeriesData& data, const std::string& split) {
+  if (split == "test") return *data.test;
   if (split == "train")  // every window, even if training strides over some
-    return {{split, make_windows(recipe, data.series(), data.facts.scaling, data.split.train, split)}};
+    return make_windows(recipe, data.series(), data.facts.scaling, data.split.train, split);
   require_input(data.valid.has_value(), "there are no rows that validate");
-  return {{split, *data.valid}};
+  return *data.valid;
 }
 
 RunResult result_of(const SavedModel& saved, const SeriesModel& model, int64_t count, double seconds) {
@@ -98,36 +98,25 @@ void evaluate(Command& command) {
   machine.set_up(command);
   const Console console{.out = json ? stderr : stdout};
   const SavedModel saved = read_saved_model(command.positional());
-  require_input(
-      out.empty() || !saved.recipe.detects(),
-      "evaluate: --out writes forecasts, and the model of {} detects; 'timeseries detect' writes what it finds",
-      saved.path.string());
   SeriesData data(saved.recipe, csv, {.model = &saved, .trains = false});
-  for (std::string& warning : warnings_of_training(saved.recipe, data, split))
-    data.warnings.push_back(std::move(warning));
+  if (auto warning = warning_of_training(data, split)) data.warnings.push_back(std::move(*warning));
   const auto model = saved.make_model(*data.train);
   print_notes(console, data);
 
   const double begin = clock_seconds();
-  nlohmann::ordered_json scores = nlohmann::ordered_json::object();
-  int64_t count = 0;
-  std::vector<TestPart> parts = parts_of(saved.recipe, data, split);
   std::string forecasts = data.series().members.empty() ? "" : "series,";
   forecasts += "origin,step,time,channel,truth,forecast,low,high,q10,q20,q30,q40,q50,q60,q70,q80,q90\n";
   const auto write = [&](WindowForecast& forecast) {
     forecasts += csv_of(forecast, data.series(), data.targets());
   };
-  for (TestPart& part : parts) {
-    const Evaluation evaluation =
-        evaluate(saved.recipe, data, part, model.get(), out.empty() ? ForecastUse() : ForecastUse(write));
-    print(console, evaluation, data, true);
-    scores[part.name] = json_of(evaluation);
-    count += part.windows.count();
-  }
+  SeriesWindows windows = windows_of(saved.recipe, data, split);
+  const Evaluation evaluation = evaluate(saved.recipe, data, {split, windows}, model.get(),
+                                         out.empty() ? ForecastUse() : ForecastUse(write));
+  print(console, evaluation, data, true);
   if (!out.empty()) write_new_file(out, forecasts);
   if (!json) return;
-  result_of(saved, *model, count, clock_seconds() - begin)
-      .print_json("windows", "windows_per_second", {{"scores", scores}});
+  result_of(saved, *model, windows.count(), clock_seconds() - begin)
+      .print_json("windows", "windows_per_second", {{"scores", {{split, json_of(evaluation)}}}});
 }
 
 void baselines(Command& command) {
@@ -135,8 +124,7 @@ void baselines(Command& command) {
   bool json = false;
   RecipeOptions options = recipe_options();
   command.describe(
-      fmt::format("Scores the baselines on the windows that a recipe's model would be scored on: {}; to "
-                  "detect, the majority class, a threshold of one channel, logistic regression. A model that "
+      fmt::format("Scores the baselines on the windows that a recipe's model would be scored on: {}. A model that "
                   "does not beat them has learnt nothing.",
                   fmt::join(baseline_words(), ", ")));
   options.add_with_recipe(command, {.engine = false});
@@ -152,14 +140,10 @@ void baselines(Command& command) {
   const SeriesData data(recipe, csv);
   const Console console{.out = json ? stderr : stdout};
   print_notes(console, data);
-  nlohmann::ordered_json scores = nlohmann::ordered_json::object();
-  std::vector<TestPart> parts = parts_of(recipe, data, split);
-  for (TestPart& part : parts) {
-    const Evaluation evaluation = evaluate(recipe, data, part, nullptr);
-    print(console, evaluation, data, false);
-    scores[part.name] = json_of(evaluation);
-  }
-  if (json) show("{}\n", json_text(scores));
+  SeriesWindows windows = windows_of(recipe, data, split);
+  const Evaluation evaluation = evaluate(recipe, data, {split, windows}, nullptr);
+  print(console, evaluation, data, false);
+  if (json) show("{}\n", json_text({{split, json_of(evaluation)}}));
 }
 
 }  // namespace timeseries

@@ -40,12 +40,7 @@ RunDescription::Table table_of_parts(const SeriesData& data) {
   };
   add("train", data.series(), data.split.train, data.train->count());
   if (data.valid) add("valid", data.series(), data.split.valid, data.valid->count());
-  if (!data.split.test.empty())
-    add("test", data.series(), data.split.test, data.tests.front().windows.count());
-  const size_t of_files = data.tests.size() - (data.all.size() - 1);
-  for (size_t k = 1; k < data.all.size(); ++k)
-    add(data.tests[of_files + k - 1].name, data.all[k], {{0, data.all[k].rows(), 0}},
-        data.tests[of_files + k - 1].windows.count());
+  if (data.test) add("test", data.series(), data.split.test, data.test->count());
   return table;
 }
 
@@ -80,9 +75,7 @@ void explain(Command& command) {
 
   show("{}: {}\n", printable(recipe.name), printable(describe(recipe, csv)));
   show("reads {} rows of {}\n", windows.window, names_of(data.series(), windows.inputs));
-  show("{} {} of {}\n", recipe.detects() ? "detects" : "forecasts",
-       recipe.detects() ? "the last row's" : fmt::format("{} rows", windows.horizon),
-       names_of(data.series(), windows.targets));
+  show("forecasts {} rows of {}\n", windows.horizon, names_of(data.series(), windows.targets));
   for (const std::string& note : data.notes) show("note: {}\n", note);
   for (const std::string& warning : data.warnings) show("warning: {}\n", warning);
   const Console console;

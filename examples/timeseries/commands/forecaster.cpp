@@ -28,8 +28,6 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
                        const std::filesystem::path& future, const std::string& only)
     : saved_(saved), steps_(steps) {
   const Recipe& recipe = saved_.recipe;
-  require_input(!recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
-                saved.path.string());
   const int horizon = recipe.data.horizon, blocks = (steps + horizon - 1) / horizon;
   beyond_ = int64_t{blocks} * horizon;
   series_ = load_series(saved_, csv, beyond_, {future, steps, only});
@@ -84,11 +82,8 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
       for (const Span& span : within(split->train, series_.begin_of(member), end)) first = span.end;
     untrained_.push_back(after_training.value_or(first));
   }
-  // Then its rows stand among those that trained.
-  const bool by_lot =
-      split && recipe.data.split == SplitKind::shuffled && saved_.facts.trained.is_of(series_, split->train);
-  if (split) valid_ = by_lot ? split->valid : from_rows(split->valid, series_, untrained_);
-  if (split) test_ = by_lot ? split->test : from_rows(split->test, series_, untrained_);
+  if (split) valid_ = from_rows(split->valid, series_, untrained_);
+  if (split) test_ = from_rows(split->test, series_, untrained_);
   for (Span& span : test_) span.end = std::min(span.end, rows(span.begin));
   for (int member = 0; member < series_.count(); ++member)
     all_.push_back({untrained_[static_cast<size_t>(member)], known_end(member), series_.begin_of(member)});

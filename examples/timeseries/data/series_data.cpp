@@ -17,8 +17,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Part rows_between(int64_t begin, int64_t end) { return {{begin, end, 0}}; }
-
 SeriesSplit split_by_keys(const Recipe& recipe, const Series& series, int64_t rows) {
   const auto& d = recipe.data;
   switch (d.split) {
@@ -35,8 +33,6 @@ SeriesSplit split_by_keys(const Recipe& recipe, const Series& series, int64_t ro
     }
     case SplitKind::time:
       return split_by_time(series, d.valid_from, d.test_from);
-    case SplitKind::shuffled:
-      return split_shuffled(rows, d.train, d.valid, recipe.training.seed);
   }
   return {};
 }
@@ -56,20 +52,12 @@ std::string split_keys(const Recipe& recipe) {
 // `not_split`: those of several series that are too short for the split, or have no row at a part's times.
 SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows_beyond,
                        std::vector<int>& not_split) {
-  const auto& d = recipe.data;
   const auto known = [&](int member) {
     return series.end_of(member) - series.begin_of(member) - rows_beyond;
   };
-  const int64_t rows = known(0);
-  if (!d.test_files.empty()) {
-    const int64_t border = unroll::share_of(rows, d.train);
-    require_input(border > 0, "{}: data.train = {} leaves no rows to train on of {}", series.origin, d.train,
-                  rows);
-    return {rows_between(0, border), rows_between(border, rows), {}};
-  }
   try {
-    if (series.members.empty()) return split_by_keys(recipe, series, rows);
-    const bool by_time = d.split == SplitKind::time;
+    if (series.members.empty()) return split_by_keys(recipe, series, known(0));
+    const bool by_time = recipe.data.split == SplitKind::time;
     return split_each(
         series,
         [&](int member) {
@@ -97,8 +85,7 @@ void require_valid_rows(const Recipe& recipe, const Series& series, const Series
             "which optimizer.average_from = 0 waits for: name an epoch");
 }
 
-// `fold`: the split is not the recipe's.
-std::vector<std::string> warnings_of(const Recipe& recipe, bool fold) {
+std::vector<std::string> warnings_of(const Recipe& recipe) {
   std::vector<std::string> warnings;
   if (recipe.scaling.fit == ScalingFit::all && recipe.scaling.kind != ScalingKind::none)
     warnings.push_back(
@@ -107,9 +94,6 @@ std::vector<std::string> warnings_of(const Recipe& recipe, bool fold) {
     warnings.push_back(
         fmt::format("data.drop_last_pairs = {}: each part loses so many pairs; the test is not full",
                     recipe.data.drop_last_pairs));
-  if (recipe.data.split == SplitKind::shuffled && !fold)
-    warnings.push_back(
-        "data.split = \"shuffled\": neighbours of each test row were trained on; the scores leak");
   if (recipe.data.missing == Missing::interpolate)
     warnings.push_back(
         "data.missing = \"interpolate\": a filled-in value that is read has seen the value after it, which may be the one "
@@ -123,7 +107,7 @@ std::vector<std::string> names_of_members(const Series& series) {
   return names;
 }
 
-// The channels to forecast: named, or all but those known ahead. Empty: all, or a label is to be detected.
+// The channels to forecast: named, or all but those known ahead. Empty: all.
 std::vector<int> targets_of(const Recipe& recipe, const Series& series) {
   const auto& d = recipe.data;
   std::vector<int> targets;
@@ -141,7 +125,7 @@ ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part
   const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series) : train;
   return {.channels = series.channels,
           .scaling = fit_scaling(series, measured, recipe.scaling.kind, notes, recipe.scaling.transform,
-                                 recipe.data.period, targets_of(recipe, series)),
+                                 targets_of(recipe, series)),
           .members = names_of_members(series),
           .time = series.time_name,
           .date_order = code_of(series.date_order),
@@ -151,29 +135,16 @@ ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part
           .categories = words_of_categories(series, train)};
 }
 
-void warn_of_one_class(const Series& series, const Part& train, std::vector<std::string>& warnings) {
-  int64_t ones = 0;
-  for (const Span& span : train)
-    for (int64_t row = span.begin; row < span.end; ++row) ones += series.at(row, series.label) == 1;
-  if (ones == 0 || ones == rows_of(train))
-    warnings.push_back(
-        fmt::format("'{}' is {} in all rows that train: no detector can learn from them what {} looks like",
-                    one_line(series.channels[series.label]), ones == 0 ? 0 : 1, ones == 0 ? 1 : 0));
-}
-
 }  // namespace
 
 SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Scaling& scaling,
                            const Part& part, const std::string& part_name, int stride) {
   SeriesWindowOptions options{.window = recipe.data.window,
-                              .horizon = recipe.horizon(),
+                              .horizon = recipe.data.horizon,
                               .stride = stride,
-                              .lead = recipe.detects() ? 0 : 1,
                               .drop_last = std::max(0, recipe.data.drop_last_pairs - 1),
                               .inputs = {},
                               .targets = {}};
-  require_input(series.width() > 1 || !recipe.detects(), "{}: there is no column to detect '{}' from",
-                series.origin, one_line(recipe.data.label));
   require_positive(series, scaling);
   const int columns = series.width() - series.calendar;
   for (const std::string& name : recipe.data.channels) options.inputs.push_back(series.channel(name));
@@ -211,50 +182,27 @@ std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& seri
   } catch (const InputError&) { return {}; }
 }
 
-std::vector<std::string> warnings_of_training(const Recipe& recipe, const SeriesData& data,
-                                              const std::string& split) {
-  std::vector<std::string> warnings;
-  const auto look = [&](const Series& series, const Part& part, const std::string& name) {
-    if (auto warning = data.facts.trained.warning_of(series, part, name))
-      warnings.push_back(std::move(*warning));
-  };
-  if (recipe.data.split == SplitKind::shuffled && data.facts.trained.is_of(data.series(), data.split.train))
-    return {};
-  if (split == "valid") look(data.series(), data.split.valid, split);
-  if (split != "test") return warnings;
-  look(data.series(), data.split.test, split);
-  const size_t of_files = data.tests.size() - (data.all.size() - 1);
-  for (size_t k = 1; k < data.all.size(); ++k)
-    look(data.all[k], whole_series(data.all[k]), data.tests[of_files + k - 1].name);
-  return warnings;
-}
-
-// How files to test on are read: as the first file. Inputs and scaling refer to the order of its channels.
-static SeriesOptions options_of_tests(const Recipe& recipe, const SavedModel* saved, const Series& first) {
-  SeriesOptions options = series_options(recipe, saved);
-  options.channels.assign(first.channels.begin(), first.channels.end() - first.calendar);
-  options.usual_time = first.time_name;
-  if (first.date_order != DateOrder::unknown) options.usual_order = first.date_order;
-  if (!saved && !first.time_name.empty()) options.step = first.times.step;
-  return options;
+std::optional<std::string> warning_of_training(const SeriesData& data, const std::string& split) {
+  if (split == "train") return {};
+  return data.facts.trained.warning_of(data.series(), split == "valid" ? data.split.valid : data.split.test,
+                                       split);
 }
 
 SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose& purpose)
-    : warnings(warnings_of(recipe, purpose.fold.has_value())) {
+    : warnings(warnings_of(recipe)) {
   const auto& [saved, trains, fold] = purpose;
   if (!csv.empty() || !is_name(recipe.data.file)) file = csv.empty() ? fs::path(recipe.data.file) : csv;
-  all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
+  series_ = saved ? load_series(*saved, csv) : load_series(recipe, csv);
   notes = series().notes;
   std::vector<int> not_split;
   split = fold ? *fold : make_split(recipe, series(), 0, not_split);
   if (trains) require_valid_rows(recipe, series(), split);
   if (trains && !fold)
     std::ranges::copy(warnings_of_outliers(series(), split.train), std::back_inserter(warnings));
-  if (recipe.detects() && trains) warn_of_one_class(series(), split.train, warnings);
   if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);
   if (!saved)
-    encode_categories(all.front(), facts.categories,
+    encode_categories(series_, facts.categories,
                       "it stands in no row that trains, so its embedding would mean nothing");
   note_categories();
   if (saved) facts.scaling = scaling_for(series(), split.train, recipe, facts, notes);
@@ -265,42 +213,25 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   const Scaling& scaling = facts.scaling;
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
   // A fold that has too few rows leaves the autoregression out.
-  if (!recipe.detects() && trains && !fold && series().members.empty())
+  if (trains && !fold && series().members.empty())
     require_order_fits({recipe.data, series(), series().rows(), split.train, targets()});
   if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
-  if (rows_of(split.test) > 0)
-    tests.push_back({"test", make_windows(recipe, series(), scaling, split.test, "test")});
-  const SeriesOptions of_test = options_of_tests(recipe, saved, series());
-  for (const std::string& name : recipe.data.test_files) {
-    const fs::path path = file.parent_path() / name;
-    const auto same_stem = [&](const std::string& other) { return fs::path(other).stem() == path.stem(); };
-    const bool alone = std::ranges::count_if(recipe.data.test_files, same_stem) == 1;
-    all.push_back(with_calendar(recipe, load_csv(path, of_test), facts.trend_zero));
-    encode_categories(all.back(), facts.categories, "it stands in no row that trains");
-    for (const std::string& note : all.back().notes)
-      notes.push_back(fmt::format("{}: {}", path.filename().string(), note));
-    tests.push_back(
-        {alone ? path.stem().string() : name,
-         make_windows(recipe, all.back(), scaling, rows_between(0, all.back().rows()), path.string())});
-  }
-  if (!recipe.detects())
-    mase_scale = unroll::mase_scale(series(), split.train, recipe.data.period, targets());
+  if (rows_of(split.test) > 0) test.emplace(make_windows(recipe, series(), scaling, split.test, "test"));
+  mase_scale = unroll::mase_scale(series(), split.train, recipe.data.period, targets());
   if (trains && !fold)
     for (const char* part : {"valid", "test"})
-      std::ranges::copy(warnings_of_training(recipe, *this, part), std::back_inserter(warnings));
+      if (auto warning = warning_of_training(*this, part)) warnings.push_back(std::move(*warning));
   if (saved && trains) facts.trained.add(series(), split.train);
-  set_trained_on(recipe, TrainedOn(facts.trained));
+  set_trained_on(TrainedOn(facts.trained));
   note_short_series(not_split);
   note_targets_left_out();
 }
 
-void SeriesData::set_trained_on(const Recipe& recipe, const TrainedOn& trained) {
+void SeriesData::set_trained_on(const TrainedOn& trained) {
   facts.trained = trained;
-  const bool by_lot = recipe.data.split == SplitKind::shuffled && trained.is_of(series(), split.train);
   first_untrained.clear();
   for (int member = 0; member < series().count(); ++member)
-    first_untrained.push_back(
-        by_lot ? 0 : trained.first_after(series(), member).value_or(series().begin_of(member)));
+    first_untrained.push_back(trained.first_after(series(), member).value_or(series().begin_of(member)));
 }
 
 // Notes which of several series lack rows for a window in some part.
@@ -333,7 +264,7 @@ void SeriesData::note_short_series(const std::vector<int>& not_split) {
   };
   say(without(*train), too_short("among the rows that train, and train nothing"));
   if (valid) say(without(*valid), too_short("that validates"));
-  if (!tests.empty()) say(without(tests.front().windows), too_short("in the test, and are not scored"));
+  if (test) say(without(*test), too_short("in the test, and are not scored"));
 }
 
 void SeriesData::note_categories() {
@@ -361,7 +292,7 @@ void SeriesData::note_targets_left_out() {
   };
   add("train", *train);
   if (valid) add("valid", *valid);
-  for (const TestPart& test : tests) add(test.name, test.windows);
+  if (test) add("test", *test);
   if (!counts.empty())
     notes.push_back(fmt::format("filled-in values are read but are no targets: left out are {}",
                                 fmt::join(counts, ", ")));

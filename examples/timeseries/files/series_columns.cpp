@@ -71,7 +71,7 @@ void require_names(const CsvReader& csv, const Row& names, const Row& below, std
   std::unordered_set<std::string> named(options.channels.begin(), options.channels.end());
   named.insert(options.known.begin(), options.known.end());
   named.insert(options.categories.begin(), options.categories.end());
-  named.insert({options.time, options.label, options.id});
+  named.insert({options.time, options.id});
   const auto is_quoted_alone = [&](std::size_t i) {
     const std::size_t under = i + unnamed;
     return names.quoted[i] && !says_missing(names.cells[i]) && under < below.cells.size() &&
@@ -195,7 +195,7 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
     const auto has = [&](const std::vector<std::string>& names) {
       return std::find(names.begin(), names.end(), name) != names.end();
     };
-    return name == options.label || is_id(i) || has(options.channels) || has(options.categories);
+    return is_id(i) || has(options.channels) || has(options.categories);
   };
   const auto name = [&](int column) { return one_line(columns.names[column]); };
   const auto take = [&](const std::vector<int>& dated, TimeForm form, bool is_sure) {
@@ -307,9 +307,6 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   require_input(columns.id < 0 || columns.id != columns.time,
                 "{}: column '{}' cannot both name the series and hold the times", csv.origin(),
                 one_line(options.id));
-  const int label = options.label.empty() ? -1 : find_column(csv, columns, options.label, options);
-  require_input(label < 0 || label != columns.time, "{}: column '{}' cannot be both the times and the label",
-                csv.origin(), one_line(options.label));
   std::vector<bool> is_chosen(columns.names.size());
   for (const std::string& name : options.categories) {
     const int column = find_column(csv, columns, name, options);
@@ -332,11 +329,6 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   for (int i = 0; every && i < static_cast<int>(columns.names.size()); ++i) {
     if (i != columns.time && i != columns.only && i != columns.id && !is_chosen[i])
       columns.chosen.push_back(i);
-  }
-  if (label >= 0) {
-    const auto found = std::find(columns.chosen.begin(), columns.chosen.end(), label);
-    columns.label = static_cast<int>(found - columns.chosen.begin());
-    if (found == columns.chosen.end()) columns.chosen.push_back(label);
   }
   require_input(!columns.chosen.empty() || options.times_alone, "{}: there is no column of values",
                 csv.origin());

@@ -60,11 +60,10 @@ DateOrder date_order_of(std::string_view code) {
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model) {
   nlohmann::ordered_json channels{
       {"names", facts.channels}, {"shift", facts.scaling.shift}, {"scale", facts.scaling.scale}};
-  if (!facts.scaling.power.empty()) {
-    for (const double power : facts.scaling.power)
-      channels["power"].push_back(std::isnan(power) ? nlohmann::ordered_json()
-                                                    : nlohmann::ordered_json(power));
-    channels["inner_shift"] = facts.scaling.inner_shift, channels["inner_scale"] = facts.scaling.inner_scale;
+  if (!facts.scaling.logs.empty()) {  // a power of 0 is a logarithm, as Box and Cox count them
+    for (const uint8_t is_log : facts.scaling.logs)
+      channels["power"].push_back(is_log ? nlohmann::ordered_json(0) : nlohmann::ordered_json());
+    channels["inner_shift"] = facts.scaling.log_shift, channels["inner_scale"] = facts.scaling.log_scale;
   }
   if (!facts.members.empty()) channels["series"] = facts.members;
   for (const CategoryWords& category : facts.categories)
@@ -103,10 +102,13 @@ static ModelFacts channels_of(const SafetensorsFile& file) {
                                     .words = category.at("words").get<std::vector<std::string>>(),
                                     .is_static = category.at("static")});
     if (channels.contains("power")) {
-      for (const auto& power : channels.at("power"))
-        facts.scaling.power.push_back(power.is_null() ? std::nan("") : power.get<double>());
-      facts.scaling.inner_shift = channels.at("inner_shift").get<std::vector<double>>();
-      facts.scaling.inner_scale = channels.at("inner_scale").get<std::vector<double>>();
+      for (const auto& power : channels.at("power")) {
+        require_input(power.is_null() || power.get<double>() == 0, "{}: a power in its metadata is {}",
+                      file.path(), power.dump());
+        facts.scaling.logs.push_back(!power.is_null());
+      }
+      facts.scaling.log_shift = channels.at("inner_shift").get<std::vector<double>>();
+      facts.scaling.log_scale = channels.at("inner_scale").get<std::vector<double>>();
     }
   } catch (const nlohmann::json::exception&) {
     throw InputError(
@@ -143,14 +145,10 @@ static void check_scaling(const SafetensorsFile& file, const Scaling& scaling, s
                     value);
   };
   require_scaling(scaling.shift, scaling.scale);
-  if (const auto& powers = scaling.power; !powers.empty()) {
-    require_scaling(scaling.inner_shift, scaling.inner_scale);
-    require_input(powers.size() == channels, "{}: {} channels in its metadata, and {} powers", file.path(),
-                  channels, powers.size());
-    for (const double value : powers)
-      require_input(std::isnan(value) || (value >= 0 && value <= 1), "{}: a power in its metadata is {}",
-                    file.path(), value);
-  }
+  if (scaling.logs.empty()) return;
+  require_scaling(scaling.log_shift, scaling.log_scale);
+  require_input(scaling.logs.size() == channels, "{}: {} channels in its metadata, and {} powers", file.path(),
+                channels, scaling.logs.size());
 }
 
 static ModelFacts facts_of(const SafetensorsFile& file) {
@@ -222,9 +220,9 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
   std::vector<std::string> of_others, unused;
   std::vector<int> transformed;
   for (int channel = 0; channel < series.width(); ++channel)
-    if (facts.scaling.is_transformed(channel)) transformed.push_back(channel);
-  Scaling scaling = fit_scaling(series, part, recipe.scaling.kind, unused, recipe.scaling.transform,
-                                recipe.data.period, transformed);
+    if (facts.scaling.is_log(channel)) transformed.push_back(channel);
+  Scaling scaling =
+      fit_scaling(series, part, recipe.scaling.kind, unused, recipe.scaling.transform, transformed);
   for (int member = 0; member < series.count(); ++member) {
     const std::string name = series.name_of(member);
     const auto found = known.find(name);
@@ -232,15 +230,14 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
       of_others.push_back("'" + one_line(name) + "'");
       continue;
     }
-    const auto take = [&](std::vector<double>& to, const std::vector<double>& from) {
+    const auto take = [&](auto& to, const auto& from) {
       if (!to.empty())
         std::copy_n(from.begin() + facts.scaling.place(0, found->second), series.width(),
                     to.begin() + scaling.place(0, member));
     };
     take(scaling.shift, facts.scaling.shift), take(scaling.scale, facts.scaling.scale);
-    take(scaling.power, facts.scaling.power);
-    take(scaling.inner_shift, facts.scaling.inner_shift);
-    take(scaling.inner_scale, facts.scaling.inner_scale);
+    take(scaling.logs, facts.scaling.logs);
+    take(scaling.log_shift, facts.scaling.log_shift), take(scaling.log_scale, facts.scaling.log_scale);
   }
   if (const size_t others = of_others.size()) {
     constexpr size_t most = 5;
@@ -255,10 +252,9 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
 std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe) {
   if (path.empty()) return {};
   SavedModel model = read_saved_model(path);
-  constexpr std::array of_units = {"data.channels",      "data.targets",      "data.calendar",
-                                   "data.label",         "data.id",           "data.known",
-                                   "data.holidays",      "scaling.kind",      "training.loss",
-                                   "training.quantiles", "scaling.transform", "data.categories"};
+  constexpr std::array of_units = {"data.channels", "data.targets",    "data.calendar",   "data.id",
+                                   "data.known",    "data.holidays",   "data.categories", "scaling.kind",
+                                   "training.loss", "scaling.transform", "training.quantiles"};
   for (const DifferingKey& key : differing_keys(model.recipe, recipe))
     require_input(std::ranges::find(of_units, key.path) == of_units.end(),
                   "{}: '{}' is {} in it; its weights mean nothing with {}", path.string(), key.path,
@@ -276,12 +272,9 @@ std::vector<std::string> SavedModel::columns() const {
   const auto& all = facts.channels;
   require_input(calendar <= all.size(), "{}: {} channels in its metadata, {} of the calendar", path.string(),
                 all.size(), calendar);
-  // Each channel but the label may have an indicator of missing values.
-  const size_t both = all.size() - calendar, label = recipe.detects(), half = (both + label) / 2;
-  const std::string first = both == 0                                          ? ""
-                            : label && all[0] == recipe.data.label && both > 1 ? all[1]
-                                                                               : all[0];
-  const bool is_masked = half < both && all[half] == first + " missing",
+  // Each channel may have an indicator of missing values.
+  const size_t both = all.size() - calendar, half = both / 2;
+  const bool is_masked = half < both && all[half] == all[0] + " missing",
              masks = recipe.data.missing == Missing::mask;
   require_input(
       is_masked == masks,

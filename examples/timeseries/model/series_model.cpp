@@ -7,11 +7,9 @@ namespace timeseries {
 static NetworkTask task_of(const Recipe& recipe) {
   return {.name = recipe.name,
           .window = recipe.data.window,
-          .horizon = recipe.horizon(),
-          .detects = recipe.detects(),
+          .horizon = recipe.data.horizon,
           .quantiles = recipe.has_quantiles() ? recipe.training.quantiles : std::vector<double>(),
-          .middle = recipe.middle_output(),
-          .pos_weight = recipe.training.pos_weight};
+          .middle = recipe.middle_output()};
 }
 
 SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)

@@ -93,13 +93,6 @@ void TrainedOn::add(const Series& series, const Part& train) {
       }
 }
 
-bool TrainedOn::is_of(const Series& series, const Part& train) const {
-  const TrainedOn other = trained_on(series, train);
-  const auto agrees = [](const auto& known, const auto& found) { return known.empty() || known == found; };
-  return agrees(from, other.from) && agrees(to, other.to) && agrees(first_row, other.first_row) &&
-         agrees(least, other.least) && agrees(most, other.most);
-}
-
 std::optional<int64_t> TrainedOn::first_after(const Series& series, int member) const {
   if (!series.members.empty()) {
     if (ends.empty()) return {};
@@ -280,7 +273,7 @@ std::vector<std::string> warnings_of_outliers(const Series& series, const Part& 
       for (const Span& span : part)
         for (int64_t row = span.begin; row < span.end; ++row)
           if (!series.is_filled(row, channel)) values.push_back(series.at(row, channel));
-      if (values.size() < least_rows || channel == series.label) continue;
+      if (values.size() < least_rows) continue;
       std::ranges::sort(values);
       const std::span<const double> rest = without_stand_in(values);
       const size_t few = 2 + rest.size() / 100;

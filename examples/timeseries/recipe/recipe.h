@@ -17,7 +17,7 @@ namespace timeseries {
 
 using namespace unroll;
 
-enum class SplitKind : uint8_t { fraction, rows, time, shuffled };
+enum class SplitKind : uint8_t { fraction, rows, time };
 enum class ScalingFit : uint8_t { train, all };
 enum class Loss : uint8_t { mse, quantile };
 enum class Scored : uint8_t { test, valid };
@@ -31,11 +31,10 @@ struct Recipe {
   NetworkKeys model;
   struct : BaselineKeys {
     std::string file;
-    std::vector<std::string> test_files;
     std::string time, only, id;
     DateOrder date_order = DateOrder::unknown;
     std::vector<std::string> channels, targets, calendar, known, categories;
-    std::string holidays, label, resample;
+    std::string holidays, resample;
     std::string separator = ",", decimal = ".", thousands;
     Missing missing = Missing::error;
     Gaps gaps = Gaps::error;
@@ -58,20 +57,17 @@ struct Recipe {
   struct Training : TrainingSection {
     Loss loss = Loss::mse;
     std::vector<double> quantiles = {0.1, 0.5, 0.9};
-    double pos_weight = 1;
     Training() : TrainingSection{.epochs = 100, .clip = 1, .keep = Keep::best, .log_every = 20} {}
   } training;
   OptimizerSection optimizer{.kind = OptimizerKind::adam, .learning_rate = 1e-3};
   ScheduleSection schedule;
 
   TrainingSections sections() const { return {training, optimizer, schedule}; }
-  bool detects() const { return !data.label.empty(); }
   bool validates() const;  // whether it has a validation part
-  bool has_quantiles() const { return training.loss == Loss::quantile && !detects(); }
+  bool has_quantiles() const { return training.loss == Loss::quantile; }
   // Values predicted for each step and target: one for each quantile.
   int outputs() const { return has_quantiles() ? static_cast<int>(training.quantiles.size()) : 1; }
   int middle_output() const;  // index of quantile 0.5
-  int horizon() const { return detects() ? 1 : data.horizon; }
 };
 
 inline const CellFacts& cell_of(const Recipe& recipe) { return facts_of(recipe.model.cell); }

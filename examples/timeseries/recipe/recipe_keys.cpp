@@ -42,12 +42,15 @@ void declare_gone(RecipeReader& reader) {
                 nothing);
   };
   gone("model", "moving_average", "it was of the architecture dlinear", "25");
+  gone("data", "label", "this program forecasts, and does not detect labels");
+  gone("data", "test_files", "it was of detectors (data.label)");
+  gone("training", "pos_weight", "it was of detectors (data.label)", "1");
 }
 
 void declare_model(RecipeReader& reader, Recipe& r) {
   const char *zeng = "Zeng et al. 2023", *kim = "Kim et al. 2022";
   const auto of = [](const char* key, const char* meaning) { return networks_reading(key) + ": " + meaning; };
-  reader.section("model", "The network: from a window of rows to a forecast, or to a probability.");
+  reader.section("model", "The network: from a window of rows to a forecast.");
   std::vector<std::pair<std::string, const NetworkRow*>> networks;
   std::vector<std::string> meanings;
   for (const NetworkRow& row : series_networks) {
@@ -88,8 +91,8 @@ void declare_model(RecipeReader& reader, Recipe& r) {
   rows_key(
       reader, "highway", r.model.highway,
       of("highway",
-         "so many last values are added to the output as weighted sums: to forecast, of each target's own, "
-         "with the same weights for all; to detect, of all channels'; 0: none"),
+         "so many last values of each target are added to its output as weighted sums, with the same weights "
+         "for all; 0: none"),
       0)
       .source("Lai et al. 2018")
       .fixed();
@@ -104,10 +107,6 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   key(reader, "file", d.file,
       "a CSV file with a header, or the name of a bundled series; --csv goes before it")
       .harmless();
-  key(reader, "test_files", d.test_files,
-      "CSV files that are the test split, each scored by itself; looked for beside the first")
-      .harmless()
-      .cuts_windows();
   key(reader, "time", d.time,
       "the column of times; \"\": the first column, if it holds dates, or the only one that does")
       .harmless();
@@ -123,7 +122,7 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       "of a file of several series: the column that names the series of each row; one model is trained on "
       "all; \"\": one series")
       .fixed();
-  key(reader, "channels", d.channels, "the columns that are read; none named: all but time and label")
+  key(reader, "channels", d.channels, "the columns that are read; none named: all but the time")
       .fixed();
   key(reader, "targets", d.targets, "the channels that are forecast; none named: all").fixed();
   key(reader, "calendar", d.calendar,
@@ -142,8 +141,6 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .fixed();
   key(reader, "holidays", d.holidays,
       "a file of holidays, one date a line, read as a feature of the calendar; \"\": none")
-      .fixed();
-  key(reader, "label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast")
       .fixed();
   key(reader, "separator", d.separator, "between the cells of a row").one_of({",", ";", "\t"}).harmless();
   key(reader, "decimal", d.decimal, "before the decimals of a number").one_of({".", ","}).harmless();
@@ -199,22 +196,18 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .at_most(1'000'000)
       .rescores();
   choice(reader, "split", d.split,
-         {{"fraction", SplitKind::fraction},
-          {"rows", SplitKind::rows},
-          {"time", SplitKind::time},
-          {"shuffled", SplitKind::shuffled}},
-         "by train and valid; by train_rows, valid_rows, test_rows; by valid_from and test_from; each row by "
-         "lot, which leaks: to show what that does")
+         {{"fraction", SplitKind::fraction}, {"rows", SplitKind::rows}, {"time", SplitKind::time}},
+         "by train and valid; by train_rows, valid_rows, test_rows; by valid_from and test_from")
+      .gone("shuffled", gone_word)
       .may_change()
       .cuts_windows();
-  key(reader, "train", d.train, "fraction, shuffled: share of the rows that train, the first ones")
+  key(reader, "train", d.train, "fraction: share of the rows that train, the first ones")
       .above(0)
       .at_most(1)
       .may_change()
       .cuts_windows();
   key(reader, "valid", d.valid,
-      "fraction, shuffled: share of those after them that validate, beside test_files all; the rest are the "
-      "test")
+      "fraction: share of those after them that validate; the rest are the test")
       .at_least(0)
       .below(1)
       .may_change();
@@ -271,12 +264,9 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
          {{"none", ScalingKind::none}, {"standard", ScalingKind::standard}, {"minmax", ScalingKind::minmax}},
          "to mean 0 and standard deviation 1; to 0 … 1")
       .fixed();
-  choice(
-      reader, "transform", r.scaling.transform,
-      {{"none", Transform::none}, {"log", Transform::log}, {"box-cox", Transform::box_cox}},
-      "before that, of values above 0: the logarithm; or a power between it and the values as they are, by "
-      "which the spread of a season depends least on its level")
-      .source("Box and Cox 1964; Guerrero 1993")
+  choice(reader, "transform", r.scaling.transform, {{"none", Transform::none}, {"log", Transform::log}},
+         "before that, of values above 0: the logarithm")
+      .gone("box-cox", gone_word)
       .fixed();
   choice(reader, "fit", r.scaling.fit, {{"train", ScalingFit::train}, {"all", ScalingFit::all}},
          "measured on the training rows; on all rows, a leak of the test into training, as a tutorial does")
@@ -292,9 +282,6 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .above(0)
       .below(1)
       .fixed();
-  key(reader, "pos_weight", r.training.pos_weight, "factor of the loss where the label is 1")
-      .above(0)
-      .rescores();
   declare_optimizer_keys(reader, r.optimizer);
   declare_schedule_keys(reader, r.schedule);
 }
@@ -305,10 +292,8 @@ int Recipe::middle_output() const {
 }
 
 bool Recipe::validates() const {
-  if (!data.test_files.empty()) return data.train < 1;
   switch (data.split) {
     case SplitKind::fraction:
-    case SplitKind::shuffled:
       return data.valid > 0;
     case SplitKind::rows:
       return data.valid_rows > 0;

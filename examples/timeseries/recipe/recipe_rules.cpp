@@ -17,18 +17,6 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// Rows of the first file that do not train validate. A run of an older version, which ignored other values of
-// data.valid, can still go on, and its model be scored.
-void check_shares_beside_test_files(const RecipeReader& reader, const Recipe& r) {
-  const auto& d = r.data;
-  const bool said = !reader.spelled_out() || reader.overridden("data.train") ||
-                    reader.overridden("data.valid") || reader.overridden("data.test_files");
-  reader.refuse_if(
-      !d.test_files.empty() && said && std::abs(d.train + d.valid - 1) > 1e-9, "data.valid",
-      "must be 1 - data.train ({:.10g}), not {:.10g}: the test is files of its own (data.test_files)",
-      1 - d.train, d.valid);
-}
-
 void check_missing(const RecipeReader& reader, const Recipe& r) {
   const auto& d = r.data;
   reader.refuse_if(d.decimal == d.thousands, "data.thousands", "= {0}: data.decimal = {0} too",
@@ -49,7 +37,6 @@ void check_known(const RecipeReader& reader, const Recipe& r) {
                    "countries is commit c1369e57",
                    toml_string(d.holidays));
   if (d.known.empty()) return;
-  reader.refuse_if(r.detects(), "data.known", "is for forecasts; there is a label (data.label)");
   reader.refuse_if(!r.model.architecture->reads("known"), "data.known",
                    "is not read by model.architecture = \"{}\"", r.model.architecture->word);
   for (const std::string& name : d.known) {
@@ -67,8 +54,6 @@ void check_categories(const RecipeReader& reader, const Recipe& r) {
     for (const auto& [key, names] : {std::pair{"data.channels", &d.channels}, {"data.targets", &d.targets}})
       reader.refuse_if(has(*names, name), key, "has '{}' in it, a column of words (data.categories)",
                        one_line(name));
-    reader.refuse_if(r.detects() && name == d.label, "data.categories",
-                     "has '{}' in it, the label that is to be detected (data.label)", one_line(name));
     reader.refuse_if(name == known_calendar, "data.categories",
                      "has \"calendar\" in it, which stands for what is read of the time (data.known)");
     reader.refuse_if(
@@ -84,12 +69,9 @@ void check_categories(const RecipeReader& reader, const Recipe& r) {
 // Refuses keys that work only with a single series.
 void check_series(const RecipeReader& reader, const Recipe& r) {
   if (r.data.id.empty()) return;
-  reader.refuse_if(r.detects(), "data.id", "is for forecasts; there is a label (data.label)");
   reader.refuse_if(!r.data.only.empty(), "data.only", "reads one series, and data.id reads all");
   reader.refuse_if(!r.data.resample.empty(), "data.resample",
                    "puts rows of one series together, and data.id reads several");
-  reader.refuse_if(r.data.split == SplitKind::shuffled, "data.split",
-                   "= \"shuffled\" is for one series (data.id)");
   reader.refuse_if(r.data.drop_last_pairs > 0, "data.drop_last_pairs", "is for one series (data.id)");
 }
 
@@ -97,19 +79,6 @@ void check_series(const RecipeReader& reader, const Recipe& r) {
 
 void check_rules(const RecipeReader& reader, const Recipe& r) {
   const NetworkRow& network = *r.model.architecture;
-  if (r.detects()) {
-    reader.refuse_if(!network.reads("label"), "model.architecture", "must be {} to detect a label",
-                     networks_reading("label", " or "));
-    reader.refuse_if(r.model.shared_channels, "model.shared_channels",
-                     "is for forecasts; there is a label (data.label)");
-    reader.refuse_if(!r.data.targets.empty(), "data.targets",
-                     "are for forecasts; there is a label (data.label)");
-  } else if (!r.data.test_files.empty()) {
-    reader.refuse("data.test_files",
-                  "are for detection (data.label); a forecast's test rows follow its training rows");
-  }
-  reader.refuse_if(r.detects() && has(r.data.channels, r.data.label), "data.channels",
-                   "has '{}' in it, the label that is to be detected (data.label)", one_line(r.data.label));
   const auto refuse_repeated = [&](const char* key, const std::vector<std::string>& names) {
     for (auto name = names.begin(); name != names.end(); ++name)
       reader.refuse_if(has({names.begin(), name}, *name), key, "has '{}' in it twice", one_line(*name));
@@ -117,19 +86,13 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   refuse_repeated("data.targets", r.data.targets);
   refuse_repeated("data.known", r.data.known);
   refuse_repeated("data.categories", r.data.categories);
-  refuse_repeated("data.test_files", r.data.test_files);
   if (!r.data.resample.empty() && !parse_resample(r.data.resample))
     reader.refuse("data.resample", "= " + why_no_step(r.data.resample));
-  reader.refuse_if(!r.data.resample.empty() && r.detects(), "data.resample",
-                   "is for forecasts: labels cannot be put together (data.label)");
   const auto& bounds = r.data.bounds;
   reader.refuse_if(!bounds.empty() && (bounds.size() != 2 || !(bounds[0] < bounds[1])), "data.bounds",
                    "must be two numbers that ascend, or none");
   reader.refuse_if(r.data.second_period > 0 && r.data.second_period <= r.data.period, "data.second_period",
                    "= {} must be more than data.period = {}", r.data.second_period, r.data.period);
-  reader.refuse_if(r.data.split == SplitKind::shuffled && r.horizon() > 1, "data.horizon",
-                   "must be 1, not {}, with data.split = \"shuffled\": its parts are single rows",
-                   r.horizon());
   const auto refuse_unless_read = [&](bool is_set, const char* key) {
     reader.refuse_if(
         is_set && !network.reads(key), fmt::format("model.{}", key), "is for the architecture{} {}",
@@ -155,15 +118,12 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   reader.refuse_if(r.has_quantiles() && (!std::ranges::is_sorted(q, std::less_equal{}) ||
                                          std::ranges::find(q, 0.5) == q.end()),
                    "training.quantiles", "must ascend, and 0.5 must be among them");
-  reader.refuse_if(!r.data.test_files.empty() && r.data.split != SplitKind::fraction, "data.test_files",
-                   "need data.split = \"fraction\": train and valid share the first file");
-  check_shares_beside_test_files(reader, r);
   reader.refuse_if(r.data.split == SplitKind::rows && r.data.train_rows == 0 && r.data.test_rows == 0,
                    "data.split", "= \"rows\" needs data.train_rows or data.test_rows");
   check_series(reader, r);
   reader.refuse_if(r.data.split == SplitKind::time && (r.data.valid_from.empty() || r.data.test_from.empty()),
                    "data.split", "= \"time\" needs data.valid_from and data.test_from");
-  reader.refuse_if(r.data.drop_last_pairs > 0 && (r.data.window != 1 || r.data.horizon != 1 || r.detects()),
+  reader.refuse_if(r.data.drop_last_pairs > 0 && (r.data.window != 1 || r.data.horizon != 1),
                    "data.drop_last_pairs",
                    "is for forecasts of one row from one (data.window = 1, data.horizon = 1)");
   if (!r.validates()) {
@@ -193,24 +153,13 @@ UnreadKeys unread_keys(const Recipe& r) {
   if (reads("cell"))
     unread.add_unless(m.cell == CellKind::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
   const SplitKind split = r.data.split;
-  unread.add_unless(split == SplitKind::fraction || split == SplitKind::shuffled,
-                    "data.split = \"fraction\" or \"shuffled\"", {"data.train", "data.valid"});
+  unread.add_unless(split == SplitKind::fraction, "data.split = \"fraction\"", {"data.train", "data.valid"});
   unread.add_unless(split == SplitKind::rows, "data.split = \"rows\"",
                     {"data.train_rows", "data.valid_rows", "data.test_rows"});
   unread.add_unless(split == SplitKind::time, "data.split = \"time\"", {"data.valid_from", "data.test_from"});
-  const char* of_forecasts = "forecasts, and there is a label (data.label)";
-  unread.add_unless(!r.detects(), of_forecasts,
-                    {"data.horizon", "data.period", "data.second_period", "data.autoregression",
-                     "data.bounds", "training.loss", "training.quantiles"});
-  for (const ForecastBaselineRow& row : forecast_baselines)
-    if (row.key) unread.add_unless(!r.detects(), of_forecasts, {fmt::format("data.{}", row.word).c_str()});
-  if (!r.detects())
-    unread.add_unless(r.training.loss == Loss::quantile, "training.loss = \"quantile\"",
-                      {"training.quantiles"});
+  unread.add_unless(r.training.loss == Loss::quantile, "training.loss = \"quantile\"", {"training.quantiles"});
   unread.add_unless(!r.data.resample.empty(), "data.resample", {"data.together"});
-  unread.add_unless(r.detects(), "detection (data.label)", {"training.pos_weight"});
-  unread.add_unless(r.scaling.kind != ScalingKind::none || r.scaling.transform == Transform::box_cox,
-                    "scaling.kind = \"standard\" or \"minmax\"", {"scaling.fit"});
+  unread.add_unless(r.scaling.kind != ScalingKind::none, "scaling.kind = \"standard\" or \"minmax\"", {"scaling.fit"});
   return unread;
 }
 

@@ -29,19 +29,6 @@ std::vector<ForecastMeasure> all_forecast_measures() {
   std::ranges::copy(interval_measures, std::back_inserter(all));
   return all;
 }
-struct DetectionMeasure {
-  const char *name, *key;
-  double DetectionScores::*value;
-};
-constexpr DetectionMeasure detection_measures[] = {
-    {"accuracy", "accuracy", &DetectionScores::accuracy},
-    {"balanced", "balanced_accuracy", &DetectionScores::balanced_accuracy},
-    {"precision", "precision", &DetectionScores::precision},
-    {"recall", "recall", &DetectionScores::recall},
-    {"F1", "f1", &DetectionScores::f1},
-    {"ROC-AUC", "roc_auc", &DetectionScores::roc_auc},
-    {"log loss", "log_loss", &DetectionScores::log_loss}};
-
 }  // namespace
 
 const ForecastMeasure& summary_measure(size_t targets) {  // of channels or series
@@ -49,51 +36,34 @@ const ForecastMeasure& summary_measure(size_t targets) {  // of channels or seri
   return *std::ranges::find(forecast_measures, std::string_view(key), &ForecastMeasure::key);
 }
 
-std::optional<int> only_label(const DetectionScores& scores) {
-  if (scores.positives == 0) return 0;
-  return scores.positives == scores.count ? std::optional(1) : std::nullopt;
-}
-
 RunDescription::Table table_of(const Evaluation& evaluation) {
   RunDescription::Table table{.title = "Scores: " + evaluation.part, .note = {}, .columns = {""}};
-  if (evaluation.detections.empty()) {
-    for (const ForecastMeasure& measure : forecast_measures) table.columns.push_back(measure.name);
-    for (const ForecastRow& row : evaluation.forecasts) {
-      table.rows.push_back({row.name});
-      const ForecastErrors errors = row.scores.overall();
-      for (const ForecastMeasure& measure : forecast_measures)
-        table.rows.back().push_back(figure(errors.*measure.value));
-    }
-    table.note = fmt::format("{} windows{}.", with_commas(evaluation.forecasts[0].scores.windows()),
-                             evaluation.full && evaluation.targets_left_out == 0 ? ", none left out" : "");
-    if (!evaluation.members.empty())
-      table.note += fmt::format(
-          " Means over all forecasts of {} series, each in units of its own series where scaled; RMSE and MAE "
-          "add up what may have different units.",
-          with_commas(evaluation.members.size()));
-    else if (evaluation.targets > 1)
-      table.note += fmt::format(
-          " RMSE and MAE add up {} channels, each in its own unit; the scaled ones weigh them alike.",
-          evaluation.targets);
-    if (evaluation.targets_left_out > 0)
-      table.note += fmt::format(
-          " {} value{} that {} filled in {} not scored.", with_commas(evaluation.targets_left_out),
-          evaluation.targets_left_out == 1 ? "" : "s", evaluation.targets_left_out == 1 ? "was" : "were",
-          evaluation.targets_left_out == 1 ? "is" : "are");
-    if (evaluation.interval)
-      table.note +=
-          fmt::format(" The model's interval: {}.", describe(*evaluation.interval, *evaluation.recipe));
-  } else {
-    for (const auto& measure : detection_measures) table.columns.push_back(measure.name);
-    for (const DetectionRow& row : evaluation.detections) {
-      table.rows.push_back({row.name});
-      for (const auto& measure : detection_measures)
-        table.rows.back().push_back(figure(row.scores.*measure.value));
-    }
-    const DetectionScores& first = evaluation.detections[0].scores;
-    table.note =
-        fmt::format("{} rows, {} of them positive.", with_commas(first.count), with_commas(first.positives));
+  for (const ForecastMeasure& measure : forecast_measures) table.columns.push_back(measure.name);
+  for (const ForecastRow& row : evaluation.forecasts) {
+    table.rows.push_back({row.name});
+    const ForecastErrors errors = row.scores.overall();
+    for (const ForecastMeasure& measure : forecast_measures)
+      table.rows.back().push_back(figure(errors.*measure.value));
   }
+  table.note = fmt::format("{} windows{}.", with_commas(evaluation.forecasts[0].scores.windows()),
+                           evaluation.full && evaluation.targets_left_out == 0 ? ", none left out" : "");
+  if (!evaluation.members.empty())
+    table.note += fmt::format(
+        " Means over all forecasts of {} series, each in units of its own series where scaled; RMSE and MAE "
+        "add up what may have different units.",
+        with_commas(evaluation.members.size()));
+  else if (evaluation.targets > 1)
+    table.note += fmt::format(
+        " RMSE and MAE add up {} channels, each in its own unit; the scaled ones weigh them alike.",
+        evaluation.targets);
+  if (evaluation.targets_left_out > 0)
+    table.note += fmt::format(
+        " {} value{} that {} filled in {} not scored.", with_commas(evaluation.targets_left_out),
+        evaluation.targets_left_out == 1 ? "" : "s", evaluation.targets_left_out == 1 ? "was" : "were",
+        evaluation.targets_left_out == 1 ? "is" : "are");
+  if (evaluation.interval)
+    table.note +=
+        fmt::format(" The model's interval: {}.", describe(*evaluation.interval, *evaluation.recipe));
   for (const std::string& detail : evaluation.details) table.note += fmt::format(" {}.", detail);
   for (const std::string& baseline : evaluation.left_out) table.note += fmt::format(" {}.", baseline);
   return table;
@@ -185,7 +155,6 @@ std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, 
   const auto add = [&](std::optional<RunDescription::Table> table) {
     if (table) tables.push_back(std::move(*table));
   };
-  if (evaluation.forecasts.empty()) return tables;
   add(table_by_step(evaluation));
   add(table_of_intervals(evaluation));
   if (with_model) add(table_of_coverage(evaluation, data));
@@ -201,26 +170,14 @@ std::vector<JudgedRow> judged_rows(const Evaluation& evaluation) {
     for (const ForecastMeasure& measure : all_forecast_measures())
       rows.back().values.push_back(errors.*measure.value);
   }
-  for (const DetectionRow& row : evaluation.detections) {
-    rows.push_back({.name = row.name, .knows_labels = row.knows_labels});
-    for (const DetectionMeasure& measure : detection_measures)
-      rows.back().values.push_back(row.scores.*measure.value);
-  }
   return rows;
 }
 
-Comparison compare(const std::vector<JudgedRow>& rows, bool detects) {
+Comparison compare(const std::vector<JudgedRow>& rows) {
   Comparison comparison{.baselines = {}};
-  if (detects)
-    for (const DetectionMeasure& measure : detection_measures)
-      comparison.measures.push_back({.name = measure.name,
-                                     .key = measure.key,
-                                     .less_is_better = measure.value == &DetectionScores::log_loss});
-  else
-    for (const ForecastMeasure& measure : all_forecast_measures())
-      comparison.measures.push_back({.name = measure.name, .key = measure.key});
+  for (const ForecastMeasure& measure : all_forecast_measures())
+    comparison.measures.push_back({.name = measure.name, .key = measure.key});
   for (const JudgedRow& row : rows) {
-    if (row.knows_labels) continue;
     if (&row != rows.data()) comparison.baselines.push_back(row.name);
     for (size_t k = 0; k < row.values.size(); ++k) comparison.measures[k].values.push_back(row.values[k]);
   }
@@ -234,19 +191,12 @@ Comparison compare(const std::vector<JudgedRow>& rows, bool detects) {
 }
 
 std::vector<std::string> verdicts(const Evaluation& evaluation) {
-  std::vector<std::string> lines = verdicts(compare(judged_rows(evaluation), !evaluation.detections.empty()));
-  if (!evaluation.detections.empty())
-    if (const auto only = only_label(evaluation.detections[0].scores))
-      lines.push_back(fmt::format("all labels here are {}: there is no balanced accuracy to compare", *only));
-  return lines;
+  return verdicts(compare(judged_rows(evaluation)));
 }
 
 RunDescription::Figure tile_of(const Evaluation& evaluation) {
-  const std::vector<JudgedRow> rows = judged_rows(evaluation);
-  const bool detects = !evaluation.detections.empty();
-  const Comparison comparison = compare(rows, detects);
-  std::string key = summary_measure(evaluation.summed()).key;
-  if (detects) key = only_label(evaluation.detections[0].scores) ? "accuracy" : "balanced_accuracy";
+  const Comparison comparison = compare(judged_rows(evaluation));
+  const std::string key = summary_measure(evaluation.summed()).key;
   const auto shown = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
   return {fmt::format("{}: {}", evaluation.part, shown->name), figure(shown->values[0]),
           verdict_beside(comparison, key)};
@@ -289,14 +239,9 @@ Json json_of(const Evaluation& evaluation) {
   if (evaluation.interval)
     if (const auto coverage = evaluation.interval->coverage())
       json["the model"]["interval_coverage"] = *coverage;
-  for (const DetectionRow& row : evaluation.detections) {
-    for (const DetectionMeasure& measure : detection_measures)
-      json[row.name][measure.key] = number_or_null<Json>(row.scores.*measure.value);
-    json[row.name]["rows"] = row.scores.count;
-  }
-  if (json.contains("the model")) json["the model"]["protocol"] = evaluation.protocol;
-  if (json.contains("the model"))
-    json["the model"].update(json_of(compare(judged_rows(evaluation), !evaluation.detections.empty())));
+  if (!json.contains("the model")) return json;
+  json["the model"]["protocol"] = evaluation.protocol;
+  json["the model"].update(json_of(compare(judged_rows(evaluation))));
   return json;
 }
 

@@ -8,7 +8,7 @@
 
 #include "examples/timeseries/data/series_data.h"
 #include "examples/timeseries/model/interval.h"
-#include "examples/timeseries/series/detection_scores.h"
+#include "examples/timeseries/series/event_scores.h"
 
 namespace timeseries {
 

@@ -15,7 +15,6 @@ ConformalInterval::ConformalInterval(const SeriesWindows& windows, Options optio
       targets_(windows.options().targets),
       scaling_(windows.scaling()),
       window_(windows.options().window),
-      lead_(windows.options().lead),
       options_(std::move(options)),
       bounds_(windows.series(), targets_, options_.bounds) {
   require_input(options_.level > 0 && options_.level < 1, "interval: a level of {} is not between 0 and 1",
@@ -28,14 +27,13 @@ ConformalInterval::ConformalInterval(const SeriesWindows& windows, Options optio
 // and series that do not. A window that hardly moves says little, so a tenth of the training rows' spread is the least.
 double ConformalInterval::unit_of(int64_t origin, std::size_t target) const {
   const int channel = targets_[target];
-  const int64_t end = origin - lead_ + 1;
-  const int member = series_->member_of(end - 1);
-  const int64_t begin = std::max(series_->begin_of(member), end - window_);
+  const int member = series_->member_of(origin - 1);
+  const int64_t begin = std::max(series_->begin_of(member), origin - window_);
   double mean = 0, squares = 0, n = 0;
-  for (int64_t row = begin; row < end; ++row) n += !series_->is_filled(row, channel);
-  for (int64_t row = begin; row < end; ++row)
+  for (int64_t row = begin; row < origin; ++row) n += !series_->is_filled(row, channel);
+  for (int64_t row = begin; row < origin; ++row)
     if (!series_->is_filled(row, channel)) mean += series_->at(row, channel) / n;
-  for (int64_t row = begin; row < end; ++row) {
+  for (int64_t row = begin; row < origin; ++row) {
     if (series_->is_filled(row, channel)) continue;
     const double off = series_->at(row, channel) - mean;
     squares += off * off / n;

@@ -116,7 +116,7 @@ class ConformalInterval {
   const Series* series_;
   std::vector<int> targets_;
   Scaling scaling_;  // of the training rows
-  int window_, lead_;
+  int window_;
   Options options_;
   SeriesBounds bounds_;
   std::vector<Errors> errors_;  // [steps, targets]

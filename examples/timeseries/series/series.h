@@ -43,8 +43,6 @@ struct SeriesOptions {
   // Further names of columns, which the file need not have. Like all names here, they tell a header of numbers from
   // a row of values.
   std::vector<std::string> known = {};
-  // A column of 0 and 1 to detect, in addition to `channels`.
-  std::string label = {};
   // Columns of words, or of whole numbers in place of words, besides `channels`. They become Series::categories.
   std::vector<std::string> categories = {};
   // "column=word": only rows with this word in this column; "": all rows.
@@ -99,7 +97,6 @@ struct Series {
   // in the order in which the file first names them; times ascend within a series. Empty: all rows are one series.
   std::string id_name;
   std::vector<SeriesMember> members;
-  int label = -1;  // channel of the label, -1: none. Never scaled.
   int calendar = 0;  // features of the calendar: channels at the end, before category codes. Never scaled.
   std::vector<SeriesCategory> categories;
   int coded = 0;  // this many channels at the end are category codes: 0 or all (add_categories)
@@ -149,8 +146,7 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 //   1,048,576 columns.
 // * Row numbers are not whole or do not ascend.
 // * A name is empty, repeated, or has a control character. A channel is unknown (with the nearest).
-// * A cell is no number, infinite or missing. A label is neither 0 nor 1. A category holds numbers with decimals, or
-//   more than 65,536 words.
+// * A cell is no number, infinite or missing. A category holds numbers with decimals, or more than 65,536 words.
 // * The order of day and month in the times is ambiguous, and the options do not say it.
 // * Times cannot be read, descend, repeat, are not a step apart, or have another step than asked for.
 // * The rows are several series, and SeriesOptions::id names no column for them. A row does not name its series.
@@ -159,7 +155,7 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options = {});
 Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options = {});
 
-// Appends an indicator for each channel but the label: "load missing" is 1 where the value of "load" was filled in,
+// Appends an indicator for each channel: "load missing" is 1 where the value of "load" was filled in,
 // else 0. Indicators count as calendar features. Requires: no calendar features are added yet. Throws InputError if
 // a channel of this name exists.
 void add_indicators(Series& series);

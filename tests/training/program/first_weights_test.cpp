@@ -215,8 +215,7 @@ TEST_CASE("a model that does not fit is refused in one line, and nothing is writ
                                         {"data.calendar=[\"weekday\"]", "data.calendar"},
                                         {"data.channels=[\"load\"]", "data.channels"},
                                         {"scaling.kind=minmax", "scaling.kind"},
-                                        {"training.loss=quantile", "training.loss"},
-                                        {"data.label=wind", "data.label"}})
+                                        {"training.loss=quantile", "training.loss"}})
     refused(timeseries, series, begin_with(timeseries, "x", {assignment}),
             {fmt::format("whole/best.safetensors: '{}' is ", key), "its weights mean nothing with"});
   series.write("series.csv", "date,load\n2020-01-01,1\n2020-01-02,2\n");
