@@ -217,16 +217,14 @@ class Interval:
         return math.nan if len(errors) < 8 or k > len(errors) else errors[k - 1]
 
     def put(self, origin, forecast):
-        """[(low, high, deciles)] of each step."""
+        """[(low, high)] of each step."""
         result = []
         for h, f in enumerate(forecast):
             while self.to_come[h] and self.to_come[h][0][0] < origin:
                 self.known[h].append(self.to_come[h].pop(0)[1])
                 self.known[h] = self.known[h][-500:]
-            widths = {level: self.unit(origin) * self.quantile(h, level) for level in (0.2, 0.4, 0.6, 0.8)}
-            ends = [(max(self.least, f - widths[v]), f + widths[v]) for v in (0.8, 0.6, 0.4, 0.2)]
-            deciles = [low for low, _ in ends] + [f] + [high for _, high in reversed(ends)]
-            result.append((*ends[0], deciles))
+            width = self.unit(origin) * self.quantile(h, 0.8)
+            result.append((max(self.least, f - width), f + width))
         return result
 
 
@@ -247,11 +245,10 @@ def scored_rows(channels, forecasts, train, valid, end, window, horizon, deviati
     for origin in origins(valid, end):
         for name, channel, forecast, interval in zip(names, channels, forecasts, intervals):
             values = [max(interval.least, f) for f in forecast(channel, origin, horizon)]
-            for h, (low, high, deciles) in enumerate(interval.put(origin, values)):
+            for h, (low, high) in enumerate(interval.put(origin, values)):
                 seen = channel.seen[origin + h]
                 row = {"channel": name, "step": h + 1, "truth": channel.y[origin + h] if seen else "", "forecast": values[h]}
                 row.update({"low": "" if math.isnan(low) else low, "high": high})
-                row.update({f"q{10 * (k + 1)}": d for k, d in enumerate(deciles)})
                 rows.append(row)
             interval.learn(origin, values)
     return rows

@@ -76,7 +76,7 @@ def baselines_of(rows, test):
 def scores(forecasts, of, level):
     """Of the rows of the file that are asked for."""
     tail = (1 - level) / 2
-    found = {key: [] for key in ["scaled_mse", "scaled_mae", "mse", "mae", "smape", "mase", "coverage", "scaled_winkler", "scaled_pinball", "scaled_crps"]}
+    found = {key: [] for key in ["scaled_mse", "scaled_mae", "mse", "mae", "smape", "mase", "coverage", "scaled_winkler", "scaled_pinball"]}
     for row in forecasts:
         if row["truth"] == "":
             continue
@@ -96,8 +96,6 @@ def scores(forecasts, of, level):
         found["scaled_winkler"].append((high - low + outside / tail) / deviation)
         loss = sum(max(q * (y - end), (q - 1) * (y - end)) for q, end in [(tail, low), (0.5, f), (1 - tail, high)])
         found["scaled_pinball"].append(loss / 3 / deviation)
-        deciles = [(k / 10, float(row[f"q{10 * k}"])) for k in range(1, 10)]
-        found["scaled_crps"].append(2 * sum(max(q * (y - end), (q - 1) * (y - end)) for q, end in deciles) / 9 / deviation)
     means = {key: math.fsum(values) / len(values) for key, values in found.items() if values}
     means["rmse"] = math.sqrt(means.pop("mse"))
     return means
@@ -162,7 +160,7 @@ def check(program, folder, name, level, loss="", more=""):
         if not math.isclose(value, steps[k]["coverage"], rel_tol=1e-12):
             faults.append(f"coverage of step {k + 1}: {value} is {steps[k]['coverage']}")
     lines = [line.strip() for line in printed.splitlines()]
-    of_intervals = ["coverage", "scaled_winkler", "scaled_pinball", "scaled_crps"]
+    of_intervals = ["coverage", "scaled_winkler", "scaled_pinball"]
     of_model = [line for line in lines if line.startswith("the model ") and line.split()[2][0].isdigit()]
     if len(of_model) != 2:
         sys.exit(f"{len(of_model)} lines of the model's scores, not two:\n{printed}")
@@ -216,7 +214,7 @@ def main():
         folder = pathlib.Path(name)
         faults = check(program, folder, "point", 0.8) + check(program, folder, "quantiles", 0.9, loss=QUANTILES)
         # Scores keep the unit of the values, whatever the networks see.
-        faults += check(program, folder, "powers", 0.8, more='[scaling]\ntransform = "box-cox"\n')
+        faults += check(program, folder, "logarithms", 0.8, more='[scaling]\ntransform = "log"\n')
     print("\n".join(faults) or "every score printed is that of the forecasts")
     sys.exit(bool(faults))
 

@@ -188,11 +188,8 @@ TEST_CASE("rows of one time: how they are put together is named, or which column
       rows("t,x", 84, [&](int row) { return fmt::format("{},{}", dated(row / 2), week(row / 2)); });
   CHECK(
       refusal(folder, twice) ==
-      "timeseries: x.csv:3: column 1 ('t'): 2021-01-04 stands there twice; data.resample = \"1d\" and data.together = "
-      "\"sum\", or \"mean\", \"last\", put rows of one time together; as an option: --set data.resample=1d --set "
-      "data.together=sum\n");
-  CHECK(first_forecast(forecast_of(folder, twice, set({"data.resample=1d", "data.together=sum"}))) ==
-        "2021-02-15,20");
+      "timeseries: x.csv:3: column 1 ('t'): 2021-01-04 stands there twice; put the rows of one time together first: "
+      "their sum, mean or last\n");
   const auto keyed = [&](const std::string& header, const char* form) {
     return rows(header, 336, [&](int row) {
       return fmt::format("{},{},{}", dated(row / 4),

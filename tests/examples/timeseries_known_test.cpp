@@ -54,38 +54,6 @@ TEST_CASE("what is known ahead makes forecasts better, and is no target") {
   CHECK(read_text(folder / "run/report.html").find("timeseries look") == std::string::npos);
 }
 
-// The series begins on a Friday and ends on a Thursday: both weeks are left out, and Monday's, 276 days on, is the first to forecast.
-TEST_CASE("a plan in the file's own rows is put together by the steps of the series") {
-  const Folder& folder = shop();
-  constexpr int monday = 276;
-  timeseries_out(Words{"train", "mine.toml", "--csv", "shop.csv", "--out", "weeks"} +
-                     set({"data.resample=1w", "data.together=sum", "data.window=2"}),
-                 folder.path());
-  std::vector<int> offers(21, 0);
-  for (const int day : {1, 3, 4, 6, 8, 20}) offers[static_cast<size_t>(day)] = 1;  // 4, 1, 1 by week
-  folder.write("days.csv", plan(monday, offers));
-  folder.write("sums.csv", fmt::format("offer,day\n4,{}\n1,{}\n1,{}\n", Shop::day(monday),
-                                       Shop::day(monday + 7), Shop::day(monday + 14)));
-  folder.write("none.csv", plan(monday, std::vector<int>(21, 0)));
-  const auto weeks = [&](const char* file) { return forecast(folder, "weeks/best.safetensors", file); };
-  const std::vector<double> found = weeks("days.csv");
-  CHECK(found.size() == 3);
-  CHECK(found == weeks("sums.csv"));
-  CHECK(found != weeks("none.csv"));
-  const auto fault = [&](const std::string& csv) {
-    folder.write("faulty.csv", csv);
-    const ProgramRun run = started(
-        {"forecast", "weeks/best.safetensors", "--csv", "shop.csv", "--future", "faulty.csv"}, folder.path());
-    CHECK(run.code == 2), CHECK(run.out == "");
-    return run.err;
-  };
-  const std::string cut = fault(plan(monday + 3, std::vector<int>(18, 1)));  // from Thursday on
-  CHECK_MESSAGE(
-      lacks(lines_of(cut).at(0), {"faulty.csv: it has no row for 2021-10-04, step 1 of 3 to forecast",
-                                  "the first step, 2021-10-04, lacks rows"}) == "",
-      cut);
-}
-
 TEST_CASE("forecast reads the rows to come: each step its own, and none a later one") {
   const Folder& folder = shop();
   for (const Words& more :

@@ -206,8 +206,7 @@ TEST_CASE(
            {train + set({"data.targets=[\"kind\"]", "data.known=[]"}),
             {"data.targets", "'kind'", "data.categories"}},
            {train + set({"data.channels=[\"sales\", \"kind\"]"}),
-            {"data.channels", "'kind'", "data.categories"}},
-           {train + set({"data.resample=1w"}), {"data.resample", "data.categories"}}}) {
+            {"data.channels", "'kind'", "data.categories"}}}) {
     const ProgramRun run = started(words, folder.path());
     CHECK(run.code == 2);
     CHECK_MESSAGE(lacks(std::string(run.err, 0, run.err.find('\n')), parts) == "", run.err);

@@ -72,8 +72,6 @@ TEST_CASE("columns that are no category are refused with line and column") {
   CHECK(lacks(refusal("y,kin\n1,2\n"), {"there is no column 'kind'", "did you mean 'kin'?"}) == "");
   CHECK(lacks(refusal("t,y,kind\n1,2,a\n", {.time = "kind"}),
               {"column 'kind' holds the times, and is no category"}) == "");
-  CHECK(lacks(refusal("t,y,kind\n2020-01-01,2,a\n", {.resample = "1d"}),
-              {"data.categories", "data.resample"}) == "");
   CHECK(lacks(refusal("kind\na\n"), {"no column of values"}) == "");
   CHECK(lacks(input_error_of([] { parse_series("y,kind\n1,a\n", "x.csv"); }),
               {"x.csv:2: column 2 ('kind'): 'a' is not a number",

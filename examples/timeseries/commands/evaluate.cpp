@@ -38,12 +38,10 @@ std::string csv_of(const WindowForecast& forecast, const Series& series, const s
     const auto step = static_cast<int64_t>(i / targets.size());
     const int64_t row = forecast.origin + step;
     const int channel = targets[i % targets.size()];
-    text += fmt::format("{},{},{},{},{},{},{},{}", origin, step + 1, series.times.text(row),
+    text += fmt::format("{},{},{},{},{},{},{},{}\n", origin, step + 1, series.times.text(row),
                         csv_cell(series.channels[channel]),
                         series.is_filled(row, channel) ? "" : fmt::format("{}", series.at(row, channel)),
                         forecast.values[i], end(forecast.low[i]), end(forecast.high[i]));
-    for (size_t k = 0; k < decile_count; ++k) text += "," + end(forecast.deciles[i * decile_count + k]);
-    text += '\n';
   }
   return text;
 }
@@ -89,7 +87,7 @@ void evaluate(Command& command) {
   command.option(
       "out", out, "FILE",
       "a CSV file of every forecast: the series where there are several, origin (the time of its first step), step, time, channel, truth, "
-      "forecast, low, high, and the deciles q10 to q90; it must not exist");
+      "forecast, low and high; it must not exist");
   add_json_option(command, json);
   command.example("evaluate runs/airline-1/best.safetensors", "the table that training ended with");
   command.example("evaluate model.safetensors --csv ETTh1.csv --json", "for a script to read");
@@ -105,7 +103,7 @@ void evaluate(Command& command) {
 
   const double begin = clock_seconds();
   std::string forecasts = data.series().members.empty() ? "" : "series,";
-  forecasts += "origin,step,time,channel,truth,forecast,low,high,q10,q20,q30,q40,q50,q60,q70,q80,q90\n";
+  forecasts += "origin,step,time,channel,truth,forecast,low,high\n";
   const auto write = [&](WindowForecast& forecast) {
     forecasts += csv_of(forecast, data.series(), data.targets());
   };
@@ -143,7 +141,7 @@ void baselines(Command& command) {
   SeriesWindows windows = windows_of(recipe, data, split);
   const Evaluation evaluation = evaluate(recipe, data, {split, windows}, nullptr);
   print(console, evaluation, data, false);
-  if (json) show("{}\n", json_text({{split, json_of(evaluation)}}));
+  if (json) show("{}\n", json_text(nlohmann::ordered_json{{split, json_of(evaluation)}}));
 }
 
 }  // namespace timeseries

@@ -36,8 +36,6 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
                         .missing = d.missing,
                         .gaps = d.gaps,
                         .open_end = d.open_end ? d.targets : std::vector<std::string>(),
-                        .resample = d.resample,
-                        .together = d.together,
                         .separator = d.separator[0],
                         .decimal = d.decimal[0],
                         .thousands = d.thousands.empty() ? '\0' : d.thousands[0]};
@@ -220,9 +218,6 @@ void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, co
         found != saved.facts.categories.end())
       words.push_back(*found);
   Series ahead = read_future(saved, names, words, future.file);
-  std::string steps;  // what became of rows that are put together
-  if (!saved.recipe.data.resample.empty()) steps = fmt::format("; {}", fmt::join(ahead.notes, "; "));
-  if (!steps.empty()) series.notes.push_back(ahead.origin + ":" + steps.substr(1));
   require_input(ahead.time_name.empty() == series.time_name.empty(),
                 "{}: it has {} column of times, and {} has {}", ahead.origin,
                 ahead.time_name.empty() ? "no" : "a", series.origin,
@@ -246,10 +241,10 @@ void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, co
       }
       const bool is_needed = k < future.steps && (future.only.empty() || name == future.only);
       const auto require_there = [&](bool there, const std::string& what) {
-        require_input(there || !is_needed, "{}: it has no {} for {}{}, step {} of {} to forecast{}",
+        require_input(there || !is_needed, "{}: it has no {} for {}{}, step {} of {} to forecast",
                       ahead.origin, what,
                       series.time_name.empty() ? fmt::format("row {}", k + 1) : series.times.text(row),
-                      of_series(), k + 1, future.steps, steps);
+                      of_series(), k + 1, future.steps);
       };
       require_there(from >= 0, "row");
       for (size_t k = 0; k < words.size(); ++k) {

@@ -10,7 +10,6 @@
 #include "data/csv.h"
 #include "examples/timeseries/files/categories.h"
 #include "examples/timeseries/files/cells.h"
-#include "examples/timeseries/files/resample.h"
 #include "examples/timeseries/files/row_times.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/series/series.h"
@@ -75,7 +74,7 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
   const int column = columns.chosen[channel];
   const auto where = [&] { return file.where(column); };
   if (says_missing(cell)) {
-    if (options.missing == Missing::error && options.resample.empty()) {
+    if (options.missing == Missing::error) {
       throw InputError(fmt::format(
           "{}: a value is missing{}{}", where(), cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell)),
           options.model.empty() ? "; data.missing = \"previous\", \"mask\" or \"interpolate\" fills it in"
@@ -188,11 +187,6 @@ class SeriesReader {
     for (const int column : columns_.categories)
       series_.categories.push_back(
           {.name = names[column], .column = column + columns_.skipped + 1, .words = {}, .codes = {}});
-    require_input(columns_.id < 0 || options.resample.empty(),
-                  "{}: rows of several series (data.id) cannot be put together by steps (data.resample)",
-                  origin);
-    require_input(series_.categories.empty() || options.resample.empty(),
-                  "{}: words (data.categories) cannot be put together by steps (data.resample)", origin);
     // Reserves room for all rows: a growing vector would need twice as much.
     const auto most_rows = static_cast<std::size_t>(csv_.lines());
     series_.values.reserve(most_rows * columns_.chosen.size());
@@ -302,18 +296,15 @@ class SeriesReader {
     if (!times.offsets.empty())
       series_.notes.push_back(fmt::format("the times have offsets from UTC: rows beyond the last keep its {}",
                                           offset_text(times.offsets.back())));
-    if (!options_.resample.empty() && !std::is_sorted(times.at.begin(), times.at.end(), std::less_equal{}))
-      file_.require_one_series();
   }
 
   void settle() {
     if (columns_.id >= 0) members_.settle(series_);
     if (times_.go_back()) turn_around(series_);
-    resample(series_, options_);
     for (std::size_t k = 0; k < words_of_.size(); ++k) words_of_[k].settle(series_, series_.categories[k]);
     settle_step(series_, options_);
     cut_open_end(series_, options_);
-    if (is_missing_ || !options_.resample.empty() || options_.gaps == Gaps::fill)
+    if (is_missing_ || options_.gaps == Gaps::fill)
       fill_in(series_, options_.missing);
   }
 

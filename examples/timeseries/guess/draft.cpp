@@ -18,7 +18,7 @@ Draft::Draft(const std::filesystem::path& csv, const Wishes& wishes) : wishes_(w
   std::erase_if(early_.overrides, [](const Override& o) {
     constexpr std::array keys = {"data.file",       "data.separator",  "data.decimal",  "data.time",
                                  "data.date_order", "data.only",       "data.missing",  "data.gaps",
-                                 "data.id",         "data.resample",   "data.together", "data.channels",
+                                 "data.id",         "data.channels",
                                  "data.targets",    "data.categories", "data.period",   "data.second_period",
                                  "data.window",     "data.horizon",    "data.ets",      "data.thousands",
                                  "data.open_end"};

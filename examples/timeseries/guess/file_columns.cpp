@@ -133,8 +133,7 @@ bool guess_time(FileReading& reading, const FileColumns& file, const Column& col
 }
 
 // Why it is not forecast; "": it is.
-std::string left_out(const FileColumns& file, const Column& column, const Wishes& wishes) {
-  if (column.name == wishes.label) return "the label";
+std::string left_out(const FileColumns& file, const Column& column) {
   if (column.others > 0) {
     const std::string cell = fmt::format("'{}' in line {}", one_line(column.other, 20), column.other_line);
     if (column.numbers <= column.others) return fmt::format("text, {} is no number", cell);
@@ -193,7 +192,7 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
     if (!is_wished && file.columns.size() > 1 && guess_time(reading, file, column, wishes)) continue;
     names.push_back(column.name);
     if (!wishes.columns.empty()) continue;
-    const std::string why = left_out(file, column, wishes);
+    const std::string why = left_out(file, column);
     if (why.empty())
       reading.targets.push_back(column.name);
     else

@@ -47,7 +47,7 @@ void require_read_without_network(const std::string& command, const std::vector<
                                   const std::string& more) {
   constexpr std::array read = {"channels",  "targets",  "time",      "date_order",    "only",    "id",
                                "separator", "decimal",  "thousands", "missing",       "gaps",    "open_end",
-                               "resample",  "together", "period",    "second_period", "horizon", "bounds"};
+                               "period",    "second_period", "horizon", "bounds"};
   for (const Override& o : overrides) {
     const std::string key = o.assignment.substr(0, o.assignment.find('='));
     const bool is_read = key == more || std::ranges::any_of(read, [&](const char* name) {

@@ -104,7 +104,6 @@ std::vector<std::string> calendar_of(const Season& season, const TimeStep& step)
   std::string option = key + "=VALUE";
   if (equals == begin + key.size() && message.compare(equals + 3, 1, "\"") == 0)
     option = key + "=" + message.substr(equals + 4, message.find('"', equals + 4) - equals - 4);
-  if (message.find(" and data.together") != std::string::npos) option += " --set data.together=sum";
   throw InputError(fmt::format("{}; as an option: --set {}", message, option));
 }
 
@@ -148,16 +147,13 @@ class Guesser {
     if (!says("data.channels")) draft_.set("data", "channels", toml_words(columns.targets));
     if (!says("data.targets")) draft_.set("data", "targets", toml_words(columns.targets));
     take(columns);
-    // A step that rows are put together by may have none.
-    if (!recipe_.data.resample.empty()) draft_.set("data", "missing", toml_string("previous"));
     SeriesOptions options = series_options(recipe_);
     options.channels_guessed = wishes_.columns.empty() && !says("data.channels");
     if (!says("data.missing")) {
       options.missing = Missing::mask;
       if (!says("data.open_end")) options.open_end = recipe_.data.targets;
     }
-    if (!says("data.gaps") && options.missing != Missing::error && options.resample.empty())
-      options.gaps = Gaps::fill;
+    if (!says("data.gaps") && options.missing != Missing::error) options.gaps = Gaps::fill;
     Series series = load_csv(csv_, options);
     take(reading_of_holes(series, wishes_));
     return series;

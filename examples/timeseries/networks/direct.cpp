@@ -26,7 +26,7 @@ struct Direct : Network {
   }
   const RecurrentLayer* recurrent() const override { return &layers; }
 
-  // Of each target from its own values.
+  // Each target reads its own values.
   Var linear_path(const Var& x) const {
     std::vector<int> channels(static_cast<size_t>(plan.width()));
     for (size_t k = 0; k < channels.size(); ++k) channels[k] = plan.feature_of(static_cast<int>(k));

@@ -34,12 +34,11 @@ struct Recipe {
     std::string time, only, id;
     DateOrder date_order = DateOrder::unknown;
     std::vector<std::string> channels, targets, calendar, known, categories;
-    std::string holidays, resample;
+    std::string holidays;
     std::string separator = ",", decimal = ".", thousands;
     Missing missing = Missing::error;
     Gaps gaps = Gaps::error;
     bool open_end = false;
-    Together together = Together::mean;
     int stride = 1, batch = 32, eval_batch = 256;
     SplitKind split = SplitKind::fraction;
     double train = 0.7, valid = 0.1;

@@ -44,6 +44,8 @@ void declare_gone(RecipeReader& reader) {
   gone("model", "moving_average", "it was of the architecture dlinear", "25");
   gone("data", "label", "this program forecasts, and does not detect labels");
   gone("data", "test_files", "it was of detectors (data.label)");
+  gone("data", "resample", "rows of one time, or of no rule, are put together before they come here");
+  gone("data", "together", "it was of data.resample", "mean");
   gone("training", "pos_weight", "it was of detectors (data.label)", "1");
 }
 
@@ -165,19 +167,6 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   key(reader, "open_end", d.open_end,
       "rows at the end without a value of any target are to be forecast, and no part of the series")
       .harmless();
-  key(reader, "resample", d.resample,
-      "rows, in any order of time, are put together by steps of so long: 15min, 1h, 1d, 1w, 1month, "
-      "1quarter, 1year; \"\": they stay as they are")
-      .fixed();
-  choice(reader, "together", d.together,
-         {{"mean", Together::mean},
-          {"sum", Together::sum},
-          {"first", Together::first},
-          {"last", Together::last},
-          {"least", Together::least},
-          {"most", Together::most}},
-         "resample: what several rows of a step become")
-      .fixed();
   rows_key(reader, "window", d.window, "rows that are read", 1).fixed();
   rows_key(reader, "horizon", d.horizon, "rows that are forecast", 1).fixed();
   key(reader, "stride", d.stride, "rows from a window to the next in training; every window is scored")

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "examples/timeseries/files/resample.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -62,16 +61,12 @@ void check_categories(const RecipeReader& reader, const Recipe& r) {
         "= [{}]",
         one_line(name), toml_string(name));
   }
-  reader.refuse_if(!d.resample.empty(), "data.resample",
-                   "puts rows together, which words cannot be (data.categories)");
 }
 
 // Refuses keys that work only with a single series.
 void check_series(const RecipeReader& reader, const Recipe& r) {
   if (r.data.id.empty()) return;
   reader.refuse_if(!r.data.only.empty(), "data.only", "reads one series, and data.id reads all");
-  reader.refuse_if(!r.data.resample.empty(), "data.resample",
-                   "puts rows of one series together, and data.id reads several");
   reader.refuse_if(r.data.drop_last_pairs > 0, "data.drop_last_pairs", "is for one series (data.id)");
 }
 
@@ -86,8 +81,6 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   refuse_repeated("data.targets", r.data.targets);
   refuse_repeated("data.known", r.data.known);
   refuse_repeated("data.categories", r.data.categories);
-  if (!r.data.resample.empty() && !parse_resample(r.data.resample))
-    reader.refuse("data.resample", "= " + why_no_step(r.data.resample));
   const auto& bounds = r.data.bounds;
   reader.refuse_if(!bounds.empty() && (bounds.size() != 2 || !(bounds[0] < bounds[1])), "data.bounds",
                    "must be two numbers that ascend, or none");
@@ -158,7 +151,6 @@ UnreadKeys unread_keys(const Recipe& r) {
                     {"data.train_rows", "data.valid_rows", "data.test_rows"});
   unread.add_unless(split == SplitKind::time, "data.split = \"time\"", {"data.valid_from", "data.test_from"});
   unread.add_unless(r.training.loss == Loss::quantile, "training.loss = \"quantile\"", {"training.quantiles"});
-  unread.add_unless(!r.data.resample.empty(), "data.resample", {"data.together"});
   unread.add_unless(r.scaling.kind != ScalingKind::none, "scaling.kind = \"standard\" or \"minmax\"", {"scaling.fit"});
   return unread;
 }

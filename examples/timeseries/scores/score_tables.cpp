@@ -22,8 +22,7 @@ constexpr ForecastMeasure forecast_measures[] = {{"MSE scaled", "scaled_mse", &F
 // For forecasts with intervals, in their own table.
 constexpr ForecastMeasure interval_measures[] = {
     {"Winkler scaled", "scaled_winkler", &ForecastErrors::scaled_winkler},
-    {"pinball scaled", "scaled_pinball", &ForecastErrors::scaled_pinball},
-    {"CRPS scaled", "scaled_crps", &ForecastErrors::scaled_crps}};
+    {"pinball scaled", "scaled_pinball", &ForecastErrors::scaled_pinball}};
 std::vector<ForecastMeasure> all_forecast_measures() {
   std::vector<ForecastMeasure> all(std::begin(forecast_measures), std::end(forecast_measures));
   std::ranges::copy(interval_measures, std::back_inserter(all));
@@ -124,9 +123,7 @@ std::optional<RunDescription::Table> table_of_intervals(const Evaluation& evalua
                    ? fmt::format("Each is meant for {:.0f} %", 100 * levels.back())
                    : fmt::format("The model's is meant for {:.0f} %, a baseline's for {:.0f} %",
                                  100 * levels.front(), 100 * levels.back());
-  table.note +=
-      ". Winkler: the mean width, and what lies outside of it; pinball: of both ends and of the forecast; CRPS: "
-      "of the deciles.";
+  table.note += ". Winkler: the mean width, and what lies outside of it; pinball: of both ends and of the forecast.";
   return table;
 }
 

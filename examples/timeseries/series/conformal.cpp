@@ -120,44 +120,6 @@ void ConformalInterval::widen(int64_t origin, std::span<double> values, std::spa
   });
 }
 
-std::vector<double> ConformalInterval::deciles(int64_t origin, std::span<const double> middle,
-                                               std::span<const double> low, std::span<const double> high) {
-  std::vector<double> result(errors_.size() * decile_count);
-  if (options_.has_quantiles) {
-    std::vector<double> from(low.begin(), low.end()), to(high.begin(), high.end()),
-        half_way(middle.begin(), middle.end());
-    widen(origin, half_way, from, to);
-    const double upper = options_.lower + options_.level;
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      const std::size_t value = i / decile_count;
-      const double decile = 0.1 * static_cast<double>(i % decile_count + 1);
-      const double half = decile <= 0.5 ? options_.lower : upper,
-                   end = decile <= 0.5 ? from[value] : to[value];
-      const double share = (decile - 0.5) / (half - 0.5);  // of the way from the middle to this end
-      result[i] = share <= 1 + 1e-9 ? half_way[value] + share * (end - half_way[value])
-                                    : std::numeric_limits<double>::quiet_NaN();
-    }
-    return result;
-  }
-  take_known(origin);
-  for_each_value(origin, low, high, [&](std::size_t i, const Place& place, double unit) {
-    double* const to = &result[i * decile_count];
-    constexpr int middle_one = decile_count / 2;
-    constexpr double shares[] = {0, 0.2, 0.4, 0.6, 0.8};  // the intervals' levels
-    const double value = place.bound.clamp(middle[i]);
-    const bool is_known = !std::isnan(errors_[i].quantile(shares[middle_one]));
-    for (int k = 0; k <= middle_one; ++k) {
-      const double by = !is_known ? std::numeric_limits<double>::quiet_NaN()
-                        : k == 0  ? 0
-                                  : unit * errors_[i].quantile(shares[k]);
-      const Ends found =
-          k == 0 && is_known ? Ends{value, value} : ends(place, value, {value, value}, by, shares[k]);
-      to[middle_one - k] = found.low, to[middle_one + k] = found.high;
-    }
-  });
-  return result;
-}
-
 std::vector<double> ConformalInterval::errors_of(int64_t origin, std::span<const double> low,
                                                  std::span<const double> high) {
   std::vector<double> errors(errors_.size(), std::numeric_limits<double>::quiet_NaN());

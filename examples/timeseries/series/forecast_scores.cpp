@@ -33,7 +33,6 @@ void ForecastScores::Sums::add(const Sums& other) {
   within += other.within;
   winkler += other.winkler;
   pinball += other.pinball;
-  crps += other.crps;
 }
 
 void ForecastScores::Sums::add_interval(double truth, double forecast, const ForecastEnds& ends,
@@ -48,10 +47,6 @@ void ForecastScores::Sums::add_interval(double truth, double forecast, const For
   within += outside == 0;
   winkler += (high - low + outside / tail) / scale;
   pinball += (loss(tail, low) + loss(0.5, forecast) + loss(1 - tail, high)) / 3 / scale;
-  constexpr int count = 9;
-  if (ends.deciles.empty()) crps = std::numeric_limits<double>::quiet_NaN();
-  for (int k = 0; k < count && !ends.deciles.empty(); ++k)
-    crps += 2 * loss((k + 1) / 10.0, ends.deciles[i * count + static_cast<std::size_t>(k)]) / count / scale;
 }
 
 ForecastErrors ForecastScores::Sums::errors() const {
@@ -68,8 +63,7 @@ ForecastErrors ForecastScores::Sums::errors() const {
           .intervals = intervals,
           .coverage = within / of_intervals,
           .scaled_winkler = winkler / of_intervals,
-          .scaled_pinball = pinball / of_intervals,
-          .scaled_crps = crps / of_intervals};
+          .scaled_pinball = pinball / of_intervals};
 }
 
 template <class Value>
@@ -109,8 +103,7 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value, cons
                  .intervals = 0,
                  .within = 0,
                  .winkler = 0,
-                 .pinball = 0,
-                 .crps = 0});
+                 .pinball = 0});
         sums_[static_cast<std::size_t>(step) * targets.size() + t].add(one);
         if (!of_member_.empty()) of_member_[member].add(one);
       }

@@ -28,16 +28,12 @@ struct ForecastErrors {
   double scaled_winkler = 0;
   // Mean quantile loss of the lower end, the forecast as the median, and the upper end.
   double scaled_pinball = 0;
-  // Twice the mean quantile loss of the deciles 0.1, …, 0.9. Approximates the continuous ranked probability score
-  // (Gneiting and Ranjan 2011). NaN unless every prediction that has an interval has all deciles.
-  double scaled_crps = 0;
 };
 
 // Intervals in the predictions' shape, in original units. NaN: the prediction has none.
 struct ForecastEnds {
   std::span<const double> low = {}, high = {};
-  double level = 0.8;                    // share of values that they should cover
-  std::span<const double> deciles = {};  // [predictions' shape, 9]; empty: not known
+  double level = 0.8;  // share of values that they should cover
 };
 
 class ForecastScores {
@@ -67,7 +63,7 @@ class ForecastScores {
     double scaled_square = 0, scaled_absolute = 0, square = 0, absolute = 0, symmetric = 0, mase = 0;
     int64_t with_mase = 0;  // predictions
     int64_t intervals = 0;
-    double within = 0, winkler = 0, pinball = 0, crps = 0;
+    double within = 0, winkler = 0, pinball = 0;
     void add_interval(double truth, double forecast, const ForecastEnds& ends, std::size_t i, double scale);
     void add(const Sums& other);
     ForecastErrors errors() const;

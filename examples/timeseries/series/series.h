@@ -26,9 +26,6 @@ enum class Gaps : uint8_t {
   fill    // adds rows without values if few are missing; a note says where
 };
 
-// How resampling makes one value of several.
-enum class Together : uint8_t { mean, sum, first, last, least, most };
-
 struct SeriesOptions {
   // The column of times. "": the first column if it holds dates, or whole numbers that are dates, months or years
   // (form_of_numbers); else the only column that holds dates; else none.
@@ -53,9 +50,6 @@ struct SeriesOptions {
   Gaps gaps = Gaps::error;
   // Drops rows to forecast: those at the end of a series in which all these channels are missing. Empty: drops none.
   std::vector<std::string> open_end = {};
-  // "1h": puts rows, in any order, together by steps of this length (resample.h). "": rows stay, and must ascend.
-  std::string resample = {};
-  Together together = Together::mean;
   char separator = ',';
   char decimal = '.';                 // decimal separator, or ','
   char thousands = '\0';              // separator of three digits, or ',' or '.'

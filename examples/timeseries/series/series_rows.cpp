@@ -145,7 +145,7 @@ void settle_step(Series& series, const SeriesOptions& options) {
   times.step = found.step;
   if (options.step && options.step->unit != TimeStep::Unit::unknown) {
     take_step_of_model(series, longest.at, options);
-  } else if (!options.step && options.resample.empty() && !options.model.empty() &&
+  } else if (!options.step && !options.model.empty() &&
              times.step.unit != TimeStep::Unit::unknown) {
     series.notes.push_back(fmt::format("{} does not say how far apart its rows are: taken from {}, {}",
                                        options.model, series.origin, to_text(times.step)));
@@ -157,8 +157,8 @@ void settle_step(Series& series, const SeriesOptions& options) {
                      4 * times.step.jitter > times.step.count;
   require_input(
       !rough || options.gaps == Gaps::allow || !options.model.empty(),
-      "{}: the dates keep to no rule: rows are {}, so no row beyond the last has a date; data.resample = "
-      "\"1w\", say, puts rows together by steps of one length, data.gaps = \"allow\" takes them as they come",
+      "{}: the dates keep to no rule: rows are {}, so no row beyond the last has a date; put rows together by "
+      "steps of one length, as by weeks; data.gaps = \"allow\" takes them as they come",
       series.origin, apart_text(times.step));
   // Slots of a day follow the clock that the file shows.
   const auto shown = [&](std::size_t row) {
