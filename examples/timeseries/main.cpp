@@ -42,8 +42,7 @@ int main(int argc, char** argv) {
            {"backtest", "trains and scores anew on several parts of a series", timeseries::backtest, true},
            {"baselines", "scores the baselines alone", timeseries::baselines},
            {"generate", "draws synthetic series, and their picture", timeseries::generate},
-           {"report", "makes the report of a run again", unroll::report_command},
-           {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain}},
+           {"report", "makes the report of a run again", unroll::report_command}},
       .without_arguments = {"train", "airline"},
       .recipe_keys = recipe_keys};
   return unroll::run(program, argc, argv);

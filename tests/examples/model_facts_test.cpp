@@ -1,4 +1,4 @@
-// A model's facts are read from its own file: the zero of its trend, its scaling, the order of its channels. No
+// A model's facts are read from its own file: its scaling, the order of its channels. No
 // command takes them from the file at hand. (Resumption: resume_facts_test.cpp.)
 #include "examples/timeseries/series/times.h"
 #include "tests/examples/timeseries.h"
@@ -21,58 +21,13 @@ static const Folder& rising_models() {
     folder.write("tiny.toml", tiny);
     folder.write("all.csv", rising(800));
     folder.write("tail.csv", rising(800, 600));
-    const Words trend = set({"data.calendar=[\"trend\"]", "training.keep=last"});
-    timeseries_out(Words{"train", "tiny.toml", "--csv", "all.csv", "--out", "run"} + trend +
-                       set({"data.channels=[\"y\"]"}),
+    timeseries_out(Words{"train", "tiny.toml", "--csv", "all.csv", "--out", "run"} +
+                       set({"training.keep=last", "data.channels=[\"y\"]"}),
                    folder.path());
     return true;
   }();
   (void)done;
   return folder;
-}
-
-// The columns of a CSV, but for those from the third on: an interval depends on which rows trained.
-static std::vector<std::string> values_of(const std::string& csv) {
-  std::vector<std::string> lines = lines_of(csv);
-  for (std::string& line : lines) line = line.substr(0, line.find(',', line.find(',') + 1));
-  return lines;
-}
-
-// A model reads the last 12 rows and the years since its zero of each; both are the same in the whole file and in its
-// last 200 rows. Counted from the first row of either file, the trend would differ by 600 / 365.25 = 1.6 years.
-TEST_CASE("a trend counts from where it did in training, whichever rows of the series a file has") {
-  const Folder& folder = rising_models();
-  const auto forecast = [&](const std::string& model, const std::string& csv) {
-    return values_of(timeseries_out({"forecast", model, "--csv", csv}, folder.path()));
-  };
-  const auto whole = forecast("run/last.safetensors", "all.csv");
-  REQUIRE(whole.size() == 4);
-  CHECK(whole == forecast("run/last.safetensors", "tail.csv"));
-}
-
-TEST_CASE("a model of an earlier version takes its trend's zero from the file at hand, and says so") {
-  const Folder& folder = rising_models();
-  const SafetensorsFile file(folder / "run/last.safetensors");
-  Metadata metadata = file.metadata();
-  CHECK(metadata.at("trend_zero") == "2000-01-01");
-  metadata.erase("trend_zero");
-  write_tensors(folder / "older.safetensors", tensors_of(folder / "run/last.safetensors"), metadata);
-  const ProgramRun older = started({"forecast", "older.safetensors", "--csv", "all.csv"}, folder.path());
-  CHECK(older.code == 0);
-  CHECK(older.out == timeseries_out({"forecast", "run/last.safetensors", "--csv", "all.csv"}, folder.path()));
-  CHECK_MESSAGE(
-      older.err.find("note: older.safetensors does not say from when its trend counts: taken from the "
-                     "first row of all.csv, 2000-01-01\n") != std::string::npos,
-      older.err);
-  const ProgramRun scored = started({"evaluate", "older.safetensors", "--csv", "tail.csv"}, folder.path());
-  CHECK(scored.out.find("first row of tail.csv, 2001-08-23") !=
-        std::string::npos);  // 600 days after 2000-01-01
-  metadata["trend_zero"] = "17";
-  write_tensors(folder / "damaged.safetensors", tensors_of(folder / "run/last.safetensors"), metadata);
-  const ProgramRun damaged = started({"forecast", "damaged.safetensors", "--csv", "all.csv"}, folder.path());
-  CHECK(damaged.code == 2);
-  CHECK(damaged.err ==
-        "timeseries: damaged.safetensors: the trend counts from '17' in its metadata, which is no date\n");
 }
 
 // --- what a model was trained on ---------------------------------------------------------------------------
@@ -85,18 +40,21 @@ static bool says(const ProgramRun& run, const std::string& part) {
 // 560 of the 800 rows trained. A shorter file is split elsewhere.
 TEST_CASE("rows that trained are warned of wherever they are scored, and other rows are not") {
   const Folder& folder = rising_models();
-  const auto scored = [&](const std::string& model, const std::string& csv, const std::string& split = "test") {
+  const auto scored = [&](const std::string& model, const std::string& csv,
+                          const std::string& split = "test") {
     return started({"evaluate", model, "--csv", csv, "--split", split}, folder.path());
   };
   const auto train = [&](const std::string& csv, const std::string& out) {
-    REQUIRE(says(started(Words{"train", "tiny.toml", "--csv", csv, "--out", out} + set({"data.channels=[\"y\"]"}),
-                         folder.path()),
-                 out + "/best.safetensors"));
+    REQUIRE(
+        says(started(Words{"train", "tiny.toml", "--csv", csv, "--out", out} + set({"data.channels=[\"y\"]"}),
+                     folder.path()),
+             out + "/best.safetensors"));
   };
   folder.write("shorter.csv", rising(600));
-  CHECK(says(scored("run/last.safetensors", "shorter.csv"),
-             "80 of the 120 rows of test lie where the model trained, 2000-01-01 to 2001-07-13: if the series is the same, "
-             "it has trained on them"));
+  CHECK(says(
+      scored("run/last.safetensors", "shorter.csv"),
+      "80 of the 120 rows of test lie where the model trained, 2000-01-01 to 2001-07-13: if the series is the same, "
+      "it has trained on them"));
   CHECK(says(scored("run/last.safetensors", "shorter.csv", "valid"), "60 of the 60 rows of valid lie where"));
   CHECK(!says(scored("run/last.safetensors", "shorter.csv", "train"), "where the model trained"));
   CHECK(!says(scored("run/last.safetensors", "all.csv"), "where the model trained"));
@@ -105,7 +63,8 @@ TEST_CASE("rows that trained are warned of wherever they are scored, and other r
   folder.write("early.csv", rising(300));
   train("late.csv", "late");
   CHECK(!says(scored("late/best.safetensors", "early.csv"), "where the model trained"));
-  CHECK(says(scored("late/best.safetensors", "all.csv"), "10 of the 160 rows of test lie where the model trained"));
+  CHECK(says(scored("late/best.safetensors", "all.csv"),
+             "10 of the 160 rows of test lie where the model trained"));
   // Without times, the numbers of rows say nothing about another series.
   const auto bare = [&](const std::string& name, int first_row, int rows) {
     std::string csv;

@@ -62,22 +62,6 @@ def mean_of(channel, train):
     return lambda _, origin, horizon: [mean] * horizon
 
 
-def autoregression(channel, train, order):
-    rows = [t for t in range(order, train) if channel.seen[t]]
-    level = channel.y[0]
-    a = least_squares(
-        [[1.0] + [channel.y[t - k] - level for k in range(1, order + 1)] for t in rows], [channel.y[t] - level for t in rows]
-    )
-
-    def forecast(now, origin, horizon):
-        past = [v - level for v in now.y[:origin]]
-        for _ in range(horizon):
-            past.append(a[0] + math.fsum(a[k] * past[-k] for k in range(1, order + 1)))
-        return [v + level for v in past[origin:]]
-
-    return forecast
-
-
 def ridge(channel, train, window, horizon, period):
     """Of each step, by a penalty that adds rows to the least squares."""
     waves = min(3, period // 2) if period > 1 else 0
@@ -177,7 +161,7 @@ def theta(channel, train, period):
     return forecast
 
 
-def baselines(channels, train, window, horizon, period, order):
+def baselines(channels, train, window, horizon, period):
     """{name: [forecast by channel]}, each a function of a channel, an origin and a horizon."""
     positive = all(v > 0 for channel in channels for v in channel.y)
     found = {"last value": [last_value for _ in channels], "drift": [drift for _ in channels]}
@@ -185,7 +169,6 @@ def baselines(channels, train, window, horizon, period, order):
     if positive:
         found[f"seasonal naive ({period}) times growth"] = [growth(period) for _ in channels]
     found["mean of training"] = [mean_of(c, train) for c in channels]
-    found[f"autoregression ({order})"] = [autoregression(c, train, order) for c in channels]
     found[f"ridge regression ({window})"] = [ridge(c, train, window, horizon, period) for c in channels]
     found["Theta"] = [theta(c, train, period) for c in channels]
     return found

@@ -365,12 +365,3 @@ TEST_CASE("backtest: each fold trains anew and tests rows of its own") {
   const auto own = timeseries_json(words + set({"data.split=rows", "data.train_rows=8640"}), folder.path());
   CHECK(own == json);
 }
-
-TEST_CASE("explain: parts, windows, parameters and engine, without writing") {
-  const Folder folder;
-  const std::string out = timeseries_out({"explain", "airline"}, folder.path());
-  for (const char* part :
-       {"1949-01", "1957-01", "48", "lstm.weight_hh_l0", "[256, 64]", "Engine: lstm: fused", "learning rate"})
-    CHECK_MESSAGE(out.find(part) != std::string::npos, out);
-  CHECK(folder.listing().empty());
-}

@@ -48,8 +48,7 @@ TEST_CASE("a key that nothing reads is refused where it was said, and only there
            {{"model.engine=composed", "model.algorithm=standard"}, "model.algorithm"},
            {{"model.engine=cudnn", "model.algorithm=standard"}, "model.algorithm"},
            {{"model.cell=gru", "model.forget_bias=2"}, "model.forget_bias"},
-           {{"training.quantiles=[0.1, 0.5]"}, "training.quantiles"},
-           {{"scaling.kind=none", "scaling.fit=all"}, "scaling.fit"}}) {
+           {{"training.quantiles=[0.1, 0.5]"}, "training.quantiles"}}) {
     const std::string found = error("", assignments);
     CHECK_MESSAGE(lacks(found, {"'" + key + "' is for ", "here nothing reads it"}).empty(), key, ": ", found);
   }
@@ -65,7 +64,6 @@ TEST_CASE("a key that nothing reads is refused where it was said, and only there
   CHECK(error("[model]\nhidden = 64\n", {"model.architecture=linear"}) == "");
   CHECK(error("[data]\ntrain_rows = 64\n", {"data.split=rows"}) == "");
   CHECK(of_bundled("airline", {"data.split=fraction", "model.architecture=linear"}) == "");
-  CHECK(of_bundled("airline-tutorial", {"scaling.kind=none", "model.cell=gru"}) == "");
   CHECK(of_bundled("sunspots", {"data.split=rows", "data.train_rows=2000", "data.valid_rows=100"}) == "");
   // A run's recipe spells all keys out; that of an earlier version lacks a few.
   const std::string left =
@@ -111,14 +109,17 @@ TEST_CASE(
             .starts_with("--set ensemble.folds=3: 'ensemble.members' is no key any more"));
   // Single keys, and words of keys. A recipe that an earlier version spelled out names them by what asks for nothing.
   CHECK(error("[model]\nmoving_average = 25\n") == "");
-  CHECK(error("[model]\nmoving_average = 5\n") ==
-        "mine.toml:2: 'model.moving_average' is no key any more: it was of the architecture dlinear; the last version "
-        "that has it is commit c1369e57");
+  CHECK(
+      error("[model]\nmoving_average = 5\n") ==
+      "mine.toml:2: 'model.moving_average' is no key any more: it was of the architecture dlinear; the last version "
+      "that has it is commit c1369e57");
   CHECK(error("[data]\nlabel = \"\"\ntest_files = []\n[training]\npos_weight = 1.0\n") == "");
-  CHECK(error("[data]\nlabel = \"on\"\n") ==
-        "mine.toml:2: 'data.label' is no key any more: this program forecasts, and does not detect labels; the last "
-        "version that has it is commit c1369e57");
-  CHECK(error("", {{"model.architecture=dlinear"}}) ==
-        "--set model.architecture=dlinear: 'model.architecture' = \"dlinear\" is gone; the last version that knows it is "
-        "commit c1369e57");
+  CHECK(
+      error("[data]\nlabel = \"on\"\n") ==
+      "mine.toml:2: 'data.label' is no key any more: this program forecasts, and does not detect labels; the last "
+      "version that has it is commit c1369e57");
+  CHECK(
+      error("", {{"model.architecture=dlinear"}}) ==
+      "--set model.architecture=dlinear: 'model.architecture' = \"dlinear\" is gone; the last version that knows it is "
+      "commit c1369e57");
 }

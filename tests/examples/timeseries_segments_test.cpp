@@ -59,8 +59,8 @@ struct WithWeights {
 
 TEST_CASE("a segment RNN forecasts as PyTorch does") {
   const WithWeights torch_model;
-  const auto lines =
-      lines_of(timeseries_out({"forecast", "ours.safetensors", "--csv", "two.csv"}, torch_model.folder.path()));
+  const auto lines = lines_of(
+      timeseries_out({"forecast", "ours.safetensors", "--csv", "two.csv"}, torch_model.folder.path()));
   REQUIRE(lines.size() == 7);
   for (size_t step = 0; step < 6; ++step)
     for (size_t channel = 0; channel < 2; ++channel) {
@@ -71,7 +71,8 @@ TEST_CASE("a segment RNN forecasts as PyTorch does") {
       const double expected = reference("segment_rnn.json").at("forecast")[step][channel];
       CHECK(std::abs(std::stod(cell) - expected) < 1e-5);  // six digits of numbers near 1
     }
-  const std::string modules = SafetensorsFile(torch_model.folder / "ours.safetensors").metadata().at("pytorch");
+  const std::string modules =
+      SafetensorsFile(torch_model.folder / "ours.safetensors").metadata().at("pytorch");
   CHECK_MESSAGE(modules.find("position = nn.Embedding(2, 4)") != std::string::npos, modules);
   CHECK_MESSAGE(modules.find("segment = nn.Linear(3, 8)") != std::string::npos, modules);
 }
@@ -101,8 +102,8 @@ TEST_CASE("one step of gradient descent moves its weights as PyTorch moves them"
 TEST_CASE("a page shows it, and what does not fit is refused") {
   const WithWeights torch_model;
   const auto fault = [&](const Words& assignments) {
-    const ProgramRun run =
-        started(Words{"train", "mine.toml", "--csv", "two.csv"} + set(assignments), torch_model.folder.path());
+    const ProgramRun run = started(Words{"train", "mine.toml", "--csv", "two.csv"} + set(assignments),
+                                   torch_model.folder.path());
     CHECK(run.code == 2);
     return run.err;
   };

@@ -174,8 +174,7 @@ TEST_CASE("how often a value is, is told by rows before the origin alone, howeve
   }
 }
 
-TEST_CASE(
-    "an answer agrees in all its parts: forecast within bounds and interval, which has a width") {
+TEST_CASE("an answer agrees in all its parts: forecast within bounds and interval, which has a width") {
   Series series = make_series({"y"}, {});
   for (int row = 0; row < 60; ++row) series.values.push_back(row % 2 ? 5 : 1), series.times.at.push_back(row);
   const SeriesWindows windows = windows_over(series);

@@ -34,12 +34,10 @@ std::vector<double> marked(const std::vector<std::string>& times, const std::str
 }  // namespace
 
 TEST_CASE("rows are marked by their day, longer steps by how many working days they lose") {
-  CHECK(marked({"2023-12-24", "2023-12-25", "2023-12-26", "2023-12-27"}) ==
-        std::vector<double>{0, 1, 1, 0});
+  CHECK(marked({"2023-12-24", "2023-12-25", "2023-12-26", "2023-12-27"}) == std::vector<double>{0, 1, 1, 0});
   CHECK(marked({"2023-12-31 22:00", "2023-12-31 23:00", "2024-01-01 00:00", "2024-01-01 01:00"}) ==
         std::vector<double>{0, 0, 1, 1});
-  CHECK(marked({"2023-12-22", "2023-12-25", "2023-12-26", "2023-12-27"}) ==
-        std::vector<double>{0, 1, 1, 0});
+  CHECK(marked({"2023-12-22", "2023-12-25", "2023-12-26", "2023-12-27"}) == std::vector<double>{0, 1, 1, 0});
   // Weeks that begin on Monday: in the week of Christmas 2022 only the Monday is off work; the Sunday before never
   // was a working day.
   CHECK(marked({"2022-12-12", "2022-12-19", "2022-12-26"}) == std::vector<double>{0, 0, 1});
@@ -55,7 +53,9 @@ TEST_CASE("a file loses none of its dates, and what is no date is said") {
                "day,why\n2024-02-29,stocktaking\n\n\"2024-03-01\"\r\n") == std::vector<double>{0, 1, 1, 0});
   const std::vector<std::string> days = {"2022-12-24", "2022-12-25", "2022-12-26"};
   const Folder folder;
-  const std::string marks = folder.write("mark.csv", "\xef\xbb\xbf" "2022-12-25\r\n2022-12-26\r\n");
+  const std::string marks = folder.write("mark.csv",
+                                         "\xef\xbb\xbf"
+                                         "2022-12-25\r\n2022-12-26\r\n");
   CHECK(marked(days, read_file(marks)) == std::vector<double>{0, 1, 1});
   CHECK(marked(days, "day;why\n2022-12-25 00:00:00;Christmas\n") == std::vector<double>{0, 1, 0});
   const auto error = [&](const std::string& text) { return input_error_of([&] { marked(days, text); }); };
@@ -82,8 +82,7 @@ TEST_CASE("a year without a date and a series without a holiday are said") {
 
 // Germany's from Monday to Friday: in 2023 the 7th and 10th of April, the 1st, 18th and 29th of May, none in June.
 TEST_CASE("rows at the end of their month or week count the holidays before them") {
-  CHECK(marked({"2023-03-31", "2023-04-30", "2023-05-31", "2023-06-30"}) ==
-        std::vector<double>{0, 2, 3, 0});
+  CHECK(marked({"2023-03-31", "2023-04-30", "2023-05-31", "2023-06-30"}) == std::vector<double>{0, 2, 3, 0});
   CHECK(marked({"2023-03-31", "2023-04-28", "2023-05-31", "2023-06-30"}) ==  // business days
         std::vector<double>{0, 2, 3, 0});
   CHECK(marked({"2023-04-01", "2023-05-01", "2023-06-01"}) == std::vector<double>{2, 3, 0});

@@ -261,6 +261,7 @@ TEST_CASE("several series in one file are told from one, and one of them can be 
 TEST_CASE("a name that no column has: the nearest is named, or all there are") {
   CHECK(lacks(refusal("date,cnt\n2020-01-01,1\n", {.channels = {"count"}}),
               {"no column 'count'", "'date', 'cnt'"}) == "");
-  CHECK(lacks(refusal("a,b\n1,2\n", {.channels = {"state"}}), {"no column 'state'; there are 'a', 'b'"}) == "");
+  CHECK(lacks(refusal("a,b\n1,2\n", {.channels = {"state"}}), {"no column 'state'; there are 'a', 'b'"}) ==
+        "");
   CHECK(lacks(refusal("a\n1\n", {.time = "when"}), {"no column 'when'; there is 'a'"}) == "");
 }

@@ -1,4 +1,4 @@
-// Errors of forecasts and scores of events, by hand, and where they are not defined.
+// Errors of forecasts, by hand, and where they are not defined.
 #include <cmath>
 #include <limits>
 
@@ -10,7 +10,6 @@ using namespace unroll;
 namespace {
 
 using Values = std::vector<double>;
-using Labels = std::vector<int>;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -44,10 +43,10 @@ TEST_CASE("errors of forecasts by step, by target and overall, by hand") {
   CHECK(scores.of_target(1).mae == doctest::Approx((10 + 30) / 4.0));
   CHECK(scores.windows() == 2);
 
-  // Scaled, one window at a time and in another order: the same scores.
+  // One window at a time and in another order: the same scores.
   ForecastScores again(windows, {2, 10});
-  again.add_scaled(windows.origins().subspan(1), std::vector<real>{1.5, 4.5, 2.5, -0.5});
-  again.add_scaled(windows.origins().first(1), std::vector<real>{1, 1.5, 0.5, 0.5});
+  again.add(windows.origins().subspan(1), Values{4, 50, 6, 0});
+  again.add(windows.origins().first(1), Values{3, 20, 2, 10});
   CHECK(again.overall().mse == all.mse);
   CHECK(again.at(1, 0).mase == scores.at(1, 0).mase);
 
@@ -104,4 +103,3 @@ TEST_CASE("the scale of mase is the error of the seasonal naive forecast within 
   CHECK(std::isnan(scores.of_target(1).mase));  // a channel that was constant
   CHECK(std::isnan(scores.overall().mase));
 }
-

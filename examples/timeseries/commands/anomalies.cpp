@@ -16,8 +16,7 @@ namespace timeseries {
 
 namespace {
 
-std::string csv_of(const Watch& watch, const Series& series, const std::vector<int>& targets,
-                   double rate) {
+std::string csv_of(const Watch& watch, const Series& series, const std::vector<int>& targets, double rate) {
   std::string text = "time,channel,value,forecast,low,high,error,p,anomaly\n";
   for (const WatchedValue& value : watch.values) {
     const int channel = targets[value.target];
@@ -59,14 +58,13 @@ Chart chart_of(const Watch& watch, const Series& series, const std::vector<int>&
   const int channel = targets[target];
   const std::string& name = series.channels[channel];
   const int64_t first = watch.values.front().row;
-  Chart chart{
-      .title = "Anomalies of " + name,
-      .description = fmt::format(
-          "Values whose forecast a step ahead erred more than all but {:.2g} of those before.", rate),
-      .x_name = "time",
-      .y_name = name,
-      .from_zero = false,
-      .series = {{.name = name}, {.name = "anomaly", .points = true}}};
+  Chart chart{.title = "Anomalies of " + name,
+              .description = fmt::format(
+                  "Values whose forecast a step ahead erred more than all but {:.2g} of those before.", rate),
+              .x_name = "time",
+              .y_name = name,
+              .from_zero = false,
+              .series = {{.name = name}, {.name = "anomaly", .points = true}}};
   for (int64_t row = first; row <= watch.values.back().row; ++row)
     chart.x_texts.push_back(series.times.text(row));
   constexpr size_t most = 600;

@@ -82,8 +82,7 @@ std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, in
 // A fold's scores as bytes for other ranks; every number keeps its bits.
 std::string bytes_of(const Evaluation& evaluation) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const JudgedRow& row : judged_rows(evaluation))
-    rows.push_back({row.name, row.values});
+  for (const JudgedRow& row : judged_rows(evaluation)) rows.push_back({row.name, row.values});
   const auto bytes = nlohmann::ordered_json::to_cbor({{"rows", rows}, {"scores", json_of(evaluation)}});
   return {bytes.begin(), bytes.end()};
 }
@@ -143,8 +142,7 @@ void declare(Command& command, BacktestOptions& asked) {
   command.group("Folds");
   command.option("folds", asked.folds, "N", "how many");
   command
-      .option("test-rows", asked.test_rows, "N",
-              "rows that a fold tests, and as many that it validates on")
+      .option("test-rows", asked.test_rows, "N", "rows that a fold tests, and as many that it validates on")
       .otherwise("a twentieth of the series, the horizon at least");
   command.group("Output");
   add_json_option(command, asked.run.json);
@@ -195,8 +193,7 @@ void backtest(Command& command) {
   const std::vector<std::string> found = score_folds(run, recipe, splits, names);
   for (size_t k = 0; k < splits.size(); ++k) {
     const auto fold = nlohmann::ordered_json::from_cbor(found[k]);
-    for (const auto& row : fold.at("rows"))
-      add(judged, {.name = row.at(0), .values = row.at(1)});
+    for (const auto& row : fold.at("rows")) add(judged, {.name = row.at(0), .values = row.at(1)});
     json.push_back({{"test", names[k]}, {"scores", fold.at("scores")}});
   }
   const Comparison comparison = compare(means_of(judged, splits.size()));

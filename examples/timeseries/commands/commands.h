@@ -16,6 +16,5 @@ void anomalies(unroll::Command& command);
 void backtest(unroll::Command& command);
 void generate(unroll::Command& command);
 void baselines(unroll::Command& command);
-void explain(unroll::Command& command);
 
 }  // namespace timeseries

@@ -23,7 +23,7 @@ void print(const Console& console, const Evaluation& evaluation, const SeriesDat
   if (with_model)
     for (const std::string& line : verdicts(evaluation)) console.print("{}\n", line);
   console.print("protocol: {}\n", evaluation.protocol);
-  for (const RunDescription::Table& table : further_tables(evaluation, data, with_model))
+  for (const RunDescription::Table& table : further_tables(evaluation, data))
     console.print("\n{}\n", table.title), console.print(table);
 }
 
@@ -121,10 +121,10 @@ void baselines(Command& command) {
   std::string csv, split = "test";
   bool json = false;
   RecipeOptions options = recipe_options();
-  command.describe(
-      fmt::format("Scores the baselines on the windows that a recipe's model would be scored on: {}. A model that "
-                  "does not beat them has learnt nothing.",
-                  fmt::join(baseline_words(), ", ")));
+  command.describe(fmt::format(
+      "Scores the baselines on the windows that a recipe's model would be scored on: {}. A model that "
+      "does not beat them has learnt nothing.",
+      fmt::join(baseline_words(), ", ")));
   options.add_with_recipe(command, {.engine = false});
   command.group("Series");
   add_csv_option(command, csv);

@@ -61,12 +61,10 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
   bounds_.emplace(bounds_of(recipe, saved_.facts.trained, *windows_));
   const auto& inputs = windows_->options().inputs;
   const auto& ahead = windows_->options().known;
-  const auto tells_itself = [&](int input) {  // on rows beyond the file's
-    if (!series_.is_category(input)) return input >= series_.width() - series_.calendar;
-    return series_.categories[static_cast<size_t>(input - (series_.width() - series_.coded))].is_static;
-  };
+  const int first_of_calendar = series_.width() - series_.calendar;
   for (const int input : inputs)
-    require_input(blocks == 1 || tells_itself(input) || std::ranges::find(ahead, input) != ahead.end() ||
+    require_input(blocks == 1 || input >= first_of_calendar ||
+                      std::ranges::find(ahead, input) != ahead.end() ||
                       std::ranges::find(targets(), input) != targets().end(),
                   "forecast: {} steps are more than the model's horizon of {}, and to go on it would have to "
                   "know '{}', which it does not forecast",

@@ -34,9 +34,7 @@ void look(Command& command) {
       "file that loads nothing.");
   page.add_to(command, "window");
   add_csv_option(command, csv);
-  command
-      .option("at", at, "TIME",
-              "the first row to forecast, by its time")
+  command.option("at", at, "TIME", "the first row to forecast, by its time")
       .otherwise("the last whose truth is known");
   command.option("series", only, "NAME", "the series that is looked at, of a model of several (data.id)");
   command.option("target", target, "NAME", "the channel whose forecast is looked at")
@@ -52,10 +50,6 @@ void look(Command& command) {
   const std::vector<LookCommand::Model> models = page.models(command);
   std::vector<SavedModel> saved;
   for (const auto& model : models) saved.push_back(one_series(read_saved_model(model.path), "look", only));
-  for (const SavedModel& model : saved)
-    require_input(model.recipe.data.categories.empty(),
-                  "look: the model of {} reads words (data.categories), which the page has no place for",
-                  model.path.string());
   for (const SavedModel& model : saved)
     require_input(
         model.recipe.data.known.empty(),

@@ -87,13 +87,6 @@ void require_valid_rows(const Recipe& recipe, const Series& series, const Series
 
 std::vector<std::string> warnings_of(const Recipe& recipe) {
   std::vector<std::string> warnings;
-  if (recipe.scaling.fit == ScalingFit::all && recipe.scaling.kind != ScalingKind::none)
-    warnings.push_back(
-        "scaling.fit = \"all\": the scaling has seen the test rows, as no forecast could have");
-  if (recipe.data.drop_last_pairs > 0)
-    warnings.push_back(
-        fmt::format("data.drop_last_pairs = {}: each part loses so many pairs; the test is not full",
-                    recipe.data.drop_last_pairs));
   if (recipe.data.missing == Missing::interpolate)
     warnings.push_back(
         "data.missing = \"interpolate\": a filled-in value that is read has seen the value after it, which may be the one "
@@ -122,17 +115,14 @@ std::vector<int> targets_of(const Recipe& recipe, const Series& series) {
 // The facts of a model trained on these rows.
 ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part& train,
                           std::vector<std::string>& notes) {
-  const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series) : train;
   return {.channels = series.channels,
-          .scaling = fit_scaling(series, measured, recipe.scaling.kind, notes, recipe.scaling.transform,
+          .scaling = fit_scaling(series, train, recipe.scaling.kind, notes, recipe.scaling.transform,
                                  targets_of(recipe, series)),
           .members = names_of_members(series),
           .time = series.time_name,
           .date_order = code_of(series.date_order),
-          .trend_zero = {},
           .step = {},
-          .trained = trained_on(series, train),
-          .categories = words_of_categories(series, train)};
+          .trained = trained_on(series, train)};
 }
 
 }  // namespace
@@ -142,7 +132,6 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
   SeriesWindowOptions options{.window = recipe.data.window,
                               .horizon = recipe.data.horizon,
                               .stride = stride,
-                              .drop_last = std::max(0, recipe.data.drop_last_pairs - 1),
                               .inputs = {},
                               .targets = {}};
   require_positive(series, scaling);
@@ -162,7 +151,7 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
                 "{}: all of its columns are known ahead (data.known), and none is left to forecast",
                 series.origin);
   if (std::ranges::find(recipe.data.known, known_calendar) != recipe.data.known.end())
-    for (int k = columns; k < series.width() - series.coded; ++k)
+    for (int k = columns; k < series.width(); ++k)
       if (!series.channels[k].ends_with(" missing")) options.known.push_back(k);
   return SeriesWindows(series, scaling, part, part_name, options);
 }
@@ -199,22 +188,13 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   if (trains) require_valid_rows(recipe, series(), split);
   if (trains && !fold)
     std::ranges::copy(warnings_of_outliers(series(), split.train), std::back_inserter(warnings));
-  if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);
-  if (!saved)
-    encode_categories(series_, facts.categories,
-                      "it stands in no row that trains, so its embedding would mean nothing");
-  note_categories();
   if (saved) facts.scaling = scaling_for(series(), split.train, recipe, facts, notes);
   facts.members = names_of_members(series());
-  if (facts.trend_zero.empty() && has_trend(recipe)) facts.trend_zero = series().times.text(0);
   if (facts.step.empty())
     facts.step = step_code(series().time_name.empty() ? TimeStep{} : series().times.step);
   const Scaling& scaling = facts.scaling;
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
-  // A fold that has too few rows leaves the autoregression out.
-  if (trains && !fold && series().members.empty())
-    require_order_fits({recipe.data, series(), series().rows(), split.train, targets()});
   if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
   if (rows_of(split.test) > 0) test.emplace(make_windows(recipe, series(), scaling, split.test, "test"));
   mase_scale = unroll::mase_scale(series(), split.train, recipe.data.period, targets());
@@ -265,23 +245,6 @@ void SeriesData::note_short_series(const std::vector<int>& not_split) {
   say(without(*train), too_short("among the rows that train, and train nothing"));
   if (valid) say(without(*valid), too_short("that validates"));
   if (test) say(without(*test), too_short("in the test, and are not scored"));
-}
-
-void SeriesData::note_categories() {
-  for (const CategoryWords& category : facts.categories) {
-    const auto count = static_cast<int64_t>(category.words.size());
-    const Columns::Category read{.words = static_cast<int>(count)};
-    std::string text =
-        fmt::format("category '{}': {} word{}, each {} number{} that {} trained", one_line(category.name),
-                    with_commas(count), count == 1 ? "" : "s", read.width(), read.width() == 1 ? "" : "s",
-                    read.width() == 1 ? "is" : "are");
-    if (category.is_static) text += "; each series has one";
-    if (count == 1) text += "; it is the same in all rows that train, and tells nothing";
-    if (count > 1 && 2 * count > rows_of(split.train))
-      text += fmt::format("; of a word that stands in one or two of {} rows, little is learnt",
-                          with_commas(rows_of(split.train)));
-    notes.push_back(text);
-  }
 }
 
 void SeriesData::note_targets_left_out() {

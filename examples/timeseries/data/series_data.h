@@ -63,7 +63,6 @@ struct SeriesData {
  private:
   Series series_;
   void note_targets_left_out();
-  void note_categories();
   void note_short_series(const std::vector<int>& not_split);
 };
 // A warning that rows of the part "valid" or "test" trained the model whose facts the data have: a shorter file than

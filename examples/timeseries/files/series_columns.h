@@ -21,7 +21,6 @@ struct SeriesColumns {
   bool time_found = false;                      // the options do not name `time`; its cells showed it
   std::vector<int> chosen;                      // column by channel of the series
   int id = -1;                                  // column that names a row's series; -1: one series
-  std::vector<int> categories;                  // column by category of the series
   int only = -1;                                // column that selects rows; -1: all rows are read
   std::string only_word;                        // the word that selects
   std::unordered_map<std::string, int> places;  // index in `names` by name

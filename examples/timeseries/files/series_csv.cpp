@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "data/csv.h"
-#include "examples/timeseries/files/categories.h"
 #include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/row_times.h"
 #include "examples/timeseries/files/series_file.h"
@@ -56,11 +55,8 @@ std::string advice(const SeriesText& file, int column, std::string_view cell, bo
     if (written_number(file.cell(other), marks_of(options)) || says_missing(file.cell(other)))
       others.push_back(columns.names[other]);
   if (!options.channels.empty() || others.empty()) return "";
-  const std::string as_words =
-      is_date ? ""
-              : fmt::format(" (data.categories = {} reads its words)", toml_list({columns.names[column]}));
-  return fmt::format("; a column of {} is left out by naming the channels{}: data.channels = {}",
-                     is_date ? "dates" : "text", as_words, toml_list(others));
+  return fmt::format("; a column of {} is left out by naming the channels: data.channels = {}",
+                     is_date ? "dates" : "text", toml_list(others));
 }
 
 // The numbers of a channel so far: their unit, and a note about the first that is not plain.
@@ -121,8 +117,6 @@ void check_row_number(const CsvReader& csv, std::optional<int64_t>& before) {
   before = number->count;
 }
 
-constexpr const char* stamps = "dates with a time of day, which are read as 2017-03-31 14:05:59 alone";
-
 // The kind of times that a channel's whole numbers may be: "years", "seconds since 1970". "": none.
 std::string times_in_channel(const Series& series, int channel) {
   std::vector<int64_t> numbers;
@@ -139,7 +133,6 @@ std::string times_in_channel(const Series& series, int channel) {
   }
   const auto rows = static_cast<std::size_t>(series.rows());
   const std::string& name = series.channels[channel];
-  if (are_stamps(numbers, rows)) return stamps;
   const TimeForm form = ascends ? form_of_numbers(numbers, name, rows) : TimeForm::number;
   return form != TimeForm::number ? times_called(form) : moments_of_numbers(numbers, name, rows);
 }
@@ -147,7 +140,7 @@ std::string times_in_channel(const Series& series, int channel) {
 // Throws InputError if a column may be the time, and the options name neither the time nor the channels.
 void require_no_times(const Series& series, const SeriesColumns& columns, const NumberOrder& first,
                       const SeriesOptions& options) {
-  if ((!options.channels.empty() && !options.channels_guessed) || options.times_alone) return;
+  if (!options.channels.empty() && !options.channels_guessed) return;
   std::vector<std::string> others = series.channels;
   const auto refuse = [&](int channel, const std::string& what, bool may_be_time) {
     const std::string& name = series.channels[channel];
@@ -161,7 +154,7 @@ void require_no_times(const Series& series, const SeriesColumns& columns, const 
   if (others.size() < 2) return;
   for (int channel = 0; channel < series.width(); ++channel) {
     if (const std::string times = times_in_channel(series, channel); !times.empty())
-      refuse(channel, times, times != stamps);
+      refuse(channel, times, true);
     const bool is_first = columns.chosen[channel] == 0 && columns.skipped == 0;
     if (is_first && !first.described().empty()) refuse(channel, first.described(), first.is_whole());
   }
@@ -175,7 +168,6 @@ class SeriesReader {
         columns_(read_columns(csv_, options)),
         options_(options),
         file_{text, csv_, columns_, options},
-        words_of_(columns_.categories.size(), CategoryColumn(options.decimal)),
         written_(columns_.chosen.size()) {
     const auto& names = columns_.names;
     series_.origin = origin;
@@ -184,9 +176,6 @@ class SeriesReader {
     if (columns_.time >= 0) series_.time_name = names[columns_.time];
     for (const int column : columns_.chosen) series_.channels.push_back(names[column]);
     if (columns_.id >= 0) series_.id_name = names[columns_.id];
-    for (const int column : columns_.categories)
-      series_.categories.push_back(
-          {.name = names[column], .column = column + columns_.skipped + 1, .words = {}, .codes = {}});
     // Reserves room for all rows: a growing vector would need twice as much.
     const auto most_rows = static_cast<std::size_t>(csv_.lines());
     series_.values.reserve(most_rows * columns_.chosen.size());
@@ -267,19 +256,6 @@ class SeriesReader {
     }
   }
 
-  void read_words() {
-    for (std::size_t k = 0; k < words_of_.size(); ++k) {
-      const int column = columns_.categories[k];
-      const auto where = [&] { return file_.where(column); };
-      const int32_t code = words_of_[k].code(file_.cell(column), where);
-      if (code == CategoryColumn::missing && options_.missing == Missing::error)
-        throw InputError(fmt::format(
-            "{}: a word is missing{}", where(),
-            options_.model.empty() ? "; data.missing = \"previous\" takes the one before it" : ""));
-      series_.categories[k].codes.push_back(code);
-    }
-  }
-
   // Checks what only all rows tell.
   void check_rows() {
     require_input(series_.rows() > 0, "{}: no row has '{}' in column '{}' (data.only){}", series_.origin,
@@ -301,11 +277,9 @@ class SeriesReader {
   void settle() {
     if (columns_.id >= 0) members_.settle(series_);
     if (times_.go_back()) turn_around(series_);
-    for (std::size_t k = 0; k < words_of_.size(); ++k) words_of_[k].settle(series_, series_.categories[k]);
     settle_step(series_, options_);
     cut_open_end(series_, options_);
-    if (is_missing_ || options_.gaps == Gaps::fill)
-      fill_in(series_, options_.missing);
+    if (is_missing_ || options_.gaps == Gaps::fill) fill_in(series_, options_.missing);
   }
 
   CsvReader csv_;
@@ -318,7 +292,6 @@ class SeriesReader {
   NumberOrder first_;  // of the first column
   std::optional<int64_t> row_number_;
   std::vector<std::string> others_;  // words found instead of options.only's
-  std::vector<CategoryColumn> words_of_;
   std::vector<WrittenChannel> written_;
   bool is_missing_ = false;
 };

@@ -176,7 +176,6 @@ char separator_of(const std::string& text) {
 FileReading reading_of_file(const std::string& text, const std::string& origin, SeriesOptions options,
                             const Wishes& wishes) {
   FileReading reading{.targets = wishes.columns};
-  const std::vector<std::string> categories = options.categories;
   options.channels = wishes.columns;
   FileColumns file(text, origin, options);
   guess_marks(reading, file, origin, options, wishes);
@@ -187,7 +186,6 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
       ahead;                       // of the rows at the end one lacks values, the other has them
   const Column* nearly = nullptr;  // the one of most numbers beside other cells
   for (const Column& column : file.columns) {
-    if (std::ranges::find(categories, column.name) != categories.end()) continue;
     const bool is_wished = std::ranges::find(wishes.columns, column.name) != wishes.columns.end();
     if (!is_wished && file.columns.size() > 1 && guess_time(reading, file, column, wishes)) continue;
     names.push_back(column.name);

@@ -65,7 +65,7 @@ class LookedWindow {
 // How a network's forecast comes about, with gradients back to the values of the window (trace.cpp).
 struct Trace {
   Vars y;  // by output, scaled: [batch, horizon * targets], or of `target` alone if it is a row of its own
-  std::vector<CellTrace> cells = {};  // by layer
+  std::vector<CellTrace> cells = {};        // by layer
   std::span<const char* const> gates = {};  // their names
   Var read = {};                            // the window as its layers read it: [window, batch, features]
 };

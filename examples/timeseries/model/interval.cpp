@@ -137,8 +137,7 @@ bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWi
     }
     if (counts) {
       interval.count(windows.series(), forecast, windows.options().targets);
-      scores.add({&forecast.origin, 1}, forecast.values,
-                 {forecast.low, forecast.high, level});
+      scores.add({&forecast.origin, 1}, forecast.values, {forecast.low, forecast.high, level});
     } else {
       scores.add({&forecast.origin, 1}, forecast.values);
     }

@@ -28,7 +28,7 @@ static std::string torch_modules(const Recipe& recipe, const ParameterSet& param
     const size_t dot = name.rfind('.');
     const std::string module = name.substr(0, dot), leaf = name.substr(dot + 1);
     const std::string last = module.substr(module.rfind('.') + 1);
-    if (leaf == "weight" && (last == "position" || last == "channel" || last.starts_with("category")))
+    if (leaf == "weight" && (last == "position" || last == "channel"))
       modules.push_back(fmt::format("{} = nn.Embedding({}, {})", module, tensor.dim(0), tensor.dim(1)));
     else if (leaf == "weight")
       modules.push_back(fmt::format("{} = nn.Linear({}, {}{})", module, tensor.dim(1), tensor.dim(0),
@@ -45,7 +45,7 @@ static std::string torch_modules(const Recipe& recipe, const ParameterSet& param
 template <class Facts>
 static auto texts_of(Facts& facts) {
   return std::array{std::pair{"time", &facts.time}, std::pair{"date_order", &facts.date_order},
-                    std::pair{"trend_zero", &facts.trend_zero}, std::pair{"step", &facts.step}};
+                    std::pair{"step", &facts.step}};
 }
 
 std::string code_of(DateOrder order) {
@@ -66,9 +66,6 @@ Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const Ser
     channels["inner_shift"] = facts.scaling.log_shift, channels["inner_scale"] = facts.scaling.log_scale;
   }
   if (!facts.members.empty()) channels["series"] = facts.members;
-  for (const CategoryWords& category : facts.categories)
-    channels["categories"].push_back(
-        {{"name", category.name}, {"words", category.words}, {"static", category.is_static}});
   Metadata metadata{{"program", "unroll timeseries"},
                     {"recipe_name", recipe.name},
                     {"recipe", resolved(recipe)},
@@ -96,11 +93,6 @@ static ModelFacts channels_of(const SafetensorsFile& file) {
     facts.scaling.shift = channels.at("shift").get<std::vector<double>>();
     facts.scaling.scale = channels.at("scale").get<std::vector<double>>();
     if (channels.contains("series")) facts.members = channels.at("series").get<std::vector<std::string>>();
-    if (channels.contains("categories"))
-      for (const auto& category : channels.at("categories"))
-        facts.categories.push_back({.name = category.at("name"),
-                                    .words = category.at("words").get<std::vector<std::string>>(),
-                                    .is_static = category.at("static")});
     if (channels.contains("power")) {
       for (const auto& power : channels.at("power")) {
         require_input(power.is_null() || power.get<double>() == 0, "{}: a power in its metadata is {}",
@@ -113,14 +105,6 @@ static ModelFacts channels_of(const SafetensorsFile& file) {
   } catch (const nlohmann::json::exception&) {
     throw InputError(
         fmt::format("{}: the channels in its metadata are no JSON of names, shift and scale", file.path()));
-  }
-  for (const CategoryWords& category : facts.categories) {
-    std::vector<std::string> words = category.words;
-    std::ranges::sort(words);
-    require_input(!words.empty() && words.size() <= CategoryColumn::most_words &&
-                      std::ranges::adjacent_find(words) == words.end(),
-                  "{}: the words of '{}' in its metadata are none, too many, or the same one twice",
-                  file.path(), one_line(category.name));
   }
   const auto require_names = [&](std::vector<std::string> names, const char* what) {
     std::ranges::sort(names);
@@ -147,8 +131,8 @@ static void check_scaling(const SafetensorsFile& file, const Scaling& scaling, s
   require_scaling(scaling.shift, scaling.scale);
   if (scaling.logs.empty()) return;
   require_scaling(scaling.log_shift, scaling.log_scale);
-  require_input(scaling.logs.size() == channels, "{}: {} channels in its metadata, and {} powers", file.path(),
-                channels, scaling.logs.size());
+  require_input(scaling.logs.size() == channels, "{}: {} channels in its metadata, and {} powers",
+                file.path(), channels, scaling.logs.size());
 }
 
 static ModelFacts facts_of(const SafetensorsFile& file) {
@@ -163,10 +147,6 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
   require_input(code_of(date_order_of(facts.date_order)) == facts.date_order,
                 "{}: the order of day and month is '{}' in its metadata, which is neither dmy nor mdy",
                 file.path(), one_line(facts.date_order));
-  const auto zero = parse_time(facts.trend_zero, TimeForm::date);
-  require_input(facts.trend_zero.empty() || (zero && zero->form != TimeForm::number),
-                "{}: the trend counts from '{}' in its metadata, which is no date", file.path(),
-                one_line(facts.trend_zero));
   return facts;
 }
 
@@ -180,10 +160,6 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
                 "{}: {} series in its metadata, and data.id of its recipe {}", path.string(),
                 saved.facts.members.size(),
                 saved.recipe.data.id.empty() ? "names no column" : "names a column");
-  const auto& categories = saved.recipe.data.categories;
-  require_input(std::ranges::equal(categories, saved.facts.categories, {}, {}, &CategoryWords::name),
-                "{}: the categories in its metadata are not those of its recipe ({})", path.string(),
-                fmt::join(categories, ", "));
   return saved;
 }
 
@@ -252,9 +228,9 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
 std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe) {
   if (path.empty()) return {};
   SavedModel model = read_saved_model(path);
-  constexpr std::array of_units = {"data.channels", "data.targets",    "data.calendar",   "data.id",
-                                   "data.known",    "data.holidays",   "data.categories", "scaling.kind",
-                                   "training.loss", "scaling.transform", "training.quantiles"};
+  constexpr std::array of_units = {"data.channels",     "data.targets",      "data.calendar", "data.id",
+                                   "data.known",        "data.holidays",     "scaling.kind",  "training.loss",
+                                   "scaling.transform", "training.quantiles"};
   for (const DifferingKey& key : differing_keys(model.recipe, recipe))
     require_input(std::ranges::find(of_units, key.path) == of_units.end(),
                   "{}: '{}' is {} in it; its weights mean nothing with {}", path.string(), key.path,
@@ -264,11 +240,8 @@ std::optional<SavedModel> first_model(const std::filesystem::path& path, const R
 }
 
 std::vector<std::string> SavedModel::columns() const {
-  // Each feature has a sine and a cosine, except the trend.
-  size_t calendar = 0;
-  for (const std::string& feature : recipe.data.calendar) calendar += feature == "trend" ? 1 : 2;
-  calendar += !recipe.data.holidays.empty();
-  calendar += recipe.data.categories.size();
+  // Each feature has a sine and a cosine.
+  const size_t calendar = 2 * recipe.data.calendar.size() + !recipe.data.holidays.empty();
   const auto& all = facts.channels;
   require_input(calendar <= all.size(), "{}: {} channels in its metadata, {} of the calendar", path.string(),
                 all.size(), calendar);

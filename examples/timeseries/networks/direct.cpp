@@ -13,9 +13,8 @@ struct Direct : Network {
         head(plan.dense("head", plan.keys.output(), plan.task.horizon * plan.outputs())),
         ahead(plan, plan.keys.output()) {
     if (plan.keys.highway > 0)
-      highway.emplace(
-          plan.place("highway"),
-          HighwayConfig{.length = plan.keys.highway, .out = plan.task.outputs() * plan.task.horizon});
+      highway.emplace(plan.place("highway"), HighwayConfig{.length = plan.keys.highway,
+                                                           .out = plan.task.outputs() * plan.task.horizon});
   }
 
   Var operator()(const Window& window) const override {

@@ -30,12 +30,9 @@ class SeriesNetwork {
   const NetworkPlan& plan() const& { return plan_; }
 
  private:
-  Var embedded(const Tensor& input, int first, int end, int each, bool known_alone) const;
-  Var ahead(const Var& normalized, const Tensor& input, int each) const;
   Tensor in_rows(const Tensor& target) const;
 
   const NetworkPlan plan_;
-  Vars categories_;  // by category: [words, width]
   std::unique_ptr<Network> network_;
 };
 

@@ -18,7 +18,6 @@ namespace timeseries {
 using namespace unroll;
 
 enum class SplitKind : uint8_t { fraction, rows, time };
-enum class ScalingFit : uint8_t { train, all };
 enum class Loss : uint8_t { mse, quantile };
 enum class Scored : uint8_t { test, valid };
 
@@ -33,7 +32,7 @@ struct Recipe {
     std::string file;
     std::string time, only, id;
     DateOrder date_order = DateOrder::unknown;
-    std::vector<std::string> channels, targets, calendar, known, categories;
+    std::vector<std::string> channels, targets, calendar, known;
     std::string holidays;
     std::string separator = ",", decimal = ".", thousands;
     Missing missing = Missing::error;
@@ -44,14 +43,12 @@ struct Recipe {
     double train = 0.7, valid = 0.1;
     int64_t train_rows = 0, valid_rows = 0, test_rows = 0;
     std::string valid_from, test_from;
-    int drop_last_pairs = 0;
     std::vector<double> bounds;
     Scored score = Scored::test;
   } data;
   struct {
     ScalingKind kind = ScalingKind::standard;
     Transform transform = Transform::none;
-    ScalingFit fit = ScalingFit::train;
   } scaling;
   struct Training : TrainingSection {
     Loss loss = Loss::mse;

@@ -42,8 +42,12 @@ void declare_gone(RecipeReader& reader) {
                 nothing);
   };
   gone("model", "moving_average", "it was of the architecture dlinear", "25");
+  gone("data", "drop_last_pairs", "it was of a tutorial's faults");
+  gone("scaling", "fit", "the rows that train are measured, since others would leak", "train");
   gone("data", "label", "this program forecasts, and does not detect labels");
   gone("data", "test_files", "it was of detectors (data.label)");
+  gone("data", "autoregression", "it was a baseline, and no forecast of a model", "*");
+  gone("data", "categories", "columns are numbers: one of 0 and 1 for each word");
   gone("data", "resample", "rows of one time, or of no rule, are put together before they come here");
   gone("data", "together", "it was of data.resample", "mean");
   gone("training", "pos_weight", "it was of detectors (data.label)", "1");
@@ -124,22 +128,14 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       "of a file of several series: the column that names the series of each row; one model is trained on "
       "all; \"\": one series")
       .fixed();
-  key(reader, "channels", d.channels, "the columns that are read; none named: all but the time")
-      .fixed();
+  key(reader, "channels", d.channels, "the columns that are read; none named: all but the time").fixed();
   key(reader, "targets", d.targets, "the channels that are forecast; none named: all").fixed();
-  key(reader, "calendar", d.calendar,
-      "what is read of the time besides, as sines and cosines; trend: years since the first row of the file "
-      "that it was trained on")
-      .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"})
+  key(reader, "calendar", d.calendar, "what is read of the time besides, as sines and cosines")
+      .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month"})
       .fixed();
   key(reader, "known", d.known,
       "columns that are known of the rows to forecast, too, as prices and plans are: they are read there, "
       "and forecast takes them from --future; \"calendar\": what is read of the time, and holidays")
-      .fixed();
-  key(reader, "categories", d.categories,
-      "columns of words, or of whole numbers that stand for words: each word becomes numbers that are "
-      "trained, an embedding, and networks read them in every row; data.known may name them, too")
-      .source("Guo and Berkhahn 2016")
       .fixed();
   key(reader, "holidays", d.holidays,
       "a file of holidays, one date a line, read as a feature of the calendar; \"\": none")
@@ -195,8 +191,7 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .at_most(1)
       .may_change()
       .cuts_windows();
-  key(reader, "valid", d.valid,
-      "fraction: share of those after them that validate; the rest are the test")
+  key(reader, "valid", d.valid, "fraction: share of those after them that validate; the rest are the test")
       .at_least(0)
       .below(1)
       .may_change();
@@ -213,22 +208,12 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .may_change()
       .cuts_windows();
   key(reader, "test_from", d.test_from, "time: first one of the test").may_change();
-  key(reader, "drop_last_pairs", d.drop_last_pairs,
-      "leaves so many pairs of window and target out at the end of each part, and lets no window look back "
-      "across a border, as a tutorial does; a test without them is no full test")
-      .at_least(0)
-      .may_change()
-      .cuts_windows();
   rows_key(reader, "period", d.period, "rows of a season: for the seasonal baselines, and for MASE", 1)
       .harmless();
   rows_key(
       reader, "second_period", d.second_period,
       "rows of a second season, for the seasonal baselines: the week of hours whose period is a day; 0: none",
       0)
-      .harmless();
-  key(reader, "autoregression", d.autoregression, "order of the autoregression among the baselines; 0: none")
-      .at_least(0)
-      .at_most(1000)
       .harmless();
   for (const ForecastBaselineRow& row : forecast_baselines)
     if (row.key) reader.key(std::string(row.word), d.*row.key, row.meaning).source(row.source).harmless();
@@ -256,9 +241,6 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   choice(reader, "transform", r.scaling.transform, {{"none", Transform::none}, {"log", Transform::log}},
          "before that, of values above 0: the logarithm")
       .gone("box-cox", gone_word)
-      .fixed();
-  choice(reader, "fit", r.scaling.fit, {{"train", ScalingFit::train}, {"all", ScalingFit::all}},
-         "measured on the training rows; on all rows, a leak of the test into training, as a tutorial does")
       .fixed();
   // An epoch takes the windows in an order drawn from the seed.
   declare_training_keys(reader, r.training, r.schedule, [] { return true; });

@@ -30,11 +30,11 @@ void check_missing(const RecipeReader& reader, const Recipe& r) {
 
 void check_known(const RecipeReader& reader, const Recipe& r) {
   const auto& d = r.data;
-  reader.refuse_if(!d.holidays.empty() && d.holidays.find_first_of("./") == std::string::npos,
-                   "data.holidays",
-                   "= {}: a file of dates has a '.' or '/' in its name; the last version that knows the holidays of "
-                   "countries is commit c1369e57",
-                   toml_string(d.holidays));
+  reader.refuse_if(
+      !d.holidays.empty() && d.holidays.find_first_of("./") == std::string::npos, "data.holidays",
+      "= {}: a file of dates has a '.' or '/' in its name; the last version that knows the holidays of "
+      "countries is commit c1369e57",
+      toml_string(d.holidays));
   if (d.known.empty()) return;
   reader.refuse_if(!r.model.architecture->reads("known"), "data.known",
                    "is not read by model.architecture = \"{}\"", r.model.architecture->word);
@@ -46,28 +46,10 @@ void check_known(const RecipeReader& reader, const Recipe& r) {
   }
 }
 
-void check_categories(const RecipeReader& reader, const Recipe& r) {
-  const auto& d = r.data;
-  if (d.categories.empty()) return;
-  for (const std::string& name : d.categories) {
-    for (const auto& [key, names] : {std::pair{"data.channels", &d.channels}, {"data.targets", &d.targets}})
-      reader.refuse_if(has(*names, name), key, "has '{}' in it, a column of words (data.categories)",
-                       one_line(name));
-    reader.refuse_if(name == known_calendar, "data.categories",
-                     "has \"calendar\" in it, which stands for what is read of the time (data.known)");
-    reader.refuse_if(
-        !r.model.architecture->is_recurrent() && !has(d.known, name), "data.categories",
-        "has '{}' in it, which is not read by a linear architecture, but of the rows to forecast: data.known "
-        "= [{}]",
-        one_line(name), toml_string(name));
-  }
-}
-
 // Refuses keys that work only with a single series.
 void check_series(const RecipeReader& reader, const Recipe& r) {
   if (r.data.id.empty()) return;
   reader.refuse_if(!r.data.only.empty(), "data.only", "reads one series, and data.id reads all");
-  reader.refuse_if(r.data.drop_last_pairs > 0, "data.drop_last_pairs", "is for one series (data.id)");
 }
 
 }  // namespace
@@ -80,7 +62,6 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   };
   refuse_repeated("data.targets", r.data.targets);
   refuse_repeated("data.known", r.data.known);
-  refuse_repeated("data.categories", r.data.categories);
   const auto& bounds = r.data.bounds;
   reader.refuse_if(!bounds.empty() && (bounds.size() != 2 || !(bounds[0] < bounds[1])), "data.bounds",
                    "must be two numbers that ascend, or none");
@@ -101,7 +82,6 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
                    "reads more than the window's {} rows (data.window)", r.data.window);
   check_missing(reader, r);
   check_known(reader, r);
-  check_categories(reader, r);
   for (const auto& [key, read] :
        {std::pair{"data.calendar", !r.data.calendar.empty()}, {"data.holidays", !r.data.holidays.empty()}})
     reader.refuse_if(
@@ -116,9 +96,6 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   check_series(reader, r);
   reader.refuse_if(r.data.split == SplitKind::time && (r.data.valid_from.empty() || r.data.test_from.empty()),
                    "data.split", "= \"time\" needs data.valid_from and data.test_from");
-  reader.refuse_if(r.data.drop_last_pairs > 0 && (r.data.window != 1 || r.data.horizon != 1),
-                   "data.drop_last_pairs",
-                   "is for forecasts of one row from one (data.window = 1, data.horizon = 1)");
   if (!r.validates()) {
     reader.refuse_if(r.training.patience > 0, "training.patience", "needs rows that validate");
     reader.refuse_if(r.data.score == Scored::valid, "data.score", "= \"valid\" needs rows that validate");
@@ -150,8 +127,8 @@ UnreadKeys unread_keys(const Recipe& r) {
   unread.add_unless(split == SplitKind::rows, "data.split = \"rows\"",
                     {"data.train_rows", "data.valid_rows", "data.test_rows"});
   unread.add_unless(split == SplitKind::time, "data.split = \"time\"", {"data.valid_from", "data.test_from"});
-  unread.add_unless(r.training.loss == Loss::quantile, "training.loss = \"quantile\"", {"training.quantiles"});
-  unread.add_unless(r.scaling.kind != ScalingKind::none, "scaling.kind = \"standard\" or \"minmax\"", {"scaling.fit"});
+  unread.add_unless(r.training.loss == Loss::quantile, "training.loss = \"quantile\"",
+                    {"training.quantiles"});
   return unread;
 }
 

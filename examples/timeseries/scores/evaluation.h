@@ -28,7 +28,6 @@ struct Evaluation {
   std::vector<std::string> members = {};   // names, if the file has several series
   // The number of channels, or series, in a sum of errors. If it is more than one, units may differ.
   size_t summed() const { return std::max(static_cast<size_t>(targets), members.size()); }
-  bool full = true;              // whether all windows of the part are scored
   int64_t targets_left_out = 0;  // filled-in values of the part, which do not count in scores
   std::vector<ForecastRow> forecasts = {};
   // The model's interval. None: no quantiles, and too few forecasts to measure it.

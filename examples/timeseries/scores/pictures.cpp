@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-
 namespace timeseries {
 
 void draw_forecast(Chart& chart, double x, std::span<const double> values, std::span<const double> low,

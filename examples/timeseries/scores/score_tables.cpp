@@ -28,6 +28,7 @@ std::vector<ForecastMeasure> all_forecast_measures() {
   std::ranges::copy(interval_measures, std::back_inserter(all));
   return all;
 }
+
 }  // namespace
 
 const ForecastMeasure& summary_measure(size_t targets) {  // of channels or series
@@ -45,7 +46,7 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
       table.rows.back().push_back(figure(errors.*measure.value));
   }
   table.note = fmt::format("{} windows{}.", with_commas(evaluation.forecasts[0].scores.windows()),
-                           evaluation.full && evaluation.targets_left_out == 0 ? ", none left out" : "");
+                           evaluation.targets_left_out == 0 ? ", none left out" : "");
   if (!evaluation.members.empty())
     table.note += fmt::format(
         " Means over all forecasts of {} series, each in units of its own series where scaled; RMSE and MAE "
@@ -70,15 +71,7 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
 
 namespace {
 
-// Up to 12 steps, counted from 1.
-std::vector<int> shown_steps(int horizon) {
-  constexpr int most = 12;
-  const int lines = std::min(horizon, most);
-  std::vector<int> steps;
-  for (int k = 1; k <= lines; ++k) steps.push_back((k * horizon + lines - 1) / lines);
-  return steps;
-}
-
+// At up to 12 steps.
 std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation) {
   const int horizon = evaluation.horizon;
   if (horizon == 1) return {};
@@ -86,7 +79,10 @@ std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation)
   RunDescription::Table table{
       .title = fmt::format("{} by step: {}", measure.name, evaluation.part), .note = {}, .columns = {"step"}};
   for (const ForecastRow& row : evaluation.forecasts) table.columns.push_back(row.name);
-  for (const int step : shown_steps(horizon)) {
+  constexpr int most = 12;
+  const int lines = std::min(horizon, most);
+  for (int k = 1; k <= lines; ++k) {
+    const int step = (k * horizon + lines - 1) / lines;
     table.rows.push_back({std::to_string(step)});
     for (const ForecastRow& row : evaluation.forecasts)
       table.rows.back().push_back(figure(row.scores.at_step(step - 1).*measure.value));
@@ -94,67 +90,38 @@ std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation)
   return table;
 }
 
-struct IntervalTable {
-  RunDescription::Table table;
-  explicit IntervalTable(std::string title)
-      : table{.title = std::move(title), .note = {}, .columns = {"", "coverage"}} {
-    for (const ForecastMeasure& measure : interval_measures) table.columns.push_back(measure.name);
-  }
-  void add(std::string name, const ForecastErrors& errors) {
-    table.rows.push_back({std::move(name)});
-    table.rows.back().push_back(errors.intervals == 0 ? "" : fmt::format("{:.1f} %", 100 * errors.coverage));
-    for (const ForecastMeasure& measure : interval_measures)
-      table.rows.back().push_back(figure(errors.*measure.value));
-  }
-};
-
 std::optional<RunDescription::Table> table_of_intervals(const Evaluation& evaluation) {
-  IntervalTable intervals("Intervals: " + evaluation.part);
+  RunDescription::Table table{
+      .title = "Intervals: " + evaluation.part, .note = {}, .columns = {"", "coverage"}};
+  for (const ForecastMeasure& measure : interval_measures) table.columns.push_back(measure.name);
   std::vector<double> levels;
   for (const ForecastRow& row : evaluation.forecasts) {
     const ForecastErrors errors = row.scores.overall();
     if (errors.intervals == 0) continue;
     levels.push_back(row.level);
-    intervals.add(row.name, errors);
+    table.rows.push_back({row.name, fmt::format("{:.1f} %", 100 * errors.coverage)});
+    for (const ForecastMeasure& measure : interval_measures)
+      table.rows.back().push_back(figure(errors.*measure.value));
   }
   if (levels.empty()) return {};
-  RunDescription::Table& table = intervals.table;
   table.note = levels.front() == levels.back()
                    ? fmt::format("Each is meant for {:.0f} %", 100 * levels.back())
                    : fmt::format("The model's is meant for {:.0f} %, a baseline's for {:.0f} %",
                                  100 * levels.front(), 100 * levels.back());
-  table.note += ". Winkler: the mean width, and what lies outside of it; pinball: of both ends and of the forecast.";
+  table.note +=
+      ". Winkler: the mean width, and what lies outside of it; pinball: of both ends and of the forecast.";
   return table;
-}
-
-// The model's intervals by step and by channel.
-std::optional<RunDescription::Table> table_of_coverage(const Evaluation& evaluation, const SeriesData& data) {
-  const ForecastRow& model = evaluation.forecasts[0];
-  if (model.scores.overall().intervals == 0 || (evaluation.horizon == 1 && evaluation.targets == 1))
-    return {};
-  IntervalTable intervals("The model's interval by step and channel: " + evaluation.part);
-  if (evaluation.horizon > 1)
-    for (const int step : shown_steps(evaluation.horizon))
-      intervals.add(fmt::format("step {}", step), model.scores.at_step(step - 1));
-  constexpr int most = 12;
-  for (int target = 0; target < std::min(most, evaluation.targets) && evaluation.targets > 1; ++target)
-    intervals.add(data.series().channels[data.targets()[target]], model.scores.of_target(target));
-  if (evaluation.targets > most)
-    intervals.table.note = fmt::format("The first {} of {} channels.", most, evaluation.targets);
-  return intervals.table;
 }
 
 }  // namespace
 
-std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, const SeriesData& data,
-                                                  bool with_model) {
+std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, const SeriesData& data) {
   std::vector<RunDescription::Table> tables;
   const auto add = [&](std::optional<RunDescription::Table> table) {
     if (table) tables.push_back(std::move(*table));
   };
   add(table_by_step(evaluation));
   add(table_of_intervals(evaluation));
-  if (with_model) add(table_of_coverage(evaluation, data));
   add(table_by_series(evaluation, data));
   return tables;
 }
@@ -196,7 +163,7 @@ RunDescription::Figure tile_of(const Evaluation& evaluation) {
   const std::string key = summary_measure(evaluation.summed()).key;
   const auto shown = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
   return {fmt::format("{}: {}", evaluation.part, shown->name), figure(shown->values[0]),
-          verdict_beside(comparison, key)};
+          fmt::format("{}", fmt::join(verdicts(comparison), "; "))};
 }
 
 namespace {

@@ -109,7 +109,8 @@ void add_model(const SeriesModel& model, Scoring& scoring, const ForecastUse& ea
 }
 
 // The conditions that a reader needs to reproduce the table.
-std::string protocol_of(const Recipe& recipe, const SeriesData& data, const ScoredPart& part, bool with_model) {
+std::string protocol_of(const Recipe& recipe, const SeriesData& data, const ScoredPart& part,
+                        bool with_model) {
   const char* const scaled = recipe.scaling.kind == ScalingKind::standard ? "mean and standard deviation"
                              : recipe.scaling.kind == ScalingKind::minmax ? "least and most"
                                                                           : "";
@@ -122,15 +123,10 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Scor
       recipe.data.window, recipe.data.window == 1 ? "" : "s", recipe.data.horizon, data.targets().size(),
       data.targets().size() == 1 ? "" : "s");
   if (recipe.scaling.transform == Transform::log) text += "logarithms; ";
-  text += *scaled ? fmt::format("scaled by {} of {}; ", scaled,
-                                recipe.scaling.fit == ScalingFit::all ? "all rows" : "the rows that train")
-                  : "not scaled; ";
+  text += *scaled ? fmt::format("scaled by {} of the rows that train; ", scaled) : "not scaled; ";
   if (with_model) text += fmt::format("seed {}; ", recipe.training.seed);
-  std::vector<std::string> out;
-  if (recipe.data.drop_last_pairs > 0)
-    out.push_back(fmt::format("{} pairs of each part's end", recipe.data.drop_last_pairs));
-  if (left_out > 0) out.push_back(fmt::format("{} values that were filled in", with_commas(left_out)));
-  return text + (out.empty() ? "nothing left out" : fmt::format("left out: {}", fmt::join(out, ", ")));
+  return text + (left_out > 0 ? fmt::format("left out: {} values that were filled in", with_commas(left_out))
+                              : "nothing left out");
 }
 
 }  // namespace
@@ -147,13 +143,11 @@ SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int size
 }
 
 Evaluation evaluate(const Recipe& recipe, const SeriesData& data, const ScoredPart& part,
-                    const SeriesModel* model,
-                    const ForecastUse& each) {
+                    const SeriesModel* model, const ForecastUse& each) {
   Evaluation evaluation{.part = part.name,
                         .recipe = &recipe,
                         .horizon = recipe.data.horizon,
-                        .targets = static_cast<int>(data.targets().size()),
-                        .full = recipe.data.drop_last_pairs == 0};
+                        .targets = static_cast<int>(data.targets().size())};
   part.windows.in_order();
   evaluation.targets_left_out = part.windows.targets_left_out();
   evaluation.protocol = protocol_of(recipe, data, part, model != nullptr);

@@ -23,16 +23,14 @@ SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int batc
 // Scores the baselines and, unless it is nullptr, the model. Passes each forecast of the model, with its interval
 // (NaN: none), to `each`. Requires: recipe and data outlive the result.
 Evaluation evaluate(const Recipe& recipe, const SeriesData& data, const ScoredPart& part,
-                    const SeriesModel* model,
-                    const ForecastUse& each = {});
+                    const SeriesModel* model, const ForecastUse& each = {});
 
 // --- as tables and in words (score_tables.cpp) ---------------------------------------------------------------
 
 RunDescription::Table table_of(const Evaluation& evaluation);
-// Tables for forecasts: errors at up to 12 steps of the horizon; coverage and cost of intervals; and the latter for
-// the model by step and channel.
-std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, const SeriesData& data,
-                                                  bool with_model);
+// Tables for forecasts: errors at up to 12 steps of the horizon; coverage and cost of intervals; of several series,
+// where the model errs most.
+std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, const SeriesData& data);
 // A row of the table: scores by measure of the model (first) or a baseline.
 struct JudgedRow {
   std::string name;

@@ -66,8 +66,13 @@ ForecastErrors ForecastScores::Sums::errors() const {
           .scaled_pinball = pinball / of_intervals};
 }
 
-template <class Value>
-void ForecastScores::add_all(std::span<const int64_t> origins, Value value, const ForecastEnds& ends) {
+void ForecastScores::add(std::span<const int64_t> origins, std::span<const double> predictions,
+                         const ForecastEnds& ends) {
+  require(predictions.size() == origins.size() * sums_.size(), "scores: {} predictions for {} windows of {}",
+          predictions.size(), origins.size(), sums_.size());
+  require(ends.low.size() == ends.high.size() && (ends.low.empty() || ends.low.size() == predictions.size()),
+          "scores: intervals of {} and {} ends for {} predictions", ends.low.size(), ends.high.size(),
+          predictions.size());
   const Series& series = source_->series();
   const Scaling& scaling = source_->scaling();
   const int horizon = source_->options().horizon;
@@ -81,7 +86,7 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value, cons
       for (std::size_t t = 0; t < targets.size(); ++t, ++i) {
         const int channel = targets[t];
         if (series.is_filled(origin + step, channel)) continue;
-        const double truth = series.at(origin + step, channel), forecast = value(i, base + channel);
+        const double truth = series.at(origin + step, channel), forecast = predictions[i];
         const double error = forecast - truth;
         const double scale = scaling.scale[base + channel];
         const double scaled = error / scale;
@@ -110,25 +115,6 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value, cons
     }
   }
   windows_ += static_cast<int64_t>(origins.size());
-}
-
-void ForecastScores::add_scaled(std::span<const int64_t> origins, std::span<const real> predictions) {
-  require(predictions.size() == origins.size() * sums_.size(), "scores: {} predictions for {} windows of {}",
-          predictions.size(), origins.size(), sums_.size());
-  add_all(origins, [&](std::size_t i, int place) {
-    return source_->scaling().undo(static_cast<double>(predictions[i]), place);
-  });
-}
-
-void ForecastScores::add(std::span<const int64_t> origins, std::span<const double> predictions,
-                         const ForecastEnds& ends) {
-  require(predictions.size() == origins.size() * sums_.size(), "scores: {} predictions for {} windows of {}",
-          predictions.size(), origins.size(), sums_.size());
-  require(ends.low.size() == ends.high.size() && (ends.low.empty() || ends.low.size() == predictions.size()),
-          "scores: intervals of {} and {} ends for {} predictions", ends.low.size(), ends.high.size(),
-          predictions.size());
-  add_all(
-      origins, [&](std::size_t i, int) { return predictions[i]; }, ends);
 }
 
 ForecastErrors ForecastScores::sum(int step_begin, int step_end, int target_begin, int target_end) const {

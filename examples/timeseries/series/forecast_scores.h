@@ -41,9 +41,8 @@ class ForecastScores {
   // `mase_scale`: [series, targets], from mase_scale() below; empty: MASE is NaN. Requires: the windows outlive it.
   ForecastScores(const SeriesWindows& windows, std::vector<double> mase_scale = {});
 
-  // Adds predictions [horizon, origins, targets] of the windows with these origins: scaled as in the windows' batches,
-  // or in original units. A prediction that is not finite makes its errors so. Throws Error if the size does not fit.
-  void add_scaled(std::span<const int64_t> origins, std::span<const real> predictions);
+  // Adds predictions [horizon, origins, targets] of the windows with these origins, in original units. One that is not
+  // finite makes its errors so. Throws Error if the size does not fit.
   void add(std::span<const int64_t> origins, std::span<const double> predictions,
            const ForecastEnds& ends = {});
 
@@ -68,8 +67,6 @@ class ForecastScores {
     void add(const Sums& other);
     ForecastErrors errors() const;
   };
-  template <class Value>  // value(i, place) is prediction i in original units; Scaling::place()
-  void add_all(std::span<const int64_t> origins, Value value, const ForecastEnds& ends = {});
   ForecastErrors sum(int step_begin, int step_end, int target_begin, int target_end) const;
   const SeriesWindows* source_;
   std::vector<double> mase_scale_;

@@ -144,7 +144,8 @@ Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, st
                     Transform transform, const std::vector<int>& transformed) {
   require(rows_of(part) > 0, "scaling: no rows to measure");
   std::vector<int> logs = transform == Transform::log ? transformed : std::vector<int>();
-  for (int channel = 0; transform == Transform::log && transformed.empty() && channel < series.width() - series.calendar;
+  for (int channel = 0;
+       transform == Transform::log && transformed.empty() && channel < series.width() - series.calendar;
        ++channel)
     logs.push_back(channel);
   Scaling all;
@@ -168,10 +169,11 @@ Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, st
   }
   constexpr std::size_t shown = 5;
   if (!constant.empty())
-    notes.push_back(fmt::format(
-        "constant in training, so not scaled: {}{}",
-        fmt::join(constant.begin(), constant.begin() + std::min(std::ssize(constant), std::ptrdiff_t{shown}), ", "),
-        constant.size() > shown ? fmt::format(" and {} more", constant.size() - shown) : ""));
+    notes.push_back(
+        fmt::format("constant in training, so not scaled: {}{}",
+                    fmt::join(constant.begin(),
+                              constant.begin() + std::min(std::ssize(constant), std::ptrdiff_t{shown}), ", "),
+                    constant.size() > shown ? fmt::format(" and {} more", constant.size() - shown) : ""));
   return all;
 }
 

@@ -17,7 +17,7 @@ enum class ScalingKind : uint8_t {
   minmax     // from 0 to 1
 };
 
-// Of values above 0, before scaling.
+// Takes values above 0, before scaling.
 enum class Transform : uint8_t { none, log };
 
 struct Scaling {

@@ -39,8 +39,7 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
     : series_(&series), scaling_(scaling), options_(options) {
   for (const auto& [what, value, least] : {std::tuple{"window", options.window, 1},
                                            {"horizon", options.horizon, 1},
-                                           {"stride", options.stride, 1},
-                                           {"drop_last", options.drop_last, 0}})
+                                           {"stride", options.stride, 1}})
     require_input(value >= least, "windows: {} must be at least {}, not {}", what, least, value);
   fill_in_channels(series, options_);
   require(scaling.members == series.count() &&
@@ -59,14 +58,11 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
     require(series.begin_of(member) <= span.history && span.end <= series.end_of(member),
             "windows: rows {} to {} with history from {} are of two series", span.begin, span.end,
             span.history);
-    const std::size_t before = origins_.size();
     const int64_t first = std::max(span.begin, span.history + options_.window);
     for (int64_t origin = first; origin + options_.horizon <= span.end; origin += options_.stride)
       origins_.push_back(origin);
-    origins_.resize(
-        std::max(before, origins_.size() - std::min<std::size_t>(origins_.size(), options_.drop_last)));
   }
-  const int64_t needed = int64_t{options_.window} + options_.horizon + options_.drop_last;
+  const int64_t needed = int64_t{options_.window} + options_.horizon;
   const int64_t history = part.empty() ? 0 : part.front().begin - part.front().history;
   require_input(
       !origins_.empty(),

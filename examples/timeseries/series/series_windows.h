@@ -27,7 +27,6 @@ struct SeriesWindowOptions {
   int window = 24;    // rows read
   int horizon = 1;    // rows predicted
   int stride = 1;     // rows from a window's origin to the next one's; 1 to score every window
-  int drop_last = 0;  // windows dropped at the end of each span, as some tutorials do
   // Empty inputs: all channels. Empty targets: all but calendar features.
   std::vector<int> inputs = {}, targets = {};
   // Inputs that are also known for the predicted rows.

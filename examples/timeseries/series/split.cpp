@@ -106,13 +106,6 @@ SeriesSplit split_each(const Series& series, const std::function<SeriesSplit(int
   return all;
 }
 
-SeriesSplit without_history(SeriesSplit split) {
-  for (Part* part : {&split.train, &split.valid, &split.test}) {
-    for (Span& span : *part) span.history = span.begin;
-  }
-  return split;
-}
-
 std::vector<SeriesSplit> rolling_origin(int64_t rows, int folds, int64_t test_rows, int64_t valid_rows) {
   require_input(folds >= 1 && test_rows >= 1 && valid_rows >= 0,
                 "rolling origin: {} folds of {} test rows and {} validation rows are none", folds, test_rows,

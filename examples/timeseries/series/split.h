@@ -47,9 +47,6 @@ SeriesSplit split_by_time(const Series& series, std::string_view valid_from, std
 SeriesSplit split_each(const Series& series, const std::function<SeriesSplit(int member)>& split_one,
                        std::vector<int>& left_out);
 
-// These parts, with windows that look across no border, not even for history.
-SeriesSplit without_history(SeriesSplit split);
-
 // Rolling origin: fold k of `folds` tests `test_rows` rows, validates on the `valid_rows` before them and trains on
 // all rows before those. The last fold tests the last rows of the series. Throws InputError if no row is left to
 // train on.

@@ -110,18 +110,6 @@ TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view n
                                                                                    : TimeForm::number;
 }
 
-bool are_stamps(const std::vector<int64_t>& numbers, std::size_t rows) {
-  constexpr int64_t units[] = {24, 60, 60};
-  const auto is_stamp = [&](int64_t number, int parts) {
-    for (; parts > 0; number /= 100)
-      if (number % 100 >= units[--parts]) return false;
-    return from_digits(number, TimeForm::date).has_value();
-  };
-  return most_are(numbers, rows, [&](int64_t number) {
-    return is_stamp(number, 1) || is_stamp(number, 2) || is_stamp(number, 3);
-  });
-}
-
 std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows) {
   const NameWords words(name);
   const NumberSteps apart(numbers);

@@ -52,10 +52,11 @@ std::vector<RunDescription::Figure> SeriesTraining::facts() const {
                    series.time_name.empty() ? "" : ", " + apart_text(series.times.step))},
       {"windows",
        fmt::format("{} / {} / {}", with_commas(data_.train->count()), with_commas(valid), with_commas(test)),
-       fmt::format("to train on, to validate, to test; each {} row{} of {} channel{}, to forecast {} row{} of {}",
-                   recipe_.data.window, plural(recipe_.data.window), options.inputs.size(),
-                   plural(options.inputs.size()), recipe_.data.horizon, plural(recipe_.data.horizon),
-                   options.targets.size())},
+       fmt::format(
+           "to train on, to validate, to test; each {} row{} of {} channel{}, to forecast {} row{} of {}",
+           recipe_.data.window, plural(recipe_.data.window), options.inputs.size(),
+           plural(options.inputs.size()), recipe_.data.horizon, plural(recipe_.data.horizon),
+           options.targets.size())},
       {"model", fmt::format("{}, dropout {:g}: {} parameters", describe_layers(recipe_),
                             recipe_.model.dropout, with_commas(model_.params.count()))},
       {"engine", describe_engine(model_)},
@@ -135,8 +136,7 @@ TrainingRun SeriesTraining::training_run() {
           .score_a_little = [this] { score_a_little(); },
           .kept =
               [this](const SafetensorsFile& file) {
-                data_.set_trained_on(
-                    trained_on(file.metadata(), data_.facts.channels.size(), file.path()));
+                data_.set_trained_on(trained_on(file.metadata(), data_.facts.channels.size(), file.path()));
               },
           .report = [this](std::optional<double> valid,
                            RunDescription& description) { report(valid, description); },
@@ -149,13 +149,13 @@ TrainingRun SeriesTraining::training_run() {
 // The commands to go on with. They name no file with the rows to forecast, since there is none yet.
 std::vector<std::string> SeriesTraining::next_words() const {
   std::vector<std::string> words = csv_words();
-  if (!columns_of_future(recipe_, data_.facts).empty()) words.insert(words.end(), {"--future", "FILE"});
+  if (!columns_of_future(recipe_).empty()) words.insert(words.end(), {"--future", "FILE"});
   return words;
 }
 
-// None where rows that are forecast are read, or words, for which the page has no place. It shows one series.
+// None where rows that are forecast are read, for which the page has no place. It shows one series.
 std::function<std::vector<std::string>()> SeriesTraining::look_words() const {
-  if (!recipe_.data.known.empty() || !recipe_.data.categories.empty()) return {};
+  if (!recipe_.data.known.empty()) return {};
   return [this] {
     std::vector<std::string> words = csv_words();
     if (!data_.facts.members.empty())
@@ -229,7 +229,7 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
   table.note += fmt::format(" Protocol: {}.", evaluation.protocol);
   description.results.push_back(tile_of(evaluation));
   description.tables.insert(description.tables.end() - 1, table);
-  for (const RunDescription::Table& further : further_tables(evaluation, data_, true)) {
+  for (const RunDescription::Table& further : further_tables(evaluation, data_)) {
     console_.print("\n{}\n", further.title), console_.print(further);
     description.tables.insert(description.tables.end() - 1, further);
   }

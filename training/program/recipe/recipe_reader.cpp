@@ -74,6 +74,7 @@ void RecipeReader::gone(const std::string& section, const std::string& key, cons
 }
 
 bool RecipeReader::Gone::is_asked_for(const TomlValue& value) const {
+  if (nothing == "*") return false;
   if (const auto* list = value.as<std::vector<TomlValue>>()) return !list->empty();
   if (const auto* text = value.as<std::string>()) return !text->empty() && *text != nothing;
   if (const auto* real = value.as<double>()) return *real != 0 && fmt::format("{}", *real) != nothing;

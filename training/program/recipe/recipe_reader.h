@@ -59,7 +59,7 @@ class RecipeReader {
                     const std::string& description);
 
   // Names a key that earlier versions had. In a file that such a version spelled out it is passed over where it is false, 0,
-  // empty or `nothing`, a word or a number by which it asked for nothing; else read() and set() throw InputError:
+  // empty or `nothing`, a word or a number by which it asked for nothing ("*": always); else read() and set() throw InputError:
   // "'<section>.<key>' <why>". Unnamed keys of a section that is not declared are passed over.
   void gone(const std::string& section, const std::string& key, const std::string& why,
             const std::string& nothing = {});
