@@ -1,4 +1,4 @@
-// timeseries: trains recurrent models of series, to forecast and to detect.
+// timeseries: trains recurrent models of series, and forecasts.
 #include <fmt/format.h>
 
 #include "examples/timeseries/commands/commands.h"
