@@ -1,7 +1,6 @@
 // Reads a series from a CSV file. See series.h.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <optional>
 
@@ -190,7 +189,6 @@ class SeriesReader {
       read_time();
       series_.lines.push_back(csv_.line());
       read_values();
-      read_words();
     } while (csv_.next());
     check_rows();
     settle();
