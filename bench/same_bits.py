@@ -4,7 +4,8 @@
   same_bits.py BUILD OTHER --data FOLDER [RECIPE…]     FOLDER/ptb and FOLDER/series; UNROLL_ISA is handed on
 
 Models are narrowed to WIDTH, so every kernel and every option runs and nobody waits for hours. Recipes of the Penn Treebank read
-the beginning of its text, 10 rows to a batch. Series are read whole, for as many epochs as give 100 steps."""
+the beginning of its text, 10 rows to a batch. Series are read whole, for as many epochs as give 100 steps; where rows are
+counted, so many as give them. The pretrained forecaster reads 100 steps of synthetic series."""
 import argparse
 import json
 import pathlib
@@ -22,8 +23,15 @@ NARROW = {"embedding": WIDTH, "hidden": WIDTH, "last_hidden": WIDTH, "heads": 4,
 def arguments(name: str, data: pathlib.Path, folder: pathlib.Path) -> list[str]:
     recipe = tomllib.loads((ROOT / f"recipes/{name}.toml").read_text())
     sets = [f"training.epochs={EPOCHS.get(name, 1)}", "training.log_every=1"]
+    if "series" in recipe:
+        sets += [f"series.steps={STEPS}", "series.valid=64", f"model.hidden={WIDTH}"]
+        return ["timeseries", "pretrain", name, *(f"--set={s}" for s in sets)]
     if "window" in recipe["data"]:
-        file = pathlib.Path(recipe["data"]["file"]).name
+        read = recipe["data"]
+        file = pathlib.Path(read["file"]).name
+        rows = read["window"] + read.get("horizon", 1)
+        if read.get("train_rows", 0) > rows + STEPS * read["batch"]:
+            sets += [f"data.train_rows={rows + STEPS * read['batch']}", f"data.valid_rows={rows}", f"data.test_rows={rows}"]
         sets += [f"model.hidden={WIDTH}"] if recipe["model"].get("hidden", 0) > WIDTH else []
         csv = ["--csv", str(data / "series" / file)] if file.endswith(".csv") else []
         return ["timeseries", "train", name, *csv, *(f"--set={s}" for s in sets)]

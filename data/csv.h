@@ -35,9 +35,9 @@ class CsvReader {
   // From the next row on so many cells of each are kept, and those beyond only counted.
   void keep(std::size_t cells) { kept_ = cells; }
 
-  const std::string& origin() const& { return origin_; }
+  const std::string& origin() const& { return origin_; }  // the text's name in errors
   std::string origin() const&& { return origin_; }
-  char separator() const { return separator_; }
+  char separator() const { return separator_; }  // of cells
 
  private:
   void skip_blanks();

@@ -32,11 +32,11 @@ std::string read_standard_input(std::size_t at_most = most_bytes_of_text);
 // All bytes of a run's own file: no link, no pipe.
 std::string read_own_file(const std::filesystem::path& path, std::size_t at_most);
 
-// Takes the first line off a text that is not empty, without its end: "\n", "\r\n" or "\r". The last line may have
+// take_line: takes the first line off a text that is not empty, without its end: "\n", "\r\n" or "\r". The last line may have
 // none.
 struct TextLine {
   std::string_view text;
-  bool has_end;
+  bool has_end;  // it ended with one
 };
 TextLine take_line(std::string_view& text);
 

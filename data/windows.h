@@ -40,16 +40,18 @@
 
 namespace unroll {
 
+// The cut of a sequence into streams and windows.
 struct WindowOptions {
-  int batch = 20;
+  int batch = 20;  // streams side by side
   int steps = 35;
   // Places of the tokens that begin documents, ascending (Reading::documents). If empty, the text is not divided.
   // Requires: they outlive the windows.
   std::span<const int64_t> documents = {};
 };
 
-inline constexpr int32_t ignored_target = -1;
+inline constexpr int32_t ignored_target = -1;  // a place where nothing is predicted
 
+// A block of steps to read, and what follows each.
 struct Window {
   // Both [steps, batch], the last window's with fewer steps. After a change: BpttWindows::renew().
   IdTensor input, target;
@@ -91,12 +93,12 @@ class BpttWindows {
           (uint64_t{random.bits(static_cast<uint32_t>(stream))} * static_cast<uint64_t>(length_)) >> 32));
   }
 
-  int64_t count() const {
+  int64_t count() const {  // of windows in an epoch
     return begins_.empty() ? (length_ + options_.steps - 1) / options_.steps : std::ssize(begins_);
   }
   // Tokens predicted by all windows together.
   int64_t targets() const { return targets_; }
-  int batch() const { return options_.batch; }
+  int batch() const { return options_.batch; }  // streams side by side
 
   // Window k, 0 <= k < count(), in any order. Its tokens may be changed: then see renew().
   Window at(int64_t k) { return at(k, 0, options_.batch); }
@@ -139,6 +141,7 @@ class BpttWindows {
     return (int64_t{buffers_} << 48) + (int64_t{window.target.dim(0)} << 32) + scored;
   }
 
+  // Over all windows, in order.
   class Iterator {
    public:
     using iterator_concept = std::input_iterator_tag;
@@ -154,7 +157,7 @@ class BpttWindows {
     BpttWindows* windows_;
     int64_t k_;
   };
-  Iterator begin() { return {*this, 0}; }
+  Iterator begin() { return {*this, 0}; }  // for (const auto& [input, target] : windows)
   Iterator end() { return {*this, count()}; }
 
  private:

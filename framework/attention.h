@@ -6,6 +6,7 @@
 
 namespace unroll {
 
+// Options of scaled_dot_product_attention.
 struct AttentionOptions {
   int heads = 1;        // each has a part of the last dimension, as wide as the others
   bool causal = false;  // the last query sees all keys, the one before it all but the last key, and so on

@@ -27,7 +27,7 @@ struct OutOfMemory : Error {
   using Error::Error;
 };
 
-// Out of line, so that a check costs its caller little.
+// throw_error, throw_input_error: out of line, so that a check costs its caller little.
 [[noreturn]] void throw_error(fmt::string_view format, fmt::format_args args);
 [[noreturn]] void throw_input_error(fmt::string_view format, fmt::format_args args);
 

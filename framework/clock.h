@@ -5,7 +5,7 @@
 
 namespace unroll {
 
-inline double clock_seconds() {
+inline double clock_seconds() {  // since some moment
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 

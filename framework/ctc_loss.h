@@ -7,6 +7,7 @@
 
 namespace unroll {
 
+// Options of ctc_loss.
 struct CtcOptions {
   int32_t blank = 0;  // the class that stands for no label
   Reduction reduction = Reduction::mean;  // over rows, each loss by its number of labels, as in PyTorch

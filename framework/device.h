@@ -14,9 +14,10 @@
 
 namespace unroll {
 
+// The CPU, or a GPU by its number.
 struct Device {
-  bool gpu = false;
-  int index = 0;  // of several GPUs
+  bool gpu = false;  // else the CPU
+  int index = 0;     // of several GPUs
   bool operator==(const Device&) const = default;
 };
 std::string name_of(Device device);  // "cpu", "cuda:0"
@@ -42,15 +43,15 @@ struct DeviceFacts {
   int64_t memory = 0, free = 0;  // bytes
   // Processors and their cycles per second; those of the memory, and its width in bits; bytes of the last cache before it.
   int processors = 0, memory_width = 0;
-  double clock = 0, memory_clock = 0;
+  double clock = 0, memory_clock = 0;    // Hz
   int64_t cache = 0, shared_memory = 0;  // shared: that a block may have
 };
-DeviceFacts device_facts();
+DeviceFacts device_facts();  // asks the driver
 
 namespace detail {
 extern bool on_gpu, recording;
 }
-inline bool on_gpu() { return detail::on_gpu; }
+inline bool on_gpu() { return detail::on_gpu; }  // tensors' numbers are in a GPU's memory
 
 // --- bare memory ------------------------------------------------------------------------------------------------
 // `to` and `from` are the device's, unless said otherwise; on the CPU all is the host's. In the order of the kernels.
@@ -64,7 +65,7 @@ void copy_on_device(void* to, const void* from, std::size_t bytes);
 void clear_on_device(void* to, std::size_t bytes);  // zeros
 // A GPU's, for the pools (memory.h). Null: it has not so much; throws Error for anything else.
 void* allocate_on_gpu(std::size_t bytes);
-void release_on_gpu(void* memory);
+void release_on_gpu(void* memory);  // gives back what allocate_on_gpu() gave
 // Returns when all that was asked of the device is done. Throws Error if it failed.
 void synchronize();
 

@@ -34,7 +34,7 @@ void set_precision(Precision precision) {
                 : half   ? "an NVIDIA GPU of compute capability 7.0"
                 : precision == Precision::tf32
                     ? "an NVIDIA GPU of compute capability 8.0"
-                    : "a processor with AMX or AVX512-BF16, or UNROLL_ISA=emulated_bf16, as slow as fp32",
+                    : "a processor with AMX, AVX512-BF16 or Arm's BF16, or UNROLL_ISA=emulated_bf16, as slow as fp32",
                 kernels().name);
   current_precision = precision;
 }

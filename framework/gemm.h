@@ -10,7 +10,7 @@ namespace unroll {
 struct Operand;
 struct RoundedCopy;
 
-// The numbers of products' operands. tf32 and bf16 have float's range, but 11 and 8 bits of precision instead of 24.
+// The numbers of products' operands (all_precisions). tf32 and bf16 have float's range, with 11 and 8 bits instead of 24.
 // fp16 has 11 bits and a range of its own, 6e-8 to 65504, so gradients need a scale to fit in
 // (training/loss_scale.h). Sums, and all tensors, stay float.
 enum class Precision : uint8_t { fp32, tf32, bf16, fp16 };
@@ -34,17 +34,17 @@ struct Matrix {
   int64_t rows() const { return transposed ? tensor.cols() : tensor.rows(); }
   int64_t cols() const { return transposed ? tensor.rows() : tensor.cols(); }
   const Tensor tensor;
-  bool transposed = false;
+  bool transposed = false;        // the tensor's transpose is meant
   const void* rounded = nullptr;  // the numbers, of a tensor that gives but the shape then: see RoundedTensor
 };
-inline Matrix transposed(const Matrix& m) { return {m.tensor, !m.transposed, m.rounded}; }
+inline Matrix transposed(const Matrix& m) { return {m.tensor, !m.transposed, m.rounded}; }  // the same memory
 
 // An operand in the 16 bits in which a GPU's products take it in the process's precision. Products round floats in a
 // pass of its own; so a kernel that writes numbers may write them here, too (RoundedCopy). The tensor is empty if
 // products round nothing, or round on their way, as a CPU's do. Then the operand is the floats.
 class RoundedTensor {
  public:
-  static bool is_of_use();
+  static bool is_of_use();  // the process's products round on a GPU
   RoundedTensor() = default;
   explicit RoundedTensor(const Shape& shape);  // contents undefined
   explicit RoundedTensor(const Tensor& x);     // its numbers
@@ -52,7 +52,7 @@ class RoundedTensor {
   bool is_current() const;
   // From number `first` on, as a tensor of that shape.
   RoundedTensor part(int64_t first, const Shape& shape) const;
-  void overwrite(const Tensor& x) const;
+  void overwrite(const Tensor& x) const;  // its numbers from now on
   // For a kernel that writes all of it, or from row i of its first dimension on.
   RoundedCopy copy(int i = 0) const;
   // `floats`, or its row i, as an operand whose numbers are here, if there are any. Its shape is the one that this
@@ -72,7 +72,7 @@ class PackedMatrix {
  public:
   explicit PackedMatrix(const Matrix& b);
   int64_t rows() const { return rows_; }
-  int64_t cols() const { return cols_; }
+  int64_t cols() const { return cols_; }               // as of the matrix that was packed
   Precision precision() const { return precision_; }   // that of the process when it was packed
   const void* data() const { return memory_.data(); }  // as Products::pack writes it
 

@@ -32,19 +32,20 @@
 
 namespace unroll {
 
-// The checked function returns one variable or several.
+// A CheckedFunction returns one variable or several.
 struct Outputs : Vars {
   Outputs(const Var& y) : Vars{y} {}
   Outputs(const std::vector<Var>& ys) : Vars(ys.begin(), ys.end()) {}
 };
-using CheckedFunction = std::function<Outputs(const std::vector<Var>& inputs)>;
+using CheckedFunction = std::function<Outputs(const std::vector<Var>& inputs)>;  // of inputs of given shapes
 
+// The inputs of the trial, and the errors that the function may have.
 struct GradcheckOptions {
   double low = -1, high = 1;  // inputs are uniform in this range
   // Gives input number `input` its values, where the range does not do.
   std::function<void(int input, const Tensor& values, RandomStream& random)> fill = {};
   std::vector<int> skip = {};  // inputs that are constants to the function
-  int seeds = 3;
+  int seeds = 3;               // how often, with other inputs and weights r
   int elements = 0;  // of each input, besides the direction through all; 0: all of them, on a GPU twelve
   bool dropout = false;   // on; the function must use fixed keys, or count its calls on the tape
   bool twice = true;      // two calls on one tape give equal values (not with dropout that counts its calls)
@@ -55,9 +56,9 @@ struct GradcheckOptions {
 struct GradcheckResult {
   double worst = 0;     // largest |analytic - numeric| relative to the largest gradient of the same input
   std::string failure;  // "" or what is wrong, naming the function, the input and its element
-  explicit operator bool() const { return failure.empty(); }
+  explicit operator bool() const { return failure.empty(); }  // nothing was wrong
 };
-std::ostream& operator<<(std::ostream& out, const GradcheckResult& result);
+std::ostream& operator<<(std::ostream& out, const GradcheckResult& result);  // the failure, or the worst
 
 GradcheckResult gradcheck(const std::string& name, const std::vector<Shape>& shapes,
                           const CheckedFunction& function, const GradcheckOptions& options = {});

@@ -28,7 +28,7 @@ class Gradient {
   struct RowSums {
     Tensor sums;
     Memory firsts;
-    int32_t* ids() const { return static_cast<int32_t*>(firsts.data()); }
+    int32_t* ids() const { return static_cast<int32_t*>(firsts.data()); }  // firsts, as numbers
   };
   // Room for the sums of n rows, which count as contributed from now on; null where into_rows() is to be used.
   RowSums* row_sums(const Shape& shape, int64_t n);
@@ -45,7 +45,7 @@ class Gradient {
   bool written() const { return state_ != State::empty || changed(); }
   // Rows that may differ from zero, if that is known to be fewer than all; in order of first contribution.
   bool only_some_rows() const { return state_ == State::rows && !changed(); }
-  std::span<const int32_t> rows() const& { return rows_; }
+  std::span<const int32_t> rows() const& { return rows_; }  // see only_some_rows()
   std::span<const int32_t> rows() const&& = delete;
 
   // Zeros where nothing was written.
@@ -59,7 +59,7 @@ class Gradient {
 
   // Uses this memory from now on (a segment of a slab). Its contents do not matter.
   void bind(const Tensor& tensor, WriteTime* written);
-  void release();
+  void release();  // takes no memory any more
 
  private:
   enum class State : uint8_t { empty, rows, sums, all };
@@ -81,17 +81,17 @@ class Gradient {
 
 // A value's place on a tape. Parameters own theirs; a tape owns those of its operations' results.
 struct Node {
-  Gradient gradient;
-  const char* op = "";
+  Gradient gradient;      // of that value
+  const char* op = "";    // the operation whose result it is
   bool released = false;  // the gradient was given back after use
 };
 
 // A parameter's value is found through this, so that it may be placed in a slab late.
 struct Leaf {
-  virtual const Tensor& leaf_value() = 0;          // throws Error if the set that held it is gone
-  virtual RoundedTensor leaf_rounded() const = 0;  // gemm.h
-  virtual const std::string& leaf_name() const = 0;
-  virtual bool leaf_frozen() const = 0;
+  virtual const Tensor& leaf_value() = 0;            // throws Error if the set that held it is gone
+  virtual RoundedTensor leaf_rounded() const = 0;    // gemm.h
+  virtual const std::string& leaf_name() const = 0;  // "lstm.weight_ih_l0"
+  virtual bool leaf_frozen() const = 0;              // it collects no gradient
 
  protected:
   ~Leaf() = default;

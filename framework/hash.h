@@ -5,7 +5,7 @@
 
 namespace unroll {
 
-constexpr uint64_t hash_of_nothing = 0xcbf29ce484222325;
+constexpr uint64_t hash_of_nothing = 0xcbf29ce484222325;  // of a sequence without marks
 // `hash` with one more mark behind it, in [0, 255].
 constexpr uint64_t hash_with(uint64_t hash, uint64_t mark) { return (hash ^ mark) * 0x100000001b3; }
 

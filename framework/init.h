@@ -13,20 +13,21 @@
 
 namespace unroll {
 
-// The numbers depend on the seed and the parameter's path alone.
+// A distribution of a kind: constant, uniform, normal, xavier, orthogonal, one's own; and an amount that is added to elements
+// begin … end-1. Numbers depend on the seed and the parameter's path alone.
 struct Init {
   // Has every element of the shape written.
   using Own = std::function<void(const Shape& shape, std::span<real> values, RandomStream& random)>;
   enum class Kind : uint8_t { constant, uniform, normal, xavier, orthogonal, own } kind = Kind::constant;
-  float a = 0, b = 0;
+  float a = 0, b = 0;  // the numbers that its function takes
   // Added to elements begin … end-1 whatever the distribution (a bias of the forget gate).
   struct {
     float amount = 0;
     int begin = 0, end = 0;
   } offset = {};
-  Own draw = {};
+  Own draw = {};  // of the kind `own`
 
-  static Init constant(float value) { return {.kind = Kind::constant, .a = value}; }
+  static Init constant(float value) { return {.kind = Kind::constant, .a = value}; }  // all are this number
   // `value`, to which ParameterSet::initialize() adds what it draws (a gain stays near 1).
   static Init centered_at(float value, int size) { return {.offset = {value, 0, size}}; }
   static Init uniform(float low, float high) { return {.kind = Kind::uniform, .a = low, .b = high}; }
@@ -41,7 +42,7 @@ struct Init {
   static Init orthogonal(float gain = 1) { return {.kind = Kind::orthogonal, .a = gain}; }
   static Init own(Own draw) { return {.kind = Kind::own, .draw = std::move(draw)}; }
 
-  void fill(const Tensor& values, RandomKey key) const;
+  void fill(const Tensor& values, RandomKey key) const;  // draws all elements
 };
 
 }  // namespace unroll

@@ -32,6 +32,7 @@ class Lanes {
   static bool any();     // are alive
   static bool in_one();  // that work is asked of
 
+  // While it lives, work that is asked for goes to this lane.
   class In {
    public:
     In(Lanes& lanes, int lane);

@@ -11,16 +11,18 @@
 
 namespace unroll {
 
+// The way from the losses of targets to one number.
 enum class Reduction : uint8_t {
   mean,  // over targets that are scored; with weights: Σ weight·loss / Σ weight
   sum,
   none  // no number but the loss of each target, times its weight, 0 where it is not scored: of the targets' shape
 };
 
+// Options of softmax_cross_entropy.
 struct CrossEntropyOptions {
-  Reduction reduction = Reduction::mean;
-  int32_t ignore_index = -1;  // targets that are not scored
-  Tensor weights = {};        // one per target, shape of the targets; empty: all 1
+  Reduction reduction = Reduction::mean;  // one number, or each target's
+  int32_t ignore_index = -1;              // targets that are not scored
+  Tensor weights = {};                    // one per target, shape of the targets; empty: all 1
   Tensor class_weights = {};  // [classes], that of each target's class beside its own; empty: all 1
   // In [0, 1): so much of each target is spread evenly over all classes (Szegedy et al. 2016).
   real label_smoothing = 0;
@@ -43,17 +45,19 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
 Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTensor& target,
                           const CrossEntropyOptions& options = {});
 
+// Options of binary_cross_entropy.
 struct BinaryCrossEntropyOptions {
-  Reduction reduction = Reduction::mean;
-  real pos_weight = 1;  // factor of the loss where target is 1; positive
+  Reduction reduction = Reduction::mean;  // one number, or each target's
+  real pos_weight = 1;                    // factor of the loss where target is 1; positive
   Tensor weights = {};  // of the logits' shape, 0 where there is nothing to score; empty: all 1
 };
 // -[pos_weight·t·log σ(x) + (1-t)·log(1-σ(x))] in nats; target of the logits' shape, in [0, 1]
 Var binary_cross_entropy(const Var& logits, const Tensor& target,
                          const BinaryCrossEntropyOptions& options = {});
 
+// Options of losses whose targets are numbers.
 struct ElementLossOptions {
-  Reduction reduction = Reduction::mean;
+  Reduction reduction = Reduction::mean;  // one number, or each target's
   Tensor weights = {};  // of the target's shape, 0 where there is nothing to score; empty: all 1
 };
 

@@ -20,6 +20,7 @@ namespace unroll {
 // Whose memory: that of the device that computes (device.h), or always the host's. On a CPU they are the same.
 enum class Place : uint8_t { device, host };
 
+// Figures of one pool.
 struct MemoryStatistics {
   int64_t system_calls = 0;  // times the pool had to ask the system
   int64_t reserved = 0;      // bytes held from the system
@@ -27,7 +28,7 @@ struct MemoryStatistics {
   int64_t peak = 0;          // the largest `in_use` since reset_peak_memory()
 };
 MemoryStatistics memory_statistics();  // of the device's memory
-void reset_peak_memory();
+void reset_peak_memory();              // sets the peak to what is in use
 
 // The most memory that this process has had at once, in bytes, weights, text and code included. 0 if the system does not say.
 int64_t peak_memory_of_process();
@@ -56,9 +57,9 @@ void hold_device_memory(bool holds);
 
 // Bare memory of the host from its pool.
 void* pool_allocate(std::size_t bytes);
-void pool_release(void* memory);
+void pool_release(void* memory);  // gives a block of pool_allocate() back
 
-// When memory was last written. The clock goes on with each operation that a tape records, so a backward pass sees what was
+// When memory was last written. The clock goes on, next(), with each operation that a tape records, so a backward sees what was
 // written after its operation (tape.h). A write in a backward pass counts as written when its operation was recorded.
 class WriteTime {
  public:
@@ -68,18 +69,18 @@ class WriteTime {
   static inline constinit thread_local uint64_t bound = no_bound;
 
   uint64_t last() const { return last_.load(std::memory_order_relaxed); }
-  bool is_newer() const { return last() > bound; }
-  void set() {
+  bool is_newer() const { return last() > bound; }  // than what this thread's backward may read
+  void set() {                                      // counts as a write now
     const uint64_t now = std::min(clock_.load(std::memory_order_relaxed), bound);
     last_.store(now, std::memory_order_relaxed);
     if (parts_) [[unlikely]]
       set_parts(now);
   }
-  void forget() { last_.store(0, std::memory_order_relaxed); }
+  void forget() { last_.store(0, std::memory_order_relaxed); }  // as if never written
   // Whether a gradient lies there.
   bool of_gradient() const { return of_gradient_; }
-  void mark_gradient() { of_gradient_ = true; }
-  const char* name() const { return name_; }  // of the parameter that lies there; else ""
+  void mark_gradient() { of_gradient_ = true; }  // a gradient lies there
+  const char* name() const { return name_; }     // of the parameter that lies there; else ""
 
  private:
   friend class Memory;
@@ -110,11 +111,11 @@ class Memory {
     if (block_ && block_->users.fetch_sub(1, std::memory_order_acq_rel) == 1) release();
   }
 
-  void* data() const { return block_ ? block_->data : nullptr; }
-  WriteTime* write_time() const { return block_ ? &block_->written : nullptr; }
+  void* data() const { return block_ ? block_->data : nullptr; }  // on its device; nullptr: none
+  WriteTime* write_time() const { return block_ ? &block_->written : nullptr; }  // of the whole block
   // Gives parts of the block times of their own, by name; they live as long as the block is in use.
   void divide(std::vector<std::string> names) const;
-  WriteTime* write_time_of(size_t part) const;
+  WriteTime* write_time_of(size_t part) const;  // of a part that divide() made
 
  private:
   // The header of a block; the host's stand before their data, those of a GPU's memory are elsewhere.

@@ -25,25 +25,25 @@ Var linear(const Var& x, const Var& w);                // without bias
 RoundedTensor rounded(const Var& w);
 
 // --- elements -----------------------------------------------------------------------------------------------------
-// Extents of the two shapes are equal, counted from the last; where one is 1 or missing, that operand is repeated.
+// add, sub, mul, div, maximum, minimum: extents are equal, counted from the last; where one is 1 or missing, it is repeated.
 Var add(const Var& a, const Var& b);
 Var sub(const Var& a, const Var& b);
 Var mul(const Var& a, const Var& b);
 Var div(const Var& a, const Var& b);
 Var maximum(const Var& a, const Var& b);  // of equals, each has half of the gradient
 Var minimum(const Var& a, const Var& b);
-Var scale(const Var& x, real factor);
-Var shift(const Var& x, real constant);
-Var unary(Unary f, const Var& x);  // any of unary.h
-inline Var exp(const Var& x) { return unary(Unary::exp, x); }
-inline Var log(const Var& x) { return unary(Unary::log, x); }
-inline Var sqrt(const Var& x) { return unary(Unary::sqrt, x); }
-inline Var sigmoid(const Var& x) { return unary(Unary::sigmoid, x); }
-inline Var tanh(const Var& x) { return unary(Unary::tanh, x); }
+Var scale(const Var& x, real factor);                                    // x · factor
+Var shift(const Var& x, real constant);                                  // x + constant
+Var unary(Unary f, const Var& x);                                        // any of unary.h
+inline Var exp(const Var& x) { return unary(Unary::exp, x); }            // e^x
+inline Var log(const Var& x) { return unary(Unary::log, x); }            // natural
+inline Var sqrt(const Var& x) { return unary(Unary::sqrt, x); }          // √x
+inline Var sigmoid(const Var& x) { return unary(Unary::sigmoid, x); }    // 1 / (1 + e^-x)
+inline Var tanh(const Var& x) { return unary(Unary::tanh, x); }          // between -1 and 1
 inline Var softplus(const Var& x) { return unary(Unary::softplus, x); }  // log(1 + e^x)
-inline Var relu(const Var& x) { return unary(Unary::relu, x); }
-inline Var abs(const Var& x) { return unary(Unary::abs, x); }
-inline Var erf(const Var& x) { return unary(Unary::erf, x); }
+inline Var relu(const Var& x) { return unary(Unary::relu, x); }          // x, or 0 where it is below
+inline Var abs(const Var& x) { return unary(Unary::abs, x); }            // |x|, of slope 0 at 0
+inline Var erf(const Var& x) { return unary(Unary::erf, x); }            // 2/√π ∫ e^-t² dt from 0 to x
 inline Var gelu(const Var& x) {
   return unary(Unary::gelu, x);
 }  // x Φ(x), Φ the normal distribution (Hendrycks and Gimpel 2016)
@@ -51,14 +51,14 @@ inline Var gelu_tanh(const Var& x) {
   return unary(Unary::gelu_tanh, x);
 }  // the same by way of tanh: PyTorch's approximate="tanh"
 inline Var silu(const Var& x) { return unary(Unary::silu, x); }  // x σ(x)
-inline Var sin(const Var& x) { return unary(Unary::sin, x); }
-inline Var cos(const Var& x) { return unary(Unary::cos, x); }
-Var pow(const Var& base, const Var& exponent);
+inline Var sin(const Var& x) { return unary(Unary::sin, x); }    // of radians
+inline Var cos(const Var& x) { return unary(Unary::cos, x); }    // of radians
+Var pow(const Var& base, const Var& exponent);                   // base^exponent, repeated as add
 Var pow(const Var& x, real exponent);
 Var clamp(const Var& x, real low, real high);  // between both; the gradient of what lies outside is 0
 inline const char* name_of(Unary f) { return unary_names[static_cast<int>(f)]; }
 
-inline Var operator+(const Var& a, const Var& b) { return add(a, b); }
+inline Var operator+(const Var& a, const Var& b) { return add(a, b); }  // operators: as add, sub, mul, div
 inline Var operator-(const Var& a, const Var& b) { return sub(a, b); }
 inline Var operator*(const Var& a, const Var& b) { return mul(a, b); }
 inline Var operator/(const Var& a, const Var& b) { return div(a, b); }
@@ -78,7 +78,7 @@ Var& operator*=(Var& x, const auto& y) { return x = x * y; }
 Var& operator/=(Var& x, const auto& y) { return x = x / y; }
 
 // --- comparisons and choices --------------------------------------------------------------------------------------------
-// 1 where the comparison holds, else 0: masks, which have no gradient. Operands are repeated as above. NaN differs
+// less, less_equal, equal, not_equal, greater, greater_equal: 1 where it holds, else 0. No gradient. Repeated as add. NaN differs
 // from everything.
 Tensor less(const Var& a, const Var& b);
 Tensor less_equal(const Var& a, const Var& b);
@@ -86,7 +86,7 @@ Tensor equal(const Var& a, const Var& b);
 Tensor not_equal(const Var& a, const Var& b);
 inline Tensor greater(const Var& a, const Var& b) { return less(b, a); }
 inline Tensor greater_equal(const Var& a, const Var& b) { return less_equal(b, a); }
-inline Tensor operator<(const Var& a, const Var& b) { return less(a, b); }
+inline Tensor operator<(const Var& a, const Var& b) { return less(a, b); }  // as less, and so on
 inline Tensor operator<=(const Var& a, const Var& b) { return less_equal(a, b); }
 inline Tensor operator>(const Var& a, const Var& b) { return less(b, a); }
 inline Tensor operator>=(const Var& a, const Var& b) { return less_equal(b, a); }
@@ -99,27 +99,29 @@ inline Tensor operator>=(const Var& x, real c) { return less_equal(Tensor::full(
 Var where(const Tensor& condition, const Var& a, const Var& b);
 Var where(const Tensor& condition, const Var& a, real b);
 Var where(const Tensor& condition, real a, const Var& b);
+// Value where the mask is not 0, else x.
 inline Var masked_fill(const Var& x, const Tensor& mask, real value) { return where(mask, value, x); }
 
 // --- rows and reductions --------------------------------------------------------------------------------------------
-Var softmax(const Var& x, int axis = -1);
-Var log_softmax(const Var& x, int axis = -1);
-Var sum(const Var& x);  // of all elements -> a single number []
-Var mean(const Var& x);
-Var max(const Var& x);            // the gradient goes to the first of equals
-// Axis removed; or kept, with extent 1, so that the result meets x again: x / sum(x, 0, true).
+Var softmax(const Var& x, int axis = -1);      // exp x / Σ exp x along the axis
+Var log_softmax(const Var& x, int axis = -1);  // its logarithm, exact for extreme x
+Var sum(const Var& x);                         // of all elements -> a single number []
+Var mean(const Var& x);                        // of all elements
+Var max(const Var& x);                         // the gradient goes to the first of equals
+// sum, mean, max: the axis is removed; or kept, with extent 1, so that the result meets x again: x / sum(x, 0, true).
 Var sum(const Var& x, int axis, bool keep = false);
 Var mean(const Var& x, int axis, bool keep = false);
 Var max(const Var& x, int axis, bool keep = false);
 Var logsumexp(const Var& x, int axis = -1, bool keep = false);  // log Σ exp x
-Var cumsum(const Var& x, int axis);          // sums of all up to each; x's shape
+Var cumsum(const Var& x, int axis);                             // sums of all up to each; x's shape
 // Where max(x, axis) lies: the first of equals; NaN is larger than any number.
 IdTensor argmax(const Var& x, int axis = -1);
+// The largest elements along an axis, and where they lie.
 struct TopK {
   Var values;        // largest first: x's shape, `count` in place of the axis
   IdTensor indices;  // of the same shape
 };
-TopK topk(const Var& x, int count, int axis = -1);
+TopK topk(const Var& x, int count, int axis = -1);  // the `count` largest
 // Draws a number for each row from softmax(logits / temperature), on the host: [..., n] -> [...]. The temperature is above 0.
 // A logit may be -∞, which is never drawn, but not all of a row. Each row takes one random.uniform(), in their order.
 IdTensor draw_from_softmax(const Var& logits, double temperature, RandomStream& random);
@@ -137,8 +139,8 @@ Var transpose(const Var& x);                                    // [a, b] -> [b,
 Var transpose(const Var& x, int axis, int other);         // two dimensions exchanged: [steps, batch, n], 0, 1
 Var permute(const Var& x, const std::vector<int>& axes);  // dimension i of the result is axes[i] of x
 Var broadcast_to(const Var& x, const Shape& shape);       // repeated where its extent is 1 or missing
-Var concat(const Vars& parts, int axis);
-Var stack(const Vars& parts);  // a new first dimension
+Var concat(const Vars& parts, int axis);                  // one behind the other along an axis
+Var stack(const Vars& parts);                             // a new first dimension
 template <std::same_as<std::vector<Var>> V>
 Var concat(const V& parts, int axis) {
   return concat(Vars(parts.begin(), parts.end()), axis);
@@ -174,7 +176,7 @@ Tensor dropout_mask(const Shape& shape, real rate, const RandomKey& key);
 // The rows of x where `kept` is not 0; the others become zero, whatever they hold.  x [..., n], kept [...]
 Var mask_rows(const Var& x, const Tensor& kept);
 
-// One step of an LSTM (Hochreiter and Schmidhuber 1997; forget gates: Gers et al. 2000), gate order i f g o:
+// lstm_cell: one step of an LSTM (Hochreiter and Schmidhuber 1997; forget gates: Gers et al. 2000), gate order i f g o:
 //   i f o = σ(gates), g = tanh(gates);  c = f·c_prev + i·g;  h = o·tanh(c)
 // gates [batch, 4*hidden], c_prev [batch, hidden].
 struct LstmCellOutput {

@@ -24,9 +24,9 @@ struct RoundedCopy;  // framework/kernels/kernels.h
 // One named tensor of a model. Lives as long as its ParameterSet. Its var(), which layers hold, may live longer;
 // using it then throws Error.
 struct Parameter final : Leaf {
-  std::string name;  // "lstm.weight_ih_l0"
-  Shape shape;
-  Init init;
+  std::string name;     // "lstm.weight_ih_l0"
+  Shape shape;          // of its tensor
+  Init init;            // its distribution, until first values are drawn
   float decay = 1;      // multiplies the weight decay, from 0 up (layers say 0 for biases and gains)
   float rate = 1;       // multiplies the learning rate, from 0 up
   bool frozen = false;  // collects no gradient and is not updated
@@ -40,7 +40,7 @@ struct Parameter final : Leaf {
   bool leaf_frozen() const override { return frozen; }
   RoundedTensor leaf_rounded() const override;
   Var var();
-  int64_t size() const { return shape.size(); }
+  int64_t size() const { return shape.size(); }  // how many numbers
   // The whole of its gradient counts as contributed from now on; of a frozen parameter it is zero.
   void contribute_all() { frozen ? void(node.gradient.value(shape)) : node.gradient.contribute_all(shape); }
 
@@ -73,7 +73,7 @@ class ParameterSet {
 
   // In the order of their memory:  for (Parameter* p : params) p->frozen = true;
   auto begin() const { return all().begin(); }
-  auto end() const { return all().end(); }
+  auto end() const { return all().end(); }  // behind the last
   const std::vector<Parameter*>& all() const&;
   const std::vector<Parameter*>& all() const&& = delete;
   Parameter* find(std::string_view name) const&;  // nullptr if there is none
@@ -90,7 +90,7 @@ class ParameterSet {
 
   // Draws first values of every parameter anew from one distribution; offsets stay.
   void initialize(const Init& init);
-  // The slabs: [elements], padding included. Gradients are complete: zeros where nothing was contributed. A write
+  // The slabs, values and gradients: [elements], padding included. Gradients are complete, 0 where nothing came. A write
   // into a copy of that tensor counts as contributed.
   const Tensor& values() const&;
   const Tensor& gradients() const&;
@@ -121,7 +121,7 @@ class ParameterSet {
   uint64_t seed() const;
   uint32_t step() const;
   void set_seed(uint64_t seed);  // before first use
-  void set_step(uint32_t step);
+  void set_step(uint32_t step);  // where a run goes on
 
   // A second handle on the parameters, for a user of them (an optimizer): they stay when it ends.
   ParameterSet shared() const;
@@ -145,7 +145,7 @@ class ParameterSet {
 class Scope {
  public:
   Scope(std::shared_ptr<Slabs> slabs, std::string path) : slabs_(std::move(slabs)), path_(std::move(path)) {}
-  Scope operator/(std::string_view name) const;
+  Scope operator/(std::string_view name) const;  // one further down: "path.name"
   // Registers "path.name".
   Parameter& add(std::string_view name, const Shape& shape, const Init& init) const;
   // Has these parameters lie one behind the other, in this order and without padding: a library's weight space. Throws

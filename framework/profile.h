@@ -26,10 +26,10 @@ namespace unroll {
 
 // This thread's matrix products since it began: gemm adds to it.
 struct ProductCount {
-  int64_t flops = 0;
+  int64_t flops = 0;   // 2 m n k each
   double seconds = 0;  // as far as the thread had a Profile
 };
-inline constinit thread_local ProductCount products_done;
+inline constinit thread_local ProductCount products_done;  // by this thread
 
 class Profile {
  public:
@@ -39,19 +39,19 @@ class Profile {
   Profile& operator=(Profile&&) = delete;
 
   struct Row {
-    std::string name;
-    int64_t calls = 0;
+    std::string name;                  // of the operation or the part
+    int64_t calls = 0;                 // in all tapes
     double forward = 0, backward = 0;  // seconds; a part has all of its time in `forward`
     int64_t flops = 0;                 // of matrix products, forward and backward; 2 m n k each
     double products = 0;               // seconds of them, packing included
     int64_t held = 0;  // bytes that waited for the backward: results, and what it needs besides
-    double seconds() const { return forward + backward; }
+    double seconds() const { return forward + backward; }  // both together
   };
   // The longest first; the last is what no other has, named "everything else", up to now.
   std::vector<Row> rows() const;
   int64_t tapes() const { return tapes_; }  // that were measured
 
-  using Clock = std::chrono::steady_clock;
+  using Clock = std::chrono::steady_clock;  // of all times here
 
   // Measures its own lifetime as a row, if this thread has a Profile. The name must live as long as that.
   class Part {
@@ -96,19 +96,19 @@ class Profile {
 
   // --- for the tape ------------------------------------------------------------------------------------
 
-  static Profile* active();  // this thread's; nullptr
-  void begin_tape();
+  static Profile* active();            // this thread's; nullptr: it has none
+  void begin_tape();                   // a tape begins to record
   void recorded(std::string_view op);  // its values are there
   // One record's backward, in three calls.
   void before_backward();
-  void before_release();  // it ran; what it held goes now
-  void finished(std::string_view op);
+  void before_release();               // it ran; what it held goes now
+  void finished(std::string_view op);  // the record is gone
 
  private:
   Row& row(std::string_view name);
   static Clock::time_point now() noexcept;  // when all that was asked for is done
   double lap();                             // seconds since the last one
-  void add_products(Row& to);  // those since the last time
+  void add_products(Row& to);               // those since the last time
 
   std::map<std::string, Row, std::less<>> rows_;
   Clock::time_point begin_ = Clock::now(), last_ = begin_;

@@ -40,7 +40,7 @@ constexpr uint64_t place_of(std::string_view path, uint64_t call = 0) {
 
 // The numbers of one place at one step, by element.
 struct RandomKey {
-  uint64_t seed = 1;
+  uint64_t seed = 1;  // of the model or the run
   uint64_t place = 0;
   uint32_t step = 0;
 
@@ -49,10 +49,10 @@ struct RandomKey {
     return philox({block, step, static_cast<uint32_t>(place), static_cast<uint32_t>(place >> 32)},
                   {static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32)});
   }
-  constexpr uint32_t bits(uint64_t element) const {
+  constexpr uint32_t bits(uint64_t element) const {  // 32 random bits of an element
     return block(static_cast<uint32_t>(element / 4))[element % 4];
   }
-  constexpr float uniform(uint64_t element) const { return unit_interval(bits(element)); }
+  constexpr float uniform(uint64_t element) const { return unit_interval(bits(element)); }  // in [0, 1)
 };
 
 // A sequence of numbers for code that draws one after the other (generators of data, sampling).
@@ -60,7 +60,7 @@ class RandomStream {
  public:
   RandomStream(uint64_t seed, std::string_view path) : key_{.seed = seed, .place = place_of(path)} {}
   explicit RandomStream(const RandomKey& key) : key_(key) {}
-  uint32_t bits() {
+  uint32_t bits() {  // the next 32 random bits
     if (position_ % 4 == 0) buffer_ = key_.block(static_cast<uint32_t>(position_ / 4));
     return buffer_[position_++ % 4];
   }
@@ -76,7 +76,7 @@ class RandomStream {
   }
   // In [0, n); the bias is below n / 2^32.
   uint32_t below(uint32_t n) { return static_cast<uint32_t>((uint64_t{bits()} * n) >> 32); }
-  uint64_t position() const { return position_; }
+  uint64_t position() const { return position_; }  // how many words of 32 bits were drawn
 
  private:
   RandomKey key_;

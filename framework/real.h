@@ -10,7 +10,7 @@ namespace unroll {
 using real = double;
 #define UNROLL_MIXED compiled_for_double_but_linked_with_the_library_in_float
 #else
-using real = float;
+using real = float;  // or double, with UNROLL_DOUBLE
 #define UNROLL_MIXED compiled_for_float_but_linked_with_the_library_in_double
 #endif
 

@@ -9,7 +9,7 @@ namespace unroll {
 struct RoundedCopy {
   void* data = nullptr;
   bool half = false;
-  constexpr RoundedCopy from(int64_t i) const {
+  constexpr RoundedCopy from(int64_t i) const {  // the part that begins at number i
     return data ? RoundedCopy{static_cast<uint16_t*>(data) + i, half} : *this;
   }
 };

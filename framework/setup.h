@@ -10,6 +10,7 @@
 
 namespace unroll {
 
+// The device, the threads and the precision of a process.
 struct SetupOptions {
   std::string device = "cpu";       // as device_named() reads it (device.h)
   int process = 0;                  // of several on a machine, for device_named()

@@ -13,7 +13,7 @@ namespace unroll {
 
 class Shape {
  public:
-  static constexpr int max_rank = 6;
+  static constexpr int max_rank = 6;  // the most dimensions
 
   Shape() = default;  // a single number
   Shape(std::initializer_list<int> extents) {
@@ -22,7 +22,7 @@ class Shape {
     for (int extent : extents) append(extent);
   }
 
-  int rank() const { return rank_; }
+  int rank() const { return rank_; }  // how many dimensions there are
   // Extent of dimension i; negative i counts from the last, [-1].
   int operator[](int i) const {
     const int k = i < 0 ? i + rank_ : i;
@@ -30,7 +30,7 @@ class Shape {
       throw Error(fmt::format("shape: no dimension {} in {}", i, text()));
     return extents_[k];
   }
-  int64_t size() const {
+  int64_t size() const {  // how many elements; throws Error if they cannot be counted
     for (int i = 0; i < rank_; ++i)
       if (extents_[i] == 0) return 0;
     int64_t product = 1;
@@ -41,7 +41,7 @@ class Shape {
     return product;
   }
 
-  void append(int extent) {
+  void append(int extent) {  // one more dimension, the last
     require(rank_ < max_rank, "shape: more than {} dimensions", max_rank);
     require(extent >= 0, "shape: negative extent {}", extent);
     extents_[rank_++] = extent;
@@ -114,7 +114,7 @@ class Shape {
       if (k != (i < 0 ? i + rank_ : i)) result.append(extents_[k]);
     return result;
   }
-  Shape row() const { return without(0); }
+  Shape row() const { return without(0); }  // of x[i]
   // A copy with one more dimension in front.
   Shape stacked(int count) const {
     Shape result{count};

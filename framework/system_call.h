@@ -29,8 +29,8 @@ class Descriptor {
     std::swap(number_, other.number_);
     return *this;
   }
-  int number() const { return number_; }
-  explicit operator bool() const { return number_ >= 0; }
+  int number() const { return number_; }                   // the system's
+  explicit operator bool() const { return number_ >= 0; }  // it is open
 
  private:
   int number_;

@@ -44,8 +44,8 @@ class Var {
     return tensor.shape();
   }
   Shape shape() const&& { return shape(); }
-  int dim(int i) const { return shape()[i]; }
-  real item() const { return value().item(); }
+  int dim(int i) const { return shape()[i]; }   // an extent; dim(-1) is the last
+  real item() const { return value().item(); }  // the only element; throws Error if there are others
   // The element at these indices: y(t, b, k), as a tensor's.
   template <std::integral... I>
   real operator()(I... indices) const {
@@ -53,8 +53,8 @@ class Var {
   }
   Var operator[](int i) const;  // row(x, i) of ops.h
 
-  bool wants_grad() const { return node_ != nullptr && !(leaf_ && leaf_->leaf_frozen()); }
-  // The place for a backward's contribution: the first overwrites, later ones add.
+  bool wants_grad() const { return node_ != nullptr && !(leaf_ && leaf_->leaf_frozen()); }  // else constant
+  // gradient, gradient_rows, row_sums: the place for a backward's contribution. The first overwrites, later ones add.
   Into gradient() const { return input_node().gradient.into(shape()); }
   Into gradient_rows(std::span<const int32_t> ids) const {
     return input_node().gradient.into_rows(shape(), ids);
@@ -62,11 +62,11 @@ class Var {
   Gradient::RowSums* row_sums(int64_t n) const { return input_node().gradient.row_sums(shape(), n); }
   // The sum of the contributions; zeros if there were none.
   const Tensor grad() const;
-  bool has_grad() const { return node_ && checked_node().gradient.written(); }
+  bool has_grad() const { return node_ && checked_node().gradient.written(); }  // something was contributed
 
   uint64_t tape() const { return tape_; }           // 0: of no tape
   const Leaf* leaf() const { return leaf_.get(); }  // of a parameter
-  Node* node() const { return node_; }
+  Node* node() const { return node_; }              // where its gradient is; nullptr: a constant
 
  private:
   Node& checked_node() const;  // throws if the tape is gone
@@ -77,7 +77,7 @@ class Var {
   uint64_t tape_ = 0;
 };
 
-using Vars = std::vector<Var, PoolAllocator<Var>>;
+using Vars = std::vector<Var, PoolAllocator<Var>>;  // several variables
 
 // An operation's name, and where it is recorded: record("linear", …) makes it of the name.
 struct OperationName {
@@ -85,8 +85,8 @@ struct OperationName {
                           int in_line = __builtin_LINE())
       : name(operation), file(in_file), line(in_line) {}
   const char* name;
-  const char* file;
-  int line;
+  const char* file;  // of the call of record
+  int line;          // of it
 };
 
 // Sees what a tape records and what its backward completes. It must outlive the tape.
@@ -101,6 +101,7 @@ class TapeObserver {
   virtual void completed(const Var&) {}
 };
 
+// Options of a recording.
 struct TapeOptions {
   bool dropout = true;          // false: record, but drop nothing (gradient checks, saliency)
   bool keep_gradients = false;  // gradients of intermediate results stay readable after backward
@@ -108,7 +109,7 @@ struct TapeOptions {
   // If true, throws Error when a backward contributes to a variable that its operation's inputs(…) leave out, and
   // which would get nothing if all others were frozen. For tests; gradcheck does.
   bool check_inputs = false;
-  TapeObserver* observer = nullptr;
+  TapeObserver* observer = nullptr;  // sees all records; must outlive the tape
 };
 
 // While one is alive, this thread's operations are recorded, and dropout is on. It ends on the thread that began it.
@@ -132,7 +133,7 @@ class Tape {
   int64_t size() const { return size_; }  // operations recorded
   // An operation as recorded: "lstm_layer [35, 20, 200]", and how many numbers its results are.
   struct Entry {
-    std::string text;
+    std::string text;  // the name, and the shapes of its results
     int64_t numbers;
   };
   std::vector<Entry> entries() const;  // in recording order
@@ -148,9 +149,9 @@ class Tape {
 
   // The tape that records now: none if there is none, or while a NoTape suspends it.
   static Tape* recording();
-  uint64_t id() const { return id_; }
-  bool played() const { return played_; }  // by backward(), which has begun at least
-  const TapeOptions& options() const { return options_; }
+  uint64_t id() const { return id_; }                      // tells tapes apart
+  bool played() const { return played_; }                  // by backward(), which has begun at least
+  const TapeOptions& options() const { return options_; }  // as it was made
 
  private:
   struct Record {

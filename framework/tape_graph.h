@@ -20,28 +20,30 @@
 namespace unroll {
 
 struct TapeGraph : TapeObserver {
+  // A tensor's shape, its norm, and its gradient's.
   struct Value {
-    Shape shape;
+    Shape shape;                               // of the tensor
     double norm = 0;                           // Euclidean, when it was recorded
     std::optional<double> gradient_norm = {};  // after backward, if anything was contributed
   };
   // The result of an operation, a parameter, or a constant, which has no number.
   struct Input {
-    enum class Kind { result, parameter, constant } kind = Kind::constant;
-    int number = -1;  // of the operation or the parameter
-    int result = 0;   // which of the operation's
-    Shape shape = {};
+    enum class Kind { result, parameter, constant } kind = Kind::constant;  // of the three
+    int number = -1;   // of the operation or the parameter
+    int result = 0;    // which of the operation's
+    Shape shape = {};  // of what the operation was given
   };
+  // As it was recorded.
   struct Operation {
-    std::string name, file;  // the file from the project's folder
-    int line = 0;            // of its record(…)
-    std::vector<Input> inputs;
-    std::vector<Value> results;
+    std::string name, file;      // the file from the project's folder
+    int line = 0;                // of its record(…)
+    std::vector<Input> inputs;   // in its order
+    std::vector<Value> results;  // in its order
   };
   // The gradient is the sum of all contributions since it was last spent, those of other tapes too.
   struct Parameter {
-    std::string name;
-    Value value;
+    std::string name;  // by path
+    Value value;       // its tensor
   };
 
   std::vector<Operation> operations;  // in the order of recording; backward plays the last one first

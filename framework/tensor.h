@@ -50,8 +50,8 @@ class OnHost {
   }
   OnHost& operator=(OnHost&&) = delete;
 
-  int64_t size() const { return size_; }
-  T& operator[](int64_t i) const { return data_[i]; }
+  int64_t size() const { return size_; }               // how many elements
+  T& operator[](int64_t i) const { return data_[i]; }  // element i, row-major; not checked
   // Functions that point into this exist for a tensor with a name, not for a temporary.
   T* data() const& { return data_; }
   T* data() const&& = delete;
@@ -62,9 +62,9 @@ class OnHost {
 
   // Not pointers, which would make any OnHost a span: reversed twice they are as good to go through.
   using Iterator = std::reverse_iterator<std::reverse_iterator<T*>>;
-  Iterator begin() const& { return Iterator(std::reverse_iterator(data_)); }
+  Iterator begin() const& { return Iterator(std::reverse_iterator(data_)); }  // over all elements
   Iterator begin() const&& = delete;
-  Iterator end() const { return Iterator(std::reverse_iterator(data_ + size_)); }
+  Iterator end() const { return Iterator(std::reverse_iterator(data_ + size_)); }  // behind the last
 
  private:
   std::size_t bytes() const { return static_cast<std::size_t>(size_) * sizeof(T); }
@@ -91,16 +91,16 @@ class BasicTensor {
         data_(static_cast<T*>(memory_.data())),
         shape_(shape) {}
 
-  static BasicTensor full(const Shape& shape, T value) {
+  static BasicTensor full(const Shape& shape, T value) {  // all elements are `value`
     BasicTensor result(shape);
     result.fill(value);
     return result;
   }
-  static BasicTensor zeros(const Shape& shape) { return full(shape, T{0}); }
+  static BasicTensor zeros(const Shape& shape) { return full(shape, T{0}); }  // all elements are 0
   static BasicTensor from(const Shape& shape, std::initializer_list<T> values) {
     return from(shape, std::span(values.begin(), values.size()));
   }
-  static BasicTensor from(const Shape& shape, std::span<const T> values) {
+  static BasicTensor from(const Shape& shape, std::span<const T> values) {  // copied, row-major
     require(static_cast<int64_t>(values.size()) == shape.size(), "tensor: {} values for shape {}",
             values.size(), shape);
     BasicTensor result(shape);
@@ -111,12 +111,12 @@ class BasicTensor {
     return result;
   }
 
-  bool defined() const { return data_ != nullptr; }
-  const Shape& shape() const& { return shape_; }
+  bool defined() const { return data_ != nullptr; }  // it has memory
+  const Shape& shape() const& { return shape_; }     // its extents
   Shape shape() const&& { return shape_; }
-  int rank() const { return shape_.rank(); }
-  int dim(int i) const { return shape_[i]; }  // dim(-1) is the last
-  int64_t size() const { return shape_.size(); }
+  int rank() const { return shape_.rank(); }      // how many dimensions
+  int dim(int i) const { return shape_[i]; }      // dim(-1) is the last
+  int64_t size() const { return shape_.size(); }  // how many elements
   // The tensor as a matrix [rows, cols]: the last dimension, and all before it. A single number is [1, 1].
   int64_t cols() const { return shape_.rank() ? shape_[-1] : 1; }
   int64_t rows() const {
@@ -185,7 +185,7 @@ class BasicTensor {
   }
   BasicTensor reshape(const Shape& shape) { return std::as_const(*this).reshape(shape); }
 
-  void fill(T value) const {
+  void fill(T value) const {  // all elements become `value`
     require_defined();
     note_write();
     if constexpr (travels)
@@ -193,7 +193,7 @@ class BasicTensor {
         return fill_on_device(data_, value, size());
     std::fill_n(data_, size(), value);
   }
-  void copy_from(const BasicTensor& source) const {
+  void copy_from(const BasicTensor& source) const {  // throws Error unless shapes are equal
     require_defined(), source.require_defined();
     require(source.shape() == shape_, "copy: shape {} into shape {}", source.shape(), shape_);
     if (data_ == source.data_) return;
@@ -202,13 +202,13 @@ class BasicTensor {
       return copy_on_device(data_, source.data_, bytes());
     std::copy_n(source.data_, size(), data_);
   }
-  BasicTensor clone() const {
+  BasicTensor clone() const {  // a copy with memory of its own
     require_defined();
     BasicTensor result(shape_);
     result.copy_from(*this);
     return result;
   }
-  std::vector<T> to_host() const {
+  std::vector<T> to_host() const {  // a copy of all elements, row-major
     require_defined(), check_read();
     if (!elsewhere()) return std::vector<T>(data_, data_ + size());
     std::vector<T> result(static_cast<std::size_t>(size()));
@@ -262,7 +262,7 @@ class BasicTensor {
   Shape shape_;
 };
 
-using Tensor = BasicTensor<real>;
+using Tensor = BasicTensor<real>;       // numbers: float, or double in the library of that precision
 using IdTensor = BasicTensor<int32_t>;  // tokens, class numbers
 
 // Has tokens a copy in the device's memory, which stays in its place: for data that is renewed in place, and for what a
@@ -295,7 +295,7 @@ class KernelIds {
     data_ = static_cast<int32_t*>(copy_.data());
     copy_to_device(copy_.data(), ids.data(), bytes);
   }
-  const int32_t* data() const { return data_; }
+  const int32_t* data() const { return data_; }  // on the device that computes
 
  private:
   IdTensor ids_;
@@ -306,9 +306,9 @@ class KernelIds {
 // The place for a kernel's result: it overwrites, or is added.
 struct Into {
   mutable Tensor tensor;  // a place to write, whoever holds it
-  bool add = false;
+  bool add = false;       // it is added
 };
-inline Into overwrite(const Tensor& tensor) { return {tensor, false}; }
-inline Into add_to(const Tensor& tensor) { return {tensor, true}; }
+inline Into overwrite(const Tensor& tensor) { return {tensor, false}; }  // the result replaces it
+inline Into add_to(const Tensor& tensor) { return {tensor, true}; }      // the result is added to it
 
 }  // namespace unroll

@@ -41,6 +41,8 @@ struct AtPiece {
 void pause_a_little() {
 #ifdef __x86_64__
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
 #endif
 }
 

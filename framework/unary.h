@@ -7,6 +7,7 @@
 
 namespace unroll {
 
+// A function of one element.
 enum class Unary : uint8_t {
   exp,
   log,
@@ -26,6 +27,7 @@ enum class Unary : uint8_t {
   softsign,      // x / (1 + |x|)
   abs            // |x|, of slope 0 at 0
 };
+// In the order of Unary.
 inline constexpr const char* unary_names[] = {
     "exp",  "log", "sqrt", "sigmoid", "tanh",         "softplus",  "erf",      "gelu", "gelu_tanh",
     "silu", "sin", "cos",  "relu",    "hard_sigmoid", "hard_tanh", "softsign", "abs"};
@@ -34,7 +36,7 @@ inline constexpr Unary slopes_of_x[] = {Unary::log,  Unary::softplus,  Unary::er
                                         Unary::gelu, Unary::gelu_tanh, Unary::silu,
                                         Unary::sin,  Unary::cos,       Unary::abs};
 
-// Functions that an LSTM's gates may have, and its cell: g, and c on its way to h. The slope of each follows from its value.
+// gate_functions: those that an LSTM's gates may have; cell_functions: g, and c on its way to h. Slopes follow from values.
 inline constexpr Unary gate_functions[] = {Unary::sigmoid, Unary::hard_sigmoid};
 inline constexpr Unary cell_functions[] = {Unary::tanh, Unary::relu, Unary::hard_tanh, Unary::softsign};
 // And those of a plain network, as PyTorch and cuDNN have them.

@@ -21,8 +21,8 @@ namespace unroll {
 AttentionOptions within(AttentionOptions options, const Lengths& lengths, int past, int batch);
 
 struct MultiHeadAttentionConfig {
-  int dim = 0;  // of queries and outputs: heads · the width of a head
-  int heads = 1;
+  int dim = 0;        // of queries and outputs: heads · the width of a head
+  int heads = 1;      // must divide dim
   int key_dim = 0;    // size of the memory that keys and values are computed from; 0: dim
   float dropout = 0;  // of the weights
   bool bias = true;
@@ -31,19 +31,19 @@ struct MultiHeadAttentionConfig {
 struct AttentionCall {
   bool causal = false;   // a step sees itself and the steps before it
   Lengths lengths = {};  // of the sequence that is looked at
-  // As in AttentionOptions.
+  // window, firsts, linear_biases: as in AttentionOptions.
   int window = 0;
   Tensor firsts = {};
   bool linear_biases = false;
 };
 
-// The keys and values of the steps so far, for one step at a time.
+// The keys and values of the steps so far, and their count, for one step at a time.
 struct AttentionCache {
   Tensor keys, values;  // [capacity, batch, dim], the first `count` in use
   int count = 0;
 };
 
-// Keys and values of earlier steps, [past, batch, dim] each. They are constants: gradients do not reach them.
+// The keys and values of earlier steps, [past, batch, dim] each. They are constants: gradients do not reach them.
 struct AttentionPast {
   Tensor keys, values;
 };
@@ -53,7 +53,7 @@ struct AttentionPast {
 // not dim, q_proj_weight [dim, dim], k_proj_weight and v_proj_weight [dim, key_dim] replace in_proj_weight.
 struct MultiHeadAttention {
   MultiHeadAttention(Scope scope, const MultiHeadAttentionConfig& config);
-  using Call = AttentionCall;
+  using Call = AttentionCall;  // as the operators take it
   Var operator()(const Var& x,
                  const Call& call = {}) const;  // self-attention: [steps, batch, dim] -> the same
   // Self-attention that also sees `past`. Appends the keys and values of x to `past`. Requires: no lengths.
@@ -66,10 +66,10 @@ struct MultiHeadAttention {
   AttentionCache cache(int capacity, int batch) const;
   Var step(const Var& x, AttentionCache& cache) const;  // [batch, dim] -> [batch, dim]
 
-  MultiHeadAttentionConfig config;
+  MultiHeadAttentionConfig config;             // as it was made
   Var in_weight, in_bias;                      // of one input
   Var query_weight, key_weight, value_weight;  // of two
-  Dense out;
+  Dense out;                                   // of the heads' results, side by side: [dim, dim]
 
  private:
   int key_dim() const { return config.key_dim > 0 ? config.key_dim : config.dim; }
@@ -79,12 +79,13 @@ struct MultiHeadAttention {
   Scope place_;  // of the random numbers
 };
 
-// A sequence to attend to, prepared once for many queries.
+// A sequence to attend to, with its lengths, prepared once for many queries by remember().
 struct AttentionMemory {
   Var keys;       // [past, batch, keys]
   Var projected;  // [past, batch, …]
   Lengths lengths;
 };
+// The weighted sum, and its weights.
 struct AttentionOutput {
   Var context;  // [batch, keys], or [steps, batch, keys]
   Var weights;  // [past, batch], or [steps, past, batch]
@@ -94,15 +95,15 @@ struct AdditiveAttentionConfig {
   int query = 0, keys = 0, hidden = 0;
 };
 // score_t = v · tanh(W query + U key_t + b), context = Σ_t softmax_t(score) key_t (Bahdanau, Cho and Bengio 2015).
-// query_weight [hidden, query], key_weight [hidden, keys], key_bias [hidden], v [hidden].
+// query_weight [hidden, query], key_weight [hidden, keys], key_bias [hidden], v [hidden]. remember() takes keys.
 struct AdditiveAttention {
   AdditiveAttention(Scope scope, const AdditiveAttentionConfig& config);
   AttentionMemory remember(const Var& keys, const Lengths& lengths = {}) const;
   // query [batch, query], or several steps [steps, batch, query]. A row that is all padding gets zeros.
   AttentionOutput operator()(const Var& query, const AttentionMemory& memory) const;
 
-  AdditiveAttentionConfig config;
-  Dense of_query, of_key;
+  AdditiveAttentionConfig config;  // as it was made
+  Dense of_query, of_key;          // W without a bias; U and b
   Var v;
 };
 
@@ -110,7 +111,7 @@ struct MultiplicativeAttentionConfig {
   int query = 0, keys = 0;
 };
 // score_t = query · W key_t, context = Σ_t softmax_t(score) key_t (Luong, Pham and Manning 2015, "general").
-// weight [query, keys]. With W = 1 it is scaled_dot_product_attention(query, keys, keys, {.scale = 1}).
+// weight [query, keys]. With W = 1 it is scaled_dot_product_attention(query, keys, keys, {.scale = 1}). remember() takes keys.
 struct MultiplicativeAttention {
   MultiplicativeAttention(Scope scope, const MultiplicativeAttentionConfig& config);
   AttentionMemory remember(const Var& keys, const Lengths& lengths = {}) const;
@@ -119,8 +120,8 @@ struct MultiplicativeAttention {
   // The attention weights, for inspection: [batch, 1, steps, past]. Nothing is recorded.
   Tensor weights(const Var& query, const AttentionMemory& memory) const;
 
-  MultiplicativeAttentionConfig config;
-  Dense of_key;
+  MultiplicativeAttentionConfig config;  // as it was made
+  Dense of_key;                          // W, without a bias
 };
 
 }  // namespace unroll

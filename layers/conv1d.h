@@ -30,7 +30,7 @@ struct Conv1d {
   // and there are not as many outputs as steps.
   Var operator()(const Var& x, const Lengths& lengths = {}) const;
 
-  Conv1dConfig config;
+  Conv1dConfig config;  // as it was made
   Var weight, bias;
 };
 

@@ -23,6 +23,7 @@ struct Crf {
   // emissions [steps, batch, tags], tags [steps, batch]
   Var loss(const Var& emissions, const IdTensor& tags, const Lengths& lengths = {},
            Reduction reduction = Reduction::mean) const;
+  // The best tags, and their scores.
   struct Path {
     IdTensor tags;  // [steps, batch]: the likeliest of each row, -1 in padding
     Tensor scores;  // [batch]
@@ -30,7 +31,7 @@ struct Crf {
   // Viterbi's algorithm (1967). Nothing is recorded.
   Path decode(const Var& emissions, const Lengths& lengths = {}) const;
 
-  CrfConfig config;
+  CrfConfig config;  // as it was made
   Var transitions, start, end;
 
  private:

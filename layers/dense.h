@@ -10,12 +10,12 @@
 
 namespace unroll {
 
-enum class Activation : uint8_t { none, relu, tanh, sigmoid };
+enum class Activation : uint8_t { none, relu, tanh, sigmoid };  // f, applied to each element
 
 struct DenseConfig {
   int in = 0, out = 0;
   bool bias = true;
-  Activation activation = Activation::none;
+  Activation activation = Activation::none;  // f
 };
 
 // y = f(x wᵀ + b), weight [out, in], bias [out].  x [..., in] -> [..., out]
@@ -24,11 +24,11 @@ struct Dense {
   // A layer that shares another's weight (a decoder tied to an embedding [out, in]). The first use throws Error if the
   // weight's shape differs.
   Dense(Scope scope, const DenseConfig& config, const Var& shared_weight);
-  Var operator()(const Var& x) const;
+  Var operator()(const Var& x) const;  // y
   // Computes y [..., out] into existing memory. Nothing is recorded.
   void compute(const Tensor& x, Tensor y) const;
 
-  DenseConfig config;
+  DenseConfig config;  // as it was made
   Var weight, bias;
 };
 

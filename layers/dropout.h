@@ -16,12 +16,12 @@ struct Dropout {
   Dropout(Scope scope, const DropoutConfig& c) : config(c), place(std::move(scope)) {
     require(c.rate >= 0 && c.rate < 1, "dropout: rate {} is not in [0, 1)", c.rate);
   }
-  Var operator()(const Var& x) const {
+  Var operator()(const Var& x) const {  // x with elements dropped
     return config.rate > 0 ? dropout(x, config.rate, place.next_key(), config.locked) : x;
   }
 
-  DropoutConfig config;
-  Scope place;
+  DropoutConfig config;  // as it was made
+  Scope place;           // of the random numbers
 };
 
 }  // namespace unroll

@@ -19,7 +19,7 @@ struct Embedding {
       : config(checked(c)),
         weight(scope.add("weight", {c.vocab, c.dim}, Init::uniform(-0.1f, 0.1f)).var()),
         place(scope / "dropout") {}
-  Var operator()(const IdTensor& ids) const {
+  Var operator()(const IdTensor& ids) const {  // the rows of these ids
     const Var y = embedding(weight, ids);
     if (config.dropout == 0 || !dropout_is_on()) return y;
     const Tensor of_word = dropout_mask({config.vocab, 1}, config.dropout, place.next_key());
@@ -27,7 +27,7 @@ struct Embedding {
     return mask_rows(y, of_row) * (1 / (1 - real{config.dropout}));
   }
 
-  EmbeddingConfig config;
+  EmbeddingConfig config;  // as it was made
   Var weight;
   Scope place;  // of the random numbers
 

@@ -34,8 +34,8 @@ struct Highway {
     return concat(parts, 2);
   }
 
-  HighwayConfig config;
-  Dense sums;
+  HighwayConfig config;  // as it was made
+  Dense sums;            // w and b
 };
 
 }  // namespace unroll

@@ -21,7 +21,7 @@
 
 namespace unroll {
 
-// The parts of a model. They must outlive it.
+// The parts of a model: params, embedding, recurrent, decoder. They must outlive it.
 struct TokenModel {
   ParameterSet& params;
   const Embedding& embedding;
@@ -33,8 +33,8 @@ struct TokenModel {
 // with resets[t] != 0.
 struct TokenText {
   std::vector<int32_t> input, target;
-  std::vector<int32_t> resets = {};  // empty: none
-  int steps() const { return static_cast<int>(input.size()); }
+  std::vector<int32_t> resets = {};                             // empty: none
+  int steps() const { return static_cast<int>(input.size()); }  // as many as `input` has
 };
 
 // One layer, [steps, units] each. h is narrower with a projection; with last_hidden all of the last layer is narrower.
@@ -68,14 +68,14 @@ std::vector<TapeGraph> step_graphs(const TokenModel& model, const TokenText& tex
 
 // --- numbers from numbers ---------------------------------------------------------------------------------------
 
-// A model's result for x [steps, batch, features].
+// A SequenceModel's result for x [steps, batch, features].
 struct SequenceOutput {
   Var y;                              // [batch, outputs]: rows of the batch are independent
   std::vector<CellTrace> cells = {};  // of its recurrent layers, if it has any
 };
-using SequenceModel = std::function<SequenceOutput(const Var& x)>;
+using SequenceModel = std::function<SequenceOutput(const Var& x)>;  // from x to its output
 
-// Gradients of single outputs.
+// Gradients of single outputs: at the input, and norms at h and c.
 struct OutputReach {
   Tensor input;  // [outputs, steps * features]: at each number of x
   std::vector<Tensor> h,
@@ -88,7 +88,7 @@ OutputReach output_reach(const ParameterSet& params, const SequenceModel& model,
 
 // --- units that tell a property, and agreement in number ----------------------------------------------------------
 
-// A unit as a classifier. `share` is the share of cases on the right side of the threshold, with both classes weighted
+// A unit of a layer as a classifier. `share` is the share of cases on the right side of the threshold, with both classes weighted
 // equally, so chance is 0.5. If a number is predicted instead of a class, `share` is |correlation|.
 struct UnitTells {
   int layer = 0, unit = 0;
@@ -105,14 +105,15 @@ std::vector<UnitTells> units_that_tell(const std::vector<Tensor>& values, std::s
 std::vector<UnitTells> units_that_follow(const std::vector<Tensor>& values, std::span<const double> numbers,
                                          int count);
 
-// A verb to choose: the words before it, and its two forms.
+// A verb to choose: the words before it, and its two forms, right and wrong.
 struct AgreementCase {
   std::vector<int32_t> before;  // from <eos>, which begins the sentence
   int32_t right = 0, wrong = 0;
-  int attractors = 0;  // nouns of the other number between subject and verb
-  bool plural = false;
+  int attractors = 0;    // nouns of the other number between subject and verb
+  bool plural = false;   // the right form's number
   bool of_main = false;  // a verb of the sentence's single main clause
 };
+// Probabilities of the right forms, and the states before the verbs.
 struct Agreement {
   std::vector<double> p_right;  // by case: p(right) / (p(right) + p(wrong))
   // By layer, the state before the verb [cases, units]: c if the cell has it, else h.
@@ -121,7 +122,7 @@ struct Agreement {
 // Reads `at_once` cases side by side. Throws Error if there are none.
 Agreement measure_agreement(const TokenModel& model, std::span<const AgreementCase> cases, int at_once = 64);
 
-// Wilson's 95 % interval of a share (1927). It contains the share and lies within 0 and 1.
+// interval_of_share: Wilson's 95 % interval of a share (1927), from `low` to `high`. It contains the share, in [0, 1].
 struct Interval {
   double low, high;
 };

@@ -35,9 +35,9 @@ struct MixtureSoftmax {
   // log p [..., classes]. All components' logits exist at once.
   Var log_probabilities(const Dense& decoder, const Var& y) const;
 
-  MixtureSoftmaxConfig config;
-  Dense prior, latent;
-  Dropout latent_dropout;
+  MixtureSoftmaxConfig config;  // as it was made
+  Dense prior, latent;          // P without a bias; V and v
+  Dropout latent_dropout;       // of h
 
  private:
   Var vectors(const Var& y) const;  // h [..., components, width]

@@ -12,7 +12,7 @@ struct LayerNormConfig {
   float eps = 1e-5f;
 };
 
-// weight (gain, initially 1) and bias (initially 0) [dim].  x [..., dim] -> [..., dim]
+// y = (x - mean) / √(variance + eps) · weight + bias.  weight, first 1, and bias, first 0, [dim].  x [..., dim] -> [..., dim]
 struct LayerNorm {
   LayerNorm(Scope scope, const LayerNormConfig& c) : config(c) {
     require(c.dim > 0, "layer_norm: dim {} must be positive", c.dim);
@@ -22,9 +22,9 @@ struct LayerNorm {
     weight = gain.var();
     bias = shift.var();
   }
-  Var operator()(const Var& x) const { return layer_norm(x, weight, bias, config.eps); }
+  Var operator()(const Var& x) const { return layer_norm(x, weight, bias, config.eps); }  // normalises rows
 
-  LayerNormConfig config;
+  LayerNormConfig config;  // as it was made
   Var weight, bias;
 };
 
@@ -43,7 +43,7 @@ struct RmsNorm {
     gain.decay = 0;
     weight = gain.var();
   }
-  Var operator()(const Var& x) const {
+  Var operator()(const Var& x) const {  // y
     const Shape shape = x.shape();
     require(shape.rank() > 0 && shape[-1] == config.dim,
             "rms_norm: the last dimension of x {} must be {}, that of weight [{}]", shape, config.dim,
@@ -52,7 +52,7 @@ struct RmsNorm {
     return x * pow(squares + real{config.eps}, real(-0.5)) * weight;
   }
 
-  RmsNormConfig config;
+  RmsNormConfig config;  // as it was made
   Var weight;
 };
 

@@ -23,9 +23,9 @@ struct PastDecoder {
   // steps. Throws Error if the shapes do not fit.
   Var operator()(const Dense& decoder, const Var& y, const IdTensor& read) const;
 
-  PastDecoderConfig config;
-  Dense hidden;  // V, v
-  Var bias;      // d
+  PastDecoderConfig config;  // as it was made
+  Dense hidden;              // V, v
+  Var bias;                  // d
 };
 
 }  // namespace unroll

@@ -33,7 +33,7 @@ class ClassSampler {
   static ClassSampler log_uniform(int classes);
 
   int classes() const { return static_cast<int>(probability_.size()); }
-  double probability(int32_t id) const;
+  double probability(int32_t id) const;  // of one draw
   // Equal keys draw equal classes. Draws on the host, so it cannot be part of a CUDA graph. Throws Error unless `count`
   // is positive.
   SampledClasses draw(int count, const RandomKey& key) const;

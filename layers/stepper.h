@@ -33,8 +33,8 @@ class Stepper {
   // h, c [layers, batch, hidden]; c where the cell has one.
   const RecurrentState& state() const& { return state_; }
   RecurrentState state() const&& { return state_; }
-  void set_state(const RecurrentVars& state) { state_ = state; }
-  void reset() { state_.reset(); }
+  void set_state(const RecurrentVars& state) { state_ = state; }  // to go on from: values are copied
+  void reset() { state_.reset(); }                                // the state is zero again
   // Starts one sequence anew. Throws Error if there is no such row.
   void reset(int row) { state_.reset(row); }
 

@@ -49,19 +49,6 @@ struct TransformerConfig {
 // norm2.weight and their biases, norm.weight, norm.bias.
 class Transformer {
  public:
-  // Throws Error if a size or a rate is invalid.
-  Transformer(Scope scope, const TransformerConfig& config);
-
-  // x [steps, batch, dim] -> y of its shape, and the state after the last step. A row starts anew where resets [steps,
-  // batch] are not 0: later steps do not see earlier ones. Throws Error, naming both shapes, if they do not fit.
-  RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const IdTensor& resets = {}) const;
-  // The state of rows that have read nothing. h [2·layers·memory, batch, dim]: keys, then values of each layer.
-  // c [1, batch, 1]: how many of them are real.
-  RecurrentState zero_state(int batch) const;
-  const TransformerConfig& config() const& { return config_; }
-  TransformerConfig config() const&& { return config_; }
-
- private:
   struct Layer {
     Layer(const Scope& scope, const TransformerConfig& config);
     // Appends x's keys and values to `past`.
@@ -71,6 +58,24 @@ class Transformer {
     Dense linear1, linear2;
     Dropout after_attention, of_units, after_feed_forward;
   };
+
+  // Throws Error if a size or a rate is invalid.
+  Transformer(Scope scope, const TransformerConfig& config);
+
+  // x [steps, batch, dim] -> y of its shape, and the state after the last step. A row starts anew where resets [steps,
+  // batch] are not 0: later steps do not see earlier ones. Throws Error, naming both shapes, if they do not fit.
+  RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const IdTensor& resets = {}) const;
+  // The state of rows that have read nothing. h [2·layers·memory, batch, dim]: keys, then values of each layer.
+  // c [1, batch, 1]: how many of them are real.
+  RecurrentState zero_state(int batch) const;
+  const TransformerConfig& config() const& { return config_; }  // as it was made
+  TransformerConfig config() const&& { return config_; }
+  const std::vector<Layer>& layers() const& { return layers_; }
+  std::vector<Layer> layers() const&& { return layers_; }
+  const std::optional<LayerNorm>& norm() const& { return norm_; }  // empty without last_norm
+  std::optional<LayerNorm> norm() const&& { return norm_; }
+
+ private:
   TransformerConfig config_;
   std::vector<Layer> layers_;
   std::optional<LayerNorm> norm_;

@@ -54,6 +54,7 @@ double clip_factor(double norm, double max_norm);
 // naming a parameter if it is not finite. `Optimizer::step({.max_norm = …})` does the same without a pass of its own.
 double clip_grad_norm(ParameterSet& params, double max_norm);
 
+// Clipping, and factors of gradients and rate.
 struct StepOptions {
   // The global norm that gradients are clipped to; infinity: it is measured, and nothing is clipped. 0: it is not even
   // measured, and a gradient of NaN makes the weights NaN.
@@ -65,18 +66,20 @@ struct StepOptions {
 // All that must be kept to go on with the same bits: names, and where the numbers are. Which slabs there are
 // depends on the counters: to restore, set the counters, ask for the state again, and fill the slabs.
 struct OptimizerState {
+  // Numbers for each weight.
   struct Slab {
     std::string_view name;
     Tensor values;  // the optimizer's own memory, laid out as ParameterSet::values()
   };
+  // A whole number that it keeps.
   struct Counter {
     std::string_view name;
-    int64_t* value;
+    int64_t* value;         // the optimizer's own
     bool may_lack = false;  // 0 where it was not kept
   };
   std::vector<Counter> counters;
   std::vector<Slab> slabs;
-  double* learning_rate;
+  double* learning_rate;  // the optimizer's own
 };
 
 // The base of all optimizers. It follows the parameters where their model is moved. Throws Error naming itself and a parameter
@@ -108,8 +111,8 @@ class Optimizer {
   // In the device's memory.
   StepValues* step_values() const { return static_cast<StepValues*>(step_values_.data()); }
 
-  double learning_rate() const { return learning_rate_; }
-  void set_learning_rate(double rate);  // for the next steps
+  double learning_rate() const { return learning_rate_; }  // of the next step
+  void set_learning_rate(double rate);                     // for the next steps
   // For the next steps: the momentum of an Sgd that was made with one, beta1 of Adam. Throws Error unless it is in [0, 1), and
   // where the optimizer has none.
   virtual void set_momentum(double momentum);
@@ -119,7 +122,7 @@ class Optimizer {
     return params_;
   }
   virtual std::string_view name() const = 0;  // as in recipes: "sgd"
-  virtual OptimizerState state() = 0;
+  virtual OptimizerState state() = 0;         // without the average
   // With the average: all that a checkpoint keeps.
   OptimizerState whole_state();
   // Averaged weights, laid out as ParameterSet::values(); nullptr if there are none (yet).
@@ -290,7 +293,7 @@ struct AdamWConfig {
   double weight_decay = 0.01;  // weights shrink by 1 - learning_rate·weight_decay in a step
 };
 
-// Adam whose weight decay acts on the weights and not through the moments (Loshchilov and Hutter 2019).
+// Adam (learning_rate, beta1, beta2, eps) whose weight decay acts on the weights alone (Loshchilov and Hutter 2019).
 class AdamW : public Adam {
  public:
   AdamW(ParameterSet& params, const AdamWConfig& c)
@@ -341,13 +344,13 @@ class Lion : public MomentOptimizer {
 };
 
 struct AsgdConfig {
-  static constexpr int64_t never = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t never = std::numeric_limits<int64_t>::max();  // for average_after
   double learning_rate = 1;
   double weight_decay = 0;
   int64_t average_after = 0;  // steps of its own without averaging; never: until start_averaging()
 };
 
-// Gradient descent that also keeps the mean of the weights after each step from some step on (Polyak and
+// Gradient descent (learning_rate, weight_decay) that keeps the mean of the weights after each step from some on (Polyak and
 // Juditsky 1992). Training goes on with the weights themselves; AveragedWeights puts the mean in their place.
 // (torch.optim.ASGD, with lambd = 0, leaves out the weights after step t0 + 1: average_after is t0 + 1.)
 class Asgd : public Sgd {

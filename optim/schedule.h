@@ -17,6 +17,7 @@
 namespace unroll {
 
 struct Schedule {
+  // The course of the rate.
   enum class Kind : uint8_t {
     constant,
     // learning_rate · factor^max(epoch + 1 - after, 0): the first `after` epochs at the full rate (Zaremba et
@@ -36,15 +37,15 @@ struct Schedule {
     // 2k : k, start_rate = learning_rate / 4 and final_rate = learning_rate / 16.
     one_cycle
   };
-  // The range of SGD's momentum, or of Adam's beta1.
+  // The range, low to high, of SGD's momentum, or of Adam's beta1.
   struct Momentum {
     double low = 0.85, high = 0.95;
   };
 
-  Kind kind = Kind::constant;
-  double learning_rate = 1;  // the first one; for cosine and one_cycle the largest
-  int after = 0;             // step: epochs
-  double factor = 0.5;       // step: multiplies; plateau: divides
+  Kind kind = Kind::constant;  // the course of the rate
+  double learning_rate = 1;    // the first one; for cosine and one_cycle the largest
+  int after = 0;               // step: epochs
+  double factor = 0.5;         // step: multiplies; plateau: divides
   // Any kind: the first optimizer steps have (step + 1) / (warmup + 1) of the rate that the kind says.
   int64_t warmup = 0;
   int64_t total = 0;      // cosine, one_cycle: optimizer steps of the whole training, warm-up included
@@ -56,7 +57,7 @@ struct Schedule {
 
   // State that a checkpoint keeps, learned from validation. Only the kind plateau uses it.
   double best = std::numeric_limits<double>::infinity();
-  int divisions = 0;
+  int divisions = 0;  // so far
 
   // Throws InputError, naming the field, unless the numbers above describe a schedule.
   void check() const {

@@ -29,10 +29,10 @@ struct WeightAverage {
 
   // nullptr while nothing went in.
   const Tensor* values() const { return count > 0 ? &memory : nullptr; }
-  Tensor& memory_for(const Tensor& weights);  // zeros at first
-  double next_share() const { return share ? share(count) : 0; }
-  double begin_step(const Tensor& weights);
-  void end_step(const StepValues* step, const Tensor& weights);
+  Tensor& memory_for(const Tensor& weights);                      // zeros at first
+  double next_share() const { return share ? share(count) : 0; }  // of the weights after the next step
+  double begin_step(const Tensor& weights);  // takes the share that the step has; gets memory
+  void end_step(const StepValues* step, const Tensor& weights);  // takes the weights in
 };
 
 }  // namespace unroll

@@ -62,6 +62,7 @@ done
 PROGRAMS = {
     "cudnn_claims": "#!/bin/bash\necho \"$1: SUCCESS\"\n",
     "timeseries": "#!/bin/bash\nexit 0\n",
+    "bench_options": "#!/bin/bash\nwhile [ $1 != --only ]; do shift; done; echo \"$UNROLL_PLAIN $2\" >> \"$NOTES\"\n",
     "gpu_good_test": "#!/bin/bash\necho '[doctest] assertions: 12 | 12 passed | 0 failed |'\n",
     "gpu_bad_test": "#!/bin/bash\necho '[doctest] assertions: 12 | 11 passed | 1 failed |'; exit 1\n",
     "gpu_hanging_test": "#!/bin/bash\nsleep 60\n",
@@ -172,19 +173,27 @@ class Check(Planted):
         words = re.search(r'^changes_there_are="(.*)"$', (CHECK / "check.sh").read_text(), re.M)[1].split()
         asked = {word for path in ROOT.rglob("*") if path.suffix in (".h", ".cpp", ".cu") and "build" not in path.parts[len(ROOT.parts)]
                  for word in re.findall(r'is_plain\("([\w-]+)"\)', path.read_text())}
-        self.assertEqual(set(words), asked)
+        of_layers = dict(word.split(":") for word in re.search(r'^changes_of_layers="(.*)"$', (CHECK / "check.sh").read_text(), re.M)[1].split())
+        self.assertEqual({*words, *of_layers}, asked)
         self.check("changes", PATH=self.path_without("nvidia-smi"))
         table = self.table()
         self.assertEqual(table["changes-clocks"], ("skipped", "skipped: no nvidia-smi"))
         self.assertEqual(table["changes-small-bf16-fused"], ("ok", "1000 words/s, 4.250 ms a step"))
         for word in [*words, "any"]:
             self.assertEqual(table[f"changes-large-bf16-cudnn-without-{word}"][0], "ok", word)
+        notes = (self.folder / "notes").read_text().splitlines()
+        for word, layer in of_layers.items():
+            self.assertEqual(table[f"changes-{layer}-tf32-fused-without-{word}"][0], "ok", word)
+            for plain in ("", word):
+                self.assertIn(f"{plain} {layer.replace('_', ' ')}", notes)
 
     def test_the_page_says_how_much_longer_a_step_takes_without_a_change(self) -> None:
         row = lambda name, ms, words: {"name": f"changes-small-bf16-{name}", "ms_per_step": ms, "words_per_second": words}
         table = results.changes_table([row("fused", 2.0, 600.0), row("fused-without-few-rows", 3.0, 400.0), row("torch", None, 300.0)])
         self.assertEqual(table, ["| model | precision | engine | ms a step | without few-rows | / PyTorch's best |",
                                  "| --- | --- | --- | ---: | ---: | ---: |", "| small | bf16 | fused | 2.000 | 1.50 | 2.00 |"])
+        layer = lambda name, ms: {"name": f"changes-gru-tf32-fused{name}", "cases": {"gru": {"option_ms": [9.0, ms, 1.0]}}}
+        self.assertEqual(results.changes_table([layer("", 2.0), layer("-without-gru-window", 5.0)])[2], "| gru | tf32 | fused | 2.000 | 2.50 |  |")
 
     def test_training_goes_on_where_the_last_call_ended_and_ends_once(self) -> None:
         first = self.check("train:ptb-small", limit=1)

@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
-# The same programs on processors without AVX-512, and without AVX, which qemu plays: an instruction that such a processor lacks
-# stops them, wherever it comes from. Arguments: the programs ptb and timeseries, then suites of kernels, which on each
-# processor test those that run there.
+# The same programs on other processors, which qemu plays: an instruction that such a processor lacks stops them, wherever it
+# comes from. On x86-64 those without AVX-512, and without AVX; for Arm one without BFMMLA, and one with all that qemu has.
+# Arguments: x86_64 or aarch64, the programs ptb and timeseries, then suites of kernels, which on each processor test those that run there.
 set -euo pipefail
-ptb=$(realpath "$1") timeseries=$(realpath "$2")
-mapfile -t suites < <(realpath "${@:3}")
+architecture=$1 ptb=$(realpath "$2") timeseries=$(realpath "$3")
+mapfile -t suites < <(realpath "${@:4}")
 
-if [ "$(uname -m)" != x86_64 ] || ! command -v qemu-x86_64 >/dev/null; then
-  echo "SKIPPED: older processors are emulated by qemu-x86_64 (Debian's package qemu-user), on x86-64"
+case $architecture in
+  x86_64) emulator=(qemu-x86_64) processors=(Nehalem Haswell) kernels=(baseline avx2) ;;
+  aarch64) emulator=(qemu-aarch64 -L /usr/aarch64-linux-gnu) processors=(cortex-a57 max) kernels=(baseline neon_bf16) ;;
+  *) processors=() ;;
+esac
+if [ ${#processors[@]} = 0 ] || ! command -v "${emulator[0]}" >/dev/null; then
+  echo "SKIPPED: processors are emulated by qemu (Debian's package qemu-user), x86-64's and 64-bit Arm's"
   exit 77
 fi
 out=$(mktemp -d)
@@ -18,7 +23,7 @@ tiny=(--set model.hidden=16 --set model.embedding=16 --set data.train_tokens=800
 
 on() {  # PROCESSOR PROGRAM ARGUMENT…: its output; where it fails, all that it said, and the end of this test
   local said
-  said=$(qemu-x86_64 -cpu "$@" 2>&1) || {
+  said=$("${emulator[@]}" -cpu "$@" 2>&1) || {
     local code=$?
     printf '%s\non %s: %s ended with %s\n' "$said" "$1" "$2" "$code" >&2
     exit 1
@@ -38,5 +43,4 @@ try() {  # PROCESSOR KERNELS
     on "$1" "$suite" --test-case-exclude='*several blocks*,*do not depend on threads*' >/dev/null
   done
 }
-try Nehalem baseline
-try Haswell avx2
+for i in "${!processors[@]}"; do try "${processors[i]}" "${kernels[i]}"; done

@@ -103,6 +103,16 @@ def commands(page):  # of a program are all on its page
     return [f"docs/{page}.md: lacks the command {name}" for name in names if f"{page} {name}" not in text]
 
 
+def promises(readme, library):  # of readers who compile beside the build, and of rows whose peers nobody searched
+    found = [f"{name}: does not say that it is for Linux" for name, text in (("README.md", readme), ("docs/library.md", library))
+             if not re.search("[Ff]or Linux", text)]
+    found += [f"docs/library.md: without {word}: {line}" for line in re.findall(r"^g\+\+ .* -lunroll .*", library, re.M)
+              for word in ("-lfmt", "-lz", "-pthread") if f" {word} " not in line]
+    if "H100: one run each; PyTorch had a graph but otherwise default options" not in readme:
+        found.append("README.md: does not say by which options the H100's peers ran")
+    return found if " -lunroll " in library else found + ["docs/library.md: shows no line that links"]
+
+
 def design():
     found, rooms = [], (root / "docs/architecture.md").read_text()
     if (n := len(rooms.split())) > 1500:
@@ -129,6 +139,7 @@ def pictures():
 
 readme, source = (root / "README.md").read_text(), (root / "examples/language_model.cpp").read_text()
 first_run, walk = (root / "docs/first-run.md").read_text(), (root / "docs/afternoon.md").read_text()
+library = (root / "docs/library.md").read_text()
 
 # Each check finds its fault.
 long = "A word " + "and a word " * 12 + "is long."
@@ -140,9 +151,10 @@ assert len(limits(short + "\n" * 90)) == 1 and len(limits(short + " word" * 900)
 assert model(readme.replace("Tape tape", "Tape  tape"), source)
 assert sample(readme.replace("the source's own", "the grammar's own"), first_run)
 assert links(root / "README.md", "[a](docs/nothing.md)") and links(root / "README.md", "[a](docs/ptb.md#nothing)")
+assert promises(readme.replace("Linux", "all"), library) and promises(readme, library.replace(" -lz ", " "))
 assert afternoon(re.sub(r"\| (\d+) \|", "| 1 |", walk), "") and afternoon(walk, "in 1,600 lines")
 
-lines = limits(readme) + model(readme, source) + sample(readme, first_run) + pictures() + design()
+lines = limits(readme) + model(readme, source) + sample(readme, first_run) + pictures() + design() + promises(readme, library)
 lines += afternoon(walk, re.search(r"\[An afternoon\].*", readme).group()) + commands("ptb") + commands("timeseries")
 for page in pages():
     lines += links(page, page.read_text())

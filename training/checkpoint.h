@@ -32,9 +32,11 @@
 
 namespace unroll {
 
-constexpr const char *last_checkpoint = "last.safetensors", *best_checkpoint = "best.safetensors";
-std::string kept_checkpoint(int epoch);  // "epoch-3.safetensors"
+constexpr const char* last_checkpoint = "last.safetensors";  // in a run's folder
+constexpr const char* best_checkpoint = "best.safetensors";  // of the epoch with the best validation score
+std::string kept_checkpoint(int epoch);                      // "epoch-3.safetensors"
 
+// When a run is saved, and what stands beside the weights.
 struct CheckpointOptions {
   int64_t every_steps = 0;    // after so many steps of the optimizer; 0: only after an epoch
   double every_minutes = 0;   // after a step, if the last save is so long ago; 0: only after an epoch
@@ -49,25 +51,25 @@ struct CheckpointOptions {
 
 // The position of a training, without weights and optimizer.
 struct TrainerState {
-  int epoch = 0;        // epochs that are complete
-  int64_t window = 0;   // windows of the present epoch that are done …
-  int64_t windows = 0;  // … of so many
-  double total = 0;     // sums over those that are done
-  int64_t count = 0;
-  double interval_total = 0;  // the same since the last record of the log
-  int64_t interval_count = 0;
-  int64_t all_count = 0;        // predictions of the epochs that are complete
-  double learning_rate = 0;     // of the last step
-  double train = 0;             // of the last epoch: mean loss, or perplexity …
-  std::optional<double> valid;  // … and validation score
-  std::optional<double> best;   // validation score
-  int best_epoch = 0;
+  int epoch = 0;                        // epochs that are complete
+  int64_t window = 0;                   // windows of the present epoch that are done …
+  int64_t windows = 0;                  // … of so many
+  double total = 0;                     // sums over those that are done
+  int64_t count = 0;                    // predictions
+  double interval_total = 0;            // the same since the last record of the log
+  int64_t interval_count = 0;           // predictions
+  int64_t all_count = 0;                // predictions of the epochs that are complete
+  double learning_rate = 0;             // of the last step
+  double train = 0;                     // of the last epoch: mean loss, or perplexity …
+  std::optional<double> valid;          // … and validation score
+  std::optional<double> best;           // validation score
+  int best_epoch = 0;                   // the epoch that had it; 0: none
   double rate_factor = 1;               // by which rollbacks have cut the learning rate
   int64_t skipped = 0;                  // steps left out because they were not finite …
   int skipped_in_a_row = 0;             // … since the last that was
   std::optional<LossScale> loss_scale;  // of a training in fp16
-  std::optional<Schedule> schedule;
-  NonMonotoneTrigger trigger;
+  std::optional<Schedule> schedule;     // of the learning rate, with its state
+  NonMonotoneTrigger trigger;           // of averaging, with its state
 
   // Read from a checkpoint: the next step's learning rate by the schedule that the run had. Empty in files of earlier
   // versions.

@@ -14,8 +14,8 @@
 namespace unroll {
 
 struct LossScale {
-  static constexpr double least = 1, most = 0x1p24;
-  static constexpr int64_t steps_to_grow = 2000;
+  static constexpr double least = 1, most = 0x1p24;  // between which the scale stays
+  static constexpr int64_t steps_to_grow = 2000;     // good ones, after which it doubles
 
   double scale = 0x1p16;
   int64_t good_steps = 0;        // since the scale last changed

@@ -22,7 +22,7 @@ namespace unroll {
 class Ranks {
  public:
   bool alone() const { return process_count() == 1; }
-  bool first() const { return is_first_process(); }
+  bool first() const { return is_first_process(); }  // it prints and writes
 
   // It is time to save `minutes` after the last save by rank 0's clock, but never if `minutes` is 0.
   void begin(double minutes) {
@@ -30,8 +30,8 @@ class Ranks {
     minutes_ = minutes;
     saved();
   }
-  void saved() { last_save_ = clock_seconds(); }
-  bool save_is_due() const { return alone() ? last_save_is_old() : asked_.save; }
+  void saved() { last_save_ = clock_seconds(); }                                   // just now
+  bool save_is_due() const { return alone() ? last_save_is_old() : asked_.save; }  // as begin() says
 
   // Gathers what each rank gives, by rank.
   std::vector<std::string> agree(const std::string& mine);

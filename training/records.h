@@ -15,24 +15,25 @@ namespace unroll {
 class Records {
  public:
   explicit Records(Training& training) : training_(training) {}
-  LogNames names() const { return {training_.options.unit, training_.options.perplexity}; }
+  LogNames names() const { return {training_.options.unit, training_.options.perplexity}; }  // of figures
 
-  bool has_log() const { return log_.has_value(); }
-  void open();    // unless it is open, or the training has no folder
+  bool has_log() const { return log_.has_value(); }  // one is open
+  void open();                                       // unless it is open, or the training has no folder
   void reopen();  // the log of a run that goes on, without the records that its checkpoint has not seen
   void cut();  // after the training went back: to its present step. Prints what was left out of a damaged log
-  void note_missing_log();  // if there is none, damaged() says so
-  std::vector<std::string> damaged() const;
+  void note_missing_log();                   // if there is none, damaged() says so
+  std::vector<std::string> damaged() const;  // what was left out of the log
 
   void begin_epoch();  // or what is left of it
-  TrainingTimes times_of_epoch() const { return training_.times.since(epoch_begin_); }
+  TrainingTimes times_of_epoch() const { return training_.times.since(epoch_begin_); }  // so far
   Progress progress() const;
-  void show(Progress& progress);
+  void show(Progress& progress);  // the line, as training stands
+  // The present step ends an interval of the log.
   bool interval_is_due() const { return training_.step() % training_.options.log_every == 0; }
-  void write_interval();
-  void write(LogRecord record);
+  void write_interval();         // ends an interval of the log
+  void write(LogRecord record);  // with times and metrics
   void print(const EpochReport& report) const;
-  void print(const std::string& line) const;
+  void print(const std::string& line) const;  // where progress is printed
 
  private:
   Training& training_;

@@ -15,7 +15,7 @@
 namespace unroll {
 
 template <class T>
-std::string pack(const T& value) {
+std::string pack(const T& value) {  // its bytes
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 // Takes a value off the beginning of a text. Throws Error if the text is shorter.
@@ -37,13 +37,14 @@ T unpack(std::string& text) {
 }
 
 struct ScoreSum {
-  double total = 0;
-  int64_t count = 0;
+  double total = 0;                  // of the losses or errors
+  int64_t count = 0;                 // of what they are of
   std::vector<double> further = {};  // sums of the score's own, of each part as many
 };
 
+// A score in parts, for the processes of a training.
 struct SharedScore {
-  int64_t parts = 0;
+  int64_t parts = 0;                                  // how many there are
   std::function<ScoreSum(int64_t part)> sum = {};     // part: 0 … parts-1
   std::function<double(const ScoreSum&)> score = {};  // of the sum over all parts
 };

@@ -32,16 +32,17 @@ struct WindowLoss {
   double share = 1;        // a shard's count divided by that of the whole window
   // A shard's, in place of TrainingTask::carry. Called after its backward.
   std::function<void()> carry = {};
-  LossFacts facts() const { return {count, rate_factor}; }
+  LossFacts facts() const { return {count, rate_factor}; }  // those that the host knows
 };
 // For a mean over `count` predictions that is both minimised and reported.
 inline WindowLoss mean_loss(const Var& mean, int64_t count) { return {mean, mean, count}; }
 
+// An epoch's figures.
 struct EpochReport {
-  int epoch = 0;             // counted from 1
-  double learning_rate = 0;  // of its last step
-  double train = 0;          // mean loss, or perplexity
-  std::optional<double> valid;
+  int epoch = 0;                     // counted from 1
+  double learning_rate = 0;          // of its last step
+  double train = 0;                  // mean loss, or perplexity
+  std::optional<double> valid;       // the validation score, if there is one
   bool best = false;                 // the best `valid` so far
   int64_t count = 0;                 // predictions
   double seconds = 0;                // of training, by this process
@@ -92,7 +93,7 @@ struct TrainingTask {
   // whose steps are taken back: if the host is to run ahead of a GPU, or a step of several windows may be left out. With several
   // shards their dimension 1 is the streams: [layers, streams, …].
   std::vector<NamedTensor> carried = {};
-  bool names_what_it_carries() const { return !carry || !carried.empty(); }
+  bool names_what_it_carries() const { return !carry || !carried.empty(); }  // or carries nothing
 };
 
 }  // namespace unroll

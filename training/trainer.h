@@ -71,19 +71,19 @@ class Trainer {
   bool finished() const {
     return state_.epoch >= options_.epochs || (state_.window == 0 && out_of_patience());
   }
-  bool out_of_patience() const { return state_.out_of_patience(options_.patience); }
+  bool out_of_patience() const { return state_.out_of_patience(options_.patience); }  // for TrainerOptions
 
   const TrainerState& state() const& { return state_; }
   TrainerState state() const&& { return state_; }
-  void set_state(const TrainerState& state) { state_ = state; }
+  void set_state(const TrainerState& state) { state_ = state; }        // to go on from
   const std::vector<EpochReport>& epochs() const& { return epochs_; }  // that this process completed
   std::vector<EpochReport> epochs() const&& { return epochs_; }
   // Lines that say that resume() found no log, or which lines of a damaged one it left out.
   std::vector<std::string> damaged_log() const { return records_.damaged(); }
   int64_t count() const { return state_.all_count; }  // predictions of all complete epochs
 
-  using Times = TrainingTimes;
-  const Times& times() const& { return training_.times; }
+  using Times = TrainingTimes;                             // see times()
+  const Times& times() const& { return training_.times; }  // of this process
   Times times() const&& { return training_.times; }
   // By this process, in this run().
   ExchangedGradients exchanged() const { return steps_ ? steps_->exchanged() : ExchangedGradients(); }

@@ -28,6 +28,7 @@ enum class OnDivergence : uint8_t {
 // Keys of a recipe that a window's memory is proportional to, with their values: {"data.batch", 20}.
 using WindowSizes = std::vector<std::pair<std::string, int>>;
 
+// The length, the way and the folder of a training.
 struct TrainerOptions {
   int epochs = 1;
   double clip = 0;     // a step's gradient is scaled down to this norm; 0: never
@@ -39,14 +40,14 @@ struct TrainerOptions {
   // back (NonMonotoneTrigger); 0: it decides itself.
   int non_monotone = 0;
   int patience = 0;  // ends after so many epochs without a better validation score; 0: never
-  OnDivergence on_divergence = OnDivergence::stop;
-  bool perplexity = false;  // losses are nats: reported as their exp
-  std::string unit = "words";
-  ProgressOptions progress = {};      // .mode = ProgressOptions::Mode::silent: nothing is printed
-  std::filesystem::path folder = {};  // made if need be; gets log and checkpoints; empty: nothing is written
-  CheckpointOptions checkpoints = {};
-  int64_t log_every = 100;        // steps of an interval of the log
-  WindowSizes window_sizes = {};  // for the advice where memory runs out
+  OnDivergence on_divergence = OnDivergence::stop;  // what happens then
+  bool perplexity = false;                          // losses are nats: reported as their exp
+  std::string unit = "words";                       // of predictions, for the rate
+  ProgressOptions progress = {};       // .mode = ProgressOptions::Mode::silent: nothing is printed
+  std::filesystem::path folder = {};   // made if need be; gets log and checkpoints; empty: nothing is written
+  CheckpointOptions checkpoints = {};  // when they are written
+  int64_t log_every = 100;             // steps of an interval of the log
+  WindowSizes window_sizes = {};       // for the advice where memory runs out
   // If true, a GPU's windows are recorded as CUDA graphs the second time that one of their kind comes, and played from then
   // on. The bits stay the same (with our own kernels and cuBLAS; not measured with cuDNN), and the host has less to do.
   // REQUIRES: TrainingTask::load, and a `loss` that reads nothing on the host. A window that cannot be recorded for another

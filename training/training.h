@@ -15,7 +15,7 @@
 
 namespace unroll {
 
-// Wall time of this process.
+// Wall time of this process; since() a moment, and the rate() of predictions per second of training.
 struct TrainingTimes {
   double training = 0, saving = 0, logging = 0;  // seconds
   int64_t count = 0;                             // predictions in training
@@ -25,17 +25,18 @@ struct TrainingTimes {
   }
 };
 
+// All that the parts of a trainer share.
 struct Training {
-  Optimizer& optimizer;
-  TrainerOptions options;
-  TrainerState state = {};
-  Ranks ranks = {};
-  TrainingTimes times = {};
+  Optimizer& optimizer;              // the caller's
+  TrainerOptions options;            // the caller's
+  TrainerState state = {};           // the position, as a checkpoint keeps it
+  Ranks ranks = {};                  // the other processes
+  TrainingTimes times = {};          // of this process so far
   double gradient_norm = 0;          // of the last step
   std::vector<int64_t> sample = {};  // TrainingTask::sample's of the present epoch; empty: all in their order
   std::string notice = {};           // is printed when the progress line is out of the way
 
-  uint32_t step() const { return optimizer.parameters().step(); }
+  uint32_t step() const { return optimizer.parameters().step(); }  // taken by all processes of the run
   // The task's number of the epoch's window.
   int64_t chosen(int64_t window) const {
     return sample.empty() ? window : sample[static_cast<size_t>(window)];
@@ -44,7 +45,7 @@ struct Training {
   double mean_loss() const {  // so far in the present epoch; a window may have nothing to predict
     return state.count > 0 ? state.total / static_cast<double>(state.count) : state.total;
   }
-  void note(const std::string& line) { notice += (notice.empty() ? "" : "\n") + line; }
+  void note(const std::string& line) { notice += (notice.empty() ? "" : "\n") + line; }  // adds to `notice`
   LossScale* loss_scale() {  // nullptr unless training is in fp16
     if (precision() != Precision::fp16)
       state.loss_scale.reset();

@@ -234,8 +234,10 @@ torch_speed() {
 }
 # The words of UNROLL_PLAIN (framework/plain.h).
 changes_there_are="arrive-wait block-flags cudnn-lanes fast-functions few-rows few-rows-norm passes two-layers"
+# Those of layers that the models do not have, CHANGE:CASE of bench_options.
+changes_of_layers="gru-window:gru norm-window:layer_norm"
 changes() {
-  local model precision engine change name all=${changes_there_are// /,}
+  local model precision engine change layer plain name all=${changes_there_are// /,}
   if command -v nvidia-smi >/dev/null; then step changes-clocks 20 nvidia-smi -q -d CLOCK,SUPPORTED_CLOCKS,PERFORMANCE
   else skip changes-clocks 'no nvidia-smi'; fi
   for model in small medium large; do for precision in bf16 tf32; do
@@ -248,6 +250,11 @@ changes() {
     figures "$name" torch_step "$name" 120 "$python" bench/pytorch_best.py --device cuda --model $model --precision $precision \
       --seconds "${SECONDS_EACH:-0.3}" --no-compile
   done; done
+  for change in $changes_of_layers; do for precision in bf16 tf32; do for plain in '' "${change%:*}"; do
+    layer=${change#*:} name=changes-$layer-$precision-fused${plain:+-without-$plain}
+    UNROLL_PLAIN=$plain figures "$name" gpu_step "$name" 60 bin/bench_options --device cuda --graph --hidden 650 --precision $precision \
+      --only "${layer/_/ }" --seconds "${SECONDS_EACH:-0.3}"
+  done; done; done
 }
 figures() {  # NAME RUNNER …: its line of JSON, with its name
   local name=$1; shift

@@ -71,11 +71,13 @@ def speed_table(rows: list[dict[str, Any]]) -> list[str]:
 
 def changes_table(rows: list[dict[str, Any]]) -> list[str]:
     """A line for each model, precision and engine: milliseconds of a step, how many times as long it takes without a change, and
-    its speed by that of PyTorch's fastest configuration."""
+    its speed by that of PyTorch's fastest configuration. A single layer has the milliseconds of a window."""
     steps: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = {}
     best: dict[tuple[str, str], float] = {}
     for row in rows:
         _, model, precision, engine, *change = row["name"].split("-", 4)
+        for case in row.get("cases", {}).values():
+            row["ms_per_step"] = statistics.median(case["option_ms"])
         if engine == "torch":
             best[model, precision] = row["words_per_second"]
         else:

@@ -24,16 +24,16 @@
 
 namespace unroll {
 
-enum class Level { word, character };
+enum class Level { word, character };  // the symbols of a text
 // How text becomes tokens.
 struct TextForm {
-  Level level = Level::word;
-  bool documents = false;  // blank lines stand between documents; else each is an `<eos>`
+  Level level = Level::word;  // what a token is
+  bool documents = false;     // blank lines stand between documents; else each is an `<eos>`
   TextForm(Level tokens = Level::word, bool with_documents = false)
       : level(tokens), documents(with_documents) {}
 };
-enum class Split { train, valid, test };
-std::string_view name(Split split);  // "train", "valid", "test"
+enum class Split { train, valid, test };  // parts of a corpus
+std::string_view name(Split split);       // "train", "valid", "test"
 
 // Facts about a split beside its tokens.
 struct Reading {
@@ -48,27 +48,27 @@ struct Reading {
 
 struct Corpus {
   Vocabulary vocabulary;
-  std::vector<int32_t> train, valid, test;
-  std::array<Reading, 3> readings;  // of train, valid, test
+  std::vector<int32_t> train, valid, test;  // the splits' tokens: ids of `vocabulary`
+  std::array<Reading, 3> readings;          // of train, valid, test
 
-  const Reading& reading(Split split) const;
+  const Reading& reading(Split split) const;  // facts about a split
 
-  const std::vector<int32_t>& split(Split split) const&;
+  const std::vector<int32_t>& split(Split split) const&;  // its tokens
   const std::vector<int32_t>& split(Split split) const&& = delete;
 };
 
-// The file of a split: ptb.train.txt, ptb.valid.txt, ptb.test.txt, and train.txt, valid.txt, test.txt.
+// The file of a split. ptb_file: ptb.train.txt, ptb.valid.txt, ptb.test.txt; text_file: train.txt, valid.txt, test.txt.
 std::filesystem::path ptb_file(const std::filesystem::path& directory, Split split);
 std::filesystem::path text_file(const std::filesystem::path& directory, Split split);
 
-// Loads all three splits. A word outside the training split becomes `<unk>`. Throws InputError, naming the file
+// load_ptb, load_text: all three splits. A word outside the training split becomes `<unk>`. Throws InputError, naming the file
 // and if possible the line, if a folder or file is missing, unreadable, without any word, or not UTF-8 text. Throws
 // it also if a word needs an `<unk>` which the training split lacks. For a missing Penn Treebank the message has the
 // command that fetches it.
 Corpus load_ptb(const std::filesystem::path& directory, TextForm form = {});
 Corpus load_text(const std::filesystem::path& directory, TextForm form = {});
 
-// Loads one split under a given vocabulary (a checkpoint's). Throws as above.
+// load_ptb_split, load_text_split: one split under a given vocabulary (a checkpoint's). Throws as above.
 std::vector<int32_t> load_ptb_split(const std::filesystem::path& directory, Split split,
                                     const Vocabulary& vocabulary, TextForm form = {},
                                     Reading* reading = nullptr);

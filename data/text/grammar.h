@@ -24,10 +24,11 @@ class Grammar {
  public:
   // One way to rewrite a symbol. Symbols are numbered; one that no rule rewrites is a word.
   struct Rule {
-    int left;
-    double probability;  // of this rule among those of `left`
-    std::vector<int> right;
+    int left;                // the symbol
+    double probability;      // of this rule among those of `left`
+    std::vector<int> right;  // symbols in its place
   };
+  // As drawn.
   struct Sentence {
     std::vector<std::string_view> words;  // without `<eos>`; the text belongs to the grammar
     double log_probability;               // of the derivation drawn
@@ -36,16 +37,17 @@ class Grammar {
   // The table in grammar_table.h.
   static const Grammar& built_in();
 
-  static constexpr int start = 0;
-  int symbols() const { return static_cast<int>(names_.size()); }
+  static constexpr int start = 0;                                  // the symbol of a sentence
+  int symbols() const { return static_cast<int>(names_.size()); }  // how many there are
   const std::string& name(int symbol) const& { return names_[static_cast<std::size_t>(symbol)]; }
   std::string name(int symbol) const&& { return names_[static_cast<std::size_t>(symbol)]; }
-  bool is_word(int symbol) const { return rules_of(symbol).empty(); }
+  bool is_word(int symbol) const { return rules_of(symbol).empty(); }  // no rule rewrites it
+  // The ways to rewrite a symbol; empty if it is a word.
   std::span<const Rule> rules_of(int symbol) const& { return rules_[static_cast<std::size_t>(symbol)]; }
   std::span<const Rule> rules_of(int symbol) const&& = delete;
-  std::optional<int> symbol(std::string_view name) const;
+  std::optional<int> symbol(std::string_view name) const;  // its number, if there is one
 
-  Sentence sample(RandomStream& random) const;
+  Sentence sample(RandomStream& random) const;  // draws one
 
   // log P of a sentence, given without `<eos>` (which follows with certainty). None if the grammar does not
   // derive it.
@@ -64,14 +66,16 @@ class Grammar {
   Vocabulary numbers_;                    // name to symbol
 };
 
-struct GrammarSizes {  // tokens, `<eos>` counted; each split ends with the sentence that reaches its size
+// Tokens of train, valid, test, `<eos>` counted; each ends with the sentence that reaches its size.
+struct GrammarSizes {
   int64_t train = 1'000'000;
   int64_t valid = 10'000;
   int64_t test = 10'000;
 };
 
+// Text drawn from the grammar, and the perplexity of its own source.
 struct GrammarCorpus {
-  Corpus corpus;
+  Corpus corpus;                                                                    // the three splits
   double source_train_perplexity, source_valid_perplexity, source_test_perplexity;  // exact
 };
 

@@ -27,7 +27,7 @@ std::vector<AnnotatedWord> sample_annotated(const Grammar& grammar, RandomStream
 
 // "sg", "pl", or empty if the symbol has no number. "noun.animal.sg" is a noun.
 std::string_view number_of(const Grammar& grammar, int symbol);
-bool is_noun(const Grammar& grammar, int symbol);
+bool is_noun(const Grammar& grammar, int symbol);  // "noun.animal.sg" is one
 
 // The form of the other number, from the same place of the grammar's table: "chase" for "chases", "are" for "is".
 // None if the word's symbol has no number.

@@ -12,8 +12,8 @@ namespace unroll {
 
 class Vocabulary {
  public:
-  static constexpr std::string_view end_of_sentence = "<eos>";
-  static constexpr std::string_view unknown = "<unk>";
+  static constexpr std::string_view end_of_sentence = "<eos>";  // the word at each line's end
+  static constexpr std::string_view unknown = "<unk>";          // stands for words that are not in it
 
   Vocabulary() = default;
   // Takes the words in the order of their ids, as words() gives them. Throws InputError if one is empty or occurs

@@ -37,7 +37,8 @@ int main(int argc, char** argv) {
                    {"look", "makes a page that shows what a model does while it reads", ptb::look},
                    {"report", "makes the report of a run again", unroll::report_command},
                    {"explain", "parameters, work, memory and engine of a recipe's model", ptb::explain},
-                   {"import", "makes a model's file of one trained in PyTorch", ptb::import_model}},
+                   {"import", "makes a model's file of one trained in PyTorch", ptb::import_model},
+                   {"export", "writes a model in a form that runs without this program", ptb::export_model}},
       .without_arguments = {"train", "demo"},
       .recipe_keys = recipe_keys};
   return unroll::run(program, argc, argv);

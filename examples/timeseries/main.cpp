@@ -42,7 +42,8 @@ int main(int argc, char** argv) {
            {"backtest", "trains and scores anew on several parts of a series", timeseries::backtest, true},
            {"baselines", "scores the baselines alone", timeseries::baselines},
            {"generate", "draws synthetic series, and their picture", timeseries::generate},
-           {"report", "makes the report of a run again", unroll::report_command}},
+           {"report", "makes the report of a run again", unroll::report_command},
+           {"export", "writes a model in a form that runs without this program", timeseries::export_model}},
       .without_arguments = {"train", "airline"},
       .recipe_keys = recipe_keys};
   return unroll::run(program, argc, argv);

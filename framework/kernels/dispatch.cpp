@@ -6,6 +6,9 @@
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
 
 #include <cstdlib>
 #include <string>
@@ -49,6 +52,20 @@ static bool may_use_tiles() {
 }
 #endif
 
+#if defined(__aarch64__) && !defined(UNROLL_DOUBLE)
+#define UNROLL_ARM_VARIANTS
+UNROLL_TABLE_OF(neon_bf16)
+
+static bool has_bfmmla() {
+#ifdef __linux__
+  constexpr unsigned long bf16 = 1UL << 14;  // HWCAP2_BF16
+  return getauxval(AT_HWCAP2) & bf16;
+#else
+  return false;
+#endif
+}
+#endif
+
 std::span<const Variant> variants() {
 #ifdef UNROLL_X86_VARIANTS
   static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
@@ -62,6 +79,9 @@ std::span<const Variant> variants() {
                                 {"avx512", has_avx512, avx512::table},
                                 {"avx512_bf16", has_bf16, avx512_bf16::table},
                                 {"amx", has_amx, amx::table}};
+#elif defined(UNROLL_ARM_VARIANTS)
+  static const Variant all[] = {{"baseline", true, baseline::table},
+                                {"neon_bf16", has_bfmmla(), neon_bf16::table}};
 #else
   static const Variant all[] = {{"baseline", true, baseline::table}};
 #endif

@@ -85,6 +85,7 @@ struct LstmStep {
 // [batch, hidden].
 struct GruStep {
   int64_t batch, hidden;
+  static constexpr int64_t gate_count() { return 3; }
   real *gates, *sums;
   const real *bias_hn, *h_prev;  // bias_hn [hidden]
   real* h;
@@ -331,8 +332,8 @@ struct Kernels {
                                                   use(add_squares) use(decide_step) use(keep)
 
 // The kernels of the device that computes (device.h). The CPU's are in the best instruction set of this machine.
-// UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx in the environment asks for another: an error if the machine lacks
-// it. UNROLL_ISA=emulated_bf16 asks for the best that has no bfloat16, with emulated_bf16 as its bf16.
+// UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx, on Arm baseline|neon_bf16, in the environment asks for another: an error
+// if the machine lacks it. UNROLL_ISA=emulated_bf16 asks for the best that has no bfloat16, with emulated_bf16 as its bf16.
 const Kernels& kernels();
 // The CPU's in any case, for numbers in the host's memory.
 const Kernels& host_kernels();

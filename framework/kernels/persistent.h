@@ -28,9 +28,12 @@ struct PersistentPlan {
       3;  // of what is handed on, used in turn: a layer above reads it two steps later
   static constexpr int64_t step_bytes =
       3 * 448;  // of shared memory beside that of products: three steps' pointers
+  static constexpr int64_t norm_bytes =
+      rows_at_once * (most_units + 1) * 8;  // and with layer norm: pairs of sums
 
   int64_t units = 0, blocks = 0, batch = 0;
   PersistentProduct forward = {}, backward = {};
+  bool layer_norm = false;
 
   // As few units as all processors make it, by four: with their gates two groups.
   static constexpr PersistentPlan of(int64_t hidden, int64_t gates, int64_t batch, int64_t number_bytes,
@@ -51,7 +54,7 @@ struct PersistentPlan {
   // A block's shared memory in all: enough for either direction.
   constexpr int64_t shared_bytes() const {
     const int64_t a = shared_bytes(forward), b = shared_bytes(backward);
-    return step_bytes + (a > b ? a : b);
+    return step_bytes + (layer_norm ? norm_bytes : 0) + (a > b ? a : b);
   }
   // As much, for two layers of this plan in one launch: the upper's x, and the lower's gradient from there, are products like
   // the recurrent ones, so some blocks have two.

@@ -25,12 +25,12 @@
 
 namespace unroll {
 
-int process_rank();   // of this process
-int process_count();  // 1: it is alone
-inline bool is_first_process() { return process_rank() == 0; }
+int process_rank();                                             // of this process
+int process_count();                                            // 1: it is alone
+inline bool is_first_process() { return process_rank() == 0; }  // it prints and writes
 // "Open MPI 4.1.4"; "" of a process that is alone.
 std::string process_engine();
-// How many processes of the group compute on this machine, which of them this is, from 0, and the cores that they may use
+// local_processes: how many processes compute on this machine, the number of this one, from 0, and the cores that they may use
 // together.
 struct LocalProcesses {
   int processes = 1, number = 0, cores = 1;

@@ -16,7 +16,7 @@ namespace unroll {
 class Transport {
  public:
   virtual ~Transport() = default;
-  int rank = 0, count = 1;
+  int rank = 0, count = 1;  // this process, and how many there are
   bool any_thread = false;  // may call it, one at a time
   std::string name;
 
@@ -27,10 +27,11 @@ class Transport {
 
   // A word that others find beside all blocks: the exit code of a rank that has failed.
   virtual void send_word(int to, int word) = 0;
+  // A word, and the rank that it is from.
   struct Word {
     int from, word;
   };
-  virtual std::optional<Word> find_word() = 0;
+  virtual std::optional<Word> find_word() = 0;  // one that came; none: nobody sent any
 
   virtual void finish() = 0;  // of a process that has nothing more to exchange
 };

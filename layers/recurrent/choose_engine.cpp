@@ -4,7 +4,7 @@
 
 #include <fmt/ranges.h>
 
-#include "framework/kernels/lstm_window.h"
+#include "framework/kernels/recurrent_window.h"
 #include "layers/recurrent/engine.h"
 #include "layers/recurrent/options.h"
 #include "layers/recurrent/persistent.h"
@@ -138,10 +138,11 @@ void advise_on_sizes(Table& table, const LayerFacts& layer, const EngineFacts& f
                                    (size / group + 1) * group)});
 }
 
-// Judges how the engine `fused` computes an LSTM's recurrence on a GPU. Returns the text for the engine's line.
+// Judges how the engine `fused` computes the recurrence of an LSTM or a GRU on a GPU. Returns the text for the engine's line.
 std::string judge_persistent(Table& table, const LayerFacts& layer, const EngineFacts& f,
                              const WindowFacts& window) {
-  if (f.gpu.empty() || f.processors == 0 || layer.cell.kind != CellKind::lstm) return "";
+  const bool may_be = layer.cell.kind == CellKind::lstm || layer.cell.kind == CellKind::gru;
+  if (f.gpu.empty() || f.processors == 0 || !may_be) return "";
   std::string why;
   const auto plan = persistent_plan(layer.cell, layer.config, f, window, &why);
   if (plan)
@@ -201,7 +202,7 @@ std::string why_fused_is_faster(const LayerFacts& layer, const EngineFacts& f) {
   const RecurrentConfig& c = layer.config;
   if (!layer.cell.fused) return "";
   const bool a_call_each = !layer.between_layers.empty();
-  if (persistent_plan(layer.cell, c, f, {})) {
+  if (layer.cell.kind == CellKind::lstm && persistent_plan(layer.cell, c, f, {})) {
     // In one call cuDNN's layers overlap; those of the persistent kernel do not.
     constexpr int enough = 400;
     const bool overlaps = c.layers > 1 && !a_call_each && has_16_bits(f.precision) && c.hidden < enough;
@@ -217,8 +218,10 @@ std::string why_fused_is_faster(const LayerFacts& layer, const EngineFacts& f) {
 
 }  // namespace
 
-bool has_figures(const EngineFacts& facts) {
-  return facts.gpu.find("H100") != std::string::npos || facts.gpu.find("H200") != std::string::npos;
+bool has_figures(const EngineFacts& facts, const CellFacts& cell, const RecurrentConfig& config) {
+  const bool is_known =
+      facts.gpu.find("H100") != std::string::npos || facts.gpu.find("H200") != std::string::npos;
+  return is_known && !(cell.kind == CellKind::gru && persistent_plan(cell, config, facts, {}));
 }
 
 std::string_view name_of(Engine engine) { return engine_names[static_cast<size_t>(engine)]; }

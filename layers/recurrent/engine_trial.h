@@ -11,7 +11,7 @@ namespace unroll {
 
 // Asks the GPU for a window of a layer in that engine, forward and back, each time that it is called.
 using EngineWindow = std::function<void()>;
-using MakeEngineWindow = std::function<EngineWindow(Engine)>;
+using MakeEngineWindow = std::function<EngineWindow(Engine)>;  // makes such a window, and its layer
 
 // Adds to the facts what `auto` goes by where cuDNN and `fused` both serve this layer: the engine that the run began with; else
 // times of both, taken once for such a layer in this process. Adds nothing on a GPU that has figures, on a CPU, among several

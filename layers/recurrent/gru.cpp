@@ -10,7 +10,8 @@ GruCell::GruCell(const LayerScope& scope)
     : weight_ih(scope.add("weight_ih", {3 * scope.hidden, scope.input}).var()),
       weight_hh(scope.add("weight_hh", {3 * scope.hidden, scope.hidden}).var()),
       bias(scope.add("bias", {3 * scope.hidden}).var()),
-      bias_hn(scope.add("bias_hn", {scope.hidden}).var()) {}
+      bias_hn(scope.add("bias_hn", {scope.hidden}).var()),
+      step_by_step(scope.config.algorithm == RecurrentAlgorithm::standard) {}
 
 // In elementary operations: the reference for the fast engine.
 RecurrentVars GruCell::step(const Var& x, const Var& h_in, const RecurrentVars& before, Vars* gates) const {
@@ -35,6 +36,7 @@ namespace {
 //   dx = da W_ih     dW_ih = daᵀ x     dW_hh = Σ_t dq_tᵀ h_{t-1}     db = Σ da     db_hn = Σ dq of n
 struct GruPass {
   static constexpr bool one_sum = false;
+  static const auto* one_kernel() { return persistent_gru(); }
   const GruCell layer;
   const Tensor of_x, of_h;  // [steps, batch, 3*hidden]: a and q, in the end da and dq
 
@@ -49,14 +51,18 @@ struct GruPass {
             .h = h.data(),
             .h_on = on};
   }
+  GruStep step_back(int t, const Tensor& h_before, const Tensor& h, const HandOn& on,
+                    const RoundedCopy& rounded) const {
+    GruStep s = step(t, h_before, h, on);
+    s.rounded_sums = rounded;
+    return s;
+  }
   void forward(int t, const Tensor& h_before, const Tensor& h, const HandOn& on) const {
     kernels().gru_cell(step(t, h_before, h, on));
   }
   void backward(int t, const Tensor& h_before, const Tensor& h, const HandOn& on, const RoundedCopy& rounded,
                 Tensor dh, Tensor direct) const {
-    GruStep s = step(t, h_before, h, on);
-    s.rounded_sums = rounded;
-    kernels().gru_cell_gradient(s, dh.data(), direct.data());
+    kernels().gru_cell_gradient(step_back(t, h_before, h, on, rounded), dh.data(), direct.data());
   }
   void forward(const FewRowsPass& few, int t, const Tensor& h_before, const Tensor& h,
                const HandOn& on) const {
@@ -64,9 +70,8 @@ struct GruPass {
   }
   void backward(const FewRowsPass& few, int t, const Tensor& h_before, const Tensor& h, const HandOn& on,
                 const RoundedCopy& rounded, Tensor direct) const {
-    GruStep s = step(t, h_before, h, on);
-    s.rounded_sums = rounded;
-    few.kernels.gru_cell_gradient(few.product, s, few.before, direct.data());
+    few.kernels.gru_cell_gradient(few.product, step_back(t, h_before, h, on, rounded), few.before,
+                                  direct.data());
   }
   void contribute() const {
     const int hidden = of_h.dim(2) / 3;

@@ -8,7 +8,7 @@
 
 namespace unroll {
 
-// One layer in one direction.
+// One layer in one direction: weight_ih, weight_hh, bias, bias_hn. LstmCell explains kind, has_c, gate_names, step, fused.
 struct GruCell {
   static constexpr CellKind kind = CellKind::gru;
   static constexpr const char* name = "gru";
@@ -19,13 +19,14 @@ struct GruCell {
 
   RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before, Vars* gates = nullptr) const;
   RecurrentOutput fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const;
-  void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;
-  static int step_room(int hidden) { return 6 * hidden; }
+  void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;  // see HasPlainStep
+  static int step_room(int hidden) { return 6 * hidden; }                   // columns of plain_step's room
 
   Var weight_ih, weight_hh, bias, bias_hn;
+  bool step_by_step;  // in the engine fused: steps, even if its persistent kernel serves
 };
 
-using Gru = Recurrent<GruCell>;
+using Gru = Recurrent<GruCell>;  // layers of gated recurrent units over windows
 extern template class Recurrent<GruCell>;
 
 }  // namespace unroll

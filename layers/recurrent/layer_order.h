@@ -22,8 +22,9 @@ class WavePart {
   // The next from below.
   WavePart(std::shared_ptr<Wave> wave, int lane);
   explicit WavePart(std::shared_ptr<LayerPair> with) : pair(std::move(with)) {}
-  explicit operator bool() const { return wave_ != nullptr; }
-  int chunks() const;
+  explicit operator bool() const { return wave_ != nullptr; }  // it is in a wave
+  int chunks() const;                                          // that a window is cut into
+  // The first step of a chunk of a window of so many steps.
   int begin(int chunk, int steps) const { return static_cast<int>(int64_t{chunk} * steps / chunks()); }
   // The part below hands over chunk by chunk.
   bool waits() const { return wave_ && place_ > 0; }

@@ -9,7 +9,12 @@
 
 namespace unroll {
 
-// One layer in one direction. Weights of options that are off are empty.
+// One layer in one direction: weight_ih [4*hidden, input], weight_hh [4*hidden, width] and bias [4*hidden], whose rows are the
+// gates i f g o one after the other, each of `hidden` rows (f g o if coupled). Weights of options that are off are empty.
+//
+// `kind` and `name` say which cell it is, `has_c` that its state has a c, `gate_names` how a trace calls the gates. `fused` is
+// the engine of that name (HasFused), plain_step its step in inference (HasPlainStep). `gate` is the gates' function, `cell` that
+// of g and of c on its way to h.
 struct LstmCell {
   static constexpr CellKind kind = CellKind::lstm;
   static constexpr const char* name = "lstm";
@@ -22,8 +27,8 @@ struct LstmCell {
   // the gates through `gates`, in the order of their names.
   RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before, Vars* gates = nullptr) const;
   RecurrentOutput fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const;
-  void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;
-  static int step_room(int hidden) { return 4 * hidden; }
+  void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;  // see HasPlainStep
+  static int step_room(int hidden) { return 4 * hidden; }                   // columns of plain_step's room
 
   Var weight_ih = {}, weight_hh = {}, bias = {};
   Unary gate = Unary::sigmoid, cell = Unary::tanh;
@@ -36,7 +41,7 @@ struct LstmCell {
   Var norm_c = {}, norm_c_bias = {};  // of c [hidden]
 };
 
-using Lstm = Recurrent<LstmCell>;
+using Lstm = Recurrent<LstmCell>;  // layers of LSTM cells over windows
 extern template class Recurrent<LstmCell>;
 
 }  // namespace unroll

@@ -22,13 +22,13 @@ enum class CellKind : uint8_t { lstm, gru, rnn, other };
 
 // A cell, as options and engines see it.
 struct CellFacts {
-  const char* name;   // "lstm", for messages and parameters
-  const char* title;  // "LSTM", as PyTorch calls its module
-  CellKind kind = CellKind::other;
-  int gates = 0;       // rows of weight_hh by unit
-  bool has_c = false;  // the state is h and c; else h alone
-  int c_parts = 1;     // numbers of a unit in c
-  bool fused = false;  // it brings an engine `fused`
+  const char* name;                              // "lstm", for messages and parameters
+  const char* title;                             // "LSTM", as PyTorch calls its module
+  CellKind kind = CellKind::other;               // which of the library's it is
+  int gates = 0;                                 // rows of weight_hh by unit
+  bool has_c = false;                            // the state is h and c; else h alone
+  int c_parts = 1;                               // numbers of a unit in c
+  bool fused = false;                            // it brings an engine `fused`
   std::span<const char* const> gate_names = {};  // that a trace shows; empty: it names none
   // A cell of the library: cuDNN knows it, and its own engine computes a window by chunks of steps.
   bool is_ours() const { return fused && kind != CellKind::other; }
@@ -39,7 +39,7 @@ inline constexpr CellFacts our_cells[] = {  // by kind
     {.name = "rnn", .title = "RNN", .kind = CellKind::rnn, .gates = 1, .fused = true}};
 constexpr const CellFacts& facts_of(CellKind kind) { return our_cells[static_cast<size_t>(kind)]; }
 
-// recurrent_options, below, says what each option does.
+// `layers` of `hidden` units, the first over `input`; gates, directions, engine. recurrent_options says what options do.
 struct RecurrentConfig {
   int input = 0;
   int hidden = 0;
@@ -73,9 +73,11 @@ struct RecurrentConfig {
   int output() const { return directions() * (last_hidden ? last_hidden : width()); }  // of y
 };
 
+// One option: its member (a Member), range and name, where and when it acts, who knows it.
 struct RecurrentOption {
   using Member = std::variant<bool RecurrentConfig::*, int RecurrentConfig::*, float RecurrentConfig::*,
                               Unary RecurrentConfig::*>;
+  // The values that it may have.
   enum class Range : uint8_t {
     on_off,
     rate,      // in [0, 1)
@@ -87,13 +89,15 @@ struct RecurrentOption {
     of_cell,   // one of cell_functions
     of_plain   // one of plain_functions
   };
+  // When it has an effect.
   enum class Acts : uint8_t {
     always,
     in_training,  // at random; has no effect elsewhere
     expected,     // at random in training, and elsewhere by its expectation
     at_first      // on first values alone
   };
-  enum class Cells : uint8_t { every, with_c, lstm, rnn };  // which have it
+  enum class Cells : uint8_t { every, with_c, lstm, rnn };  // which cells have it
+  // Whether cuDNN computes it.
   enum class Cudnn : uint8_t {
     yes,
     between_layers,  // acts on an input or output of layers; with two or more cuDNN is called for each by itself
@@ -104,17 +108,18 @@ struct RecurrentOption {
   Member member;
   Range range = Range::on_off;
   Acts acts = Acts::always;
-  Cells cells = Cells::every;
-  Cudnn cudnn = Cudnn::no;
-  bool needs_layers = false;    // an error unless layers > 1
-  bool is_key = true;           // recipes have this key as it is here; else the program defines its own
-  const char* of = nullptr;     // the option that this one refines; means nothing without it
-  const char* torch = nullptr;  // its name in PyTorch's module; nullptr: PyTorch lacks it
-  const char* does;
-  const char* source = nullptr;
-  const char* how = "";  // what computing it means
+  Cells cells = Cells::every;    // that have it
+  Cudnn cudnn = Cudnn::no;       // whether cuDNN computes it
+  bool needs_layers = false;     // an error unless layers > 1
+  bool is_key = true;            // recipes have this key as it is here; else the program defines its own
+  const char* of = nullptr;      // the option that this one refines; means nothing without it
+  const char* torch = nullptr;   // its name in PyTorch's module; nullptr: PyTorch lacks it
+  const char* does;              // for tables of keys and help
+  const char* source = nullptr;  // the paper
+  const char* how = "";          // what computing it means
 };
 
+// All of them, in the order of tables.
 inline constexpr RecurrentOption recurrent_options[] = {
     {.name = "dropout",
      .member = &RecurrentConfig::dropout,
@@ -266,16 +271,16 @@ inline constexpr RecurrentOption recurrent_options[] = {
      .source = "Jozefowicz et al. 2015"},
 };
 
-const RecurrentOption& option_named(std::string_view name);  // throws Error if there is none
-bool has_option(const CellFacts& cell, const RecurrentOption& option);
-// Whether it is other than that of a plain layer; its value: "0.25", "true", "softsign"; and back to a plain layer's.
+const RecurrentOption& option_named(std::string_view name);             // throws Error if there is none
+bool has_option(const CellFacts& cell, const RecurrentOption& option);  // the cell knows it
+// is_set: it is other than that of a plain layer. value_of: "0.25", "true", "softsign". unset: back to a plain layer's.
 bool is_set(const RecurrentOption& option, const RecurrentConfig& config);
 std::string value_of(const RecurrentOption& option, const RecurrentConfig& config);
 void unset(const RecurrentOption& option, RecurrentConfig& config);
 // The functions that it may be set to; empty if the option is not a function.
 std::vector<Unary> functions_of(const RecurrentOption& option);
 
-// Why a configuration is invalid: an option, and "(3) must be less than hidden (3); 0 is for none". `prefix` precedes
+// Why a configuration is invalid (fault_in): an option, and "(3) must be less than hidden (3); 0 is for none". `prefix` precedes
 // the names of other options.
 struct OptionFault {
   std::string option, text;

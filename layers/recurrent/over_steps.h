@@ -39,8 +39,8 @@ struct CellTrace {
   Vars h, c;  // the state after each step [batch, width], [batch, hidden]. c is empty where the cell has none
 };
 struct RecurrentTrace {
-  Var y = {};  // as RecurrentOutput
-  RecurrentVars state = {};
+  Var y = {};                               // as RecurrentOutput
+  RecurrentVars state = {};                 // after the last step
   std::span<const char* const> gate_names;  // "i", "f", "g", "o"
   std::vector<CellTrace> cells;             // by layer: forwards, backwards, forwards, …
 };

@@ -43,7 +43,7 @@ concept HasPlainStep = std::same_as<decltype(&Cell::plain_step),
                                     void (Cell::*)(const Tensor& x, Tensor h, Tensor c, Tensor room) const>;
 
 template <RecurrentCell Cell>
-constexpr CellFacts facts_of() {
+constexpr CellFacts facts_of() {  // of a cell, from outside too
   CellFacts facts{.name = Cell::name, .title = Cell::name, .has_c = Cell::has_c};
   if constexpr (requires { Cell::kind; }) facts = facts_of(Cell::kind);
   if constexpr (requires { Cell::c_parts; }) facts.c_parts = Cell::c_parts;
@@ -81,29 +81,29 @@ class RecurrentStack {
   // rounding.
   RecurrentTrace trace(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
                        const IdTensor& resets = {}) const;
-  RecurrentState zero_state(int batch) const;
-  // One inference step of layer k if only the cell's kernel must run: x [batch, input]. Updates the layer's h and c
+  RecurrentState zero_state(int batch) const;  // of rows that have read nothing
+  // plain_step: an inference step of layer k if only the cell's kernel must run: x [batch, input]. Updates the layer's h and c
   // [batch, hidden]. room is [batch, plain_step_room()].
   virtual int plain_step_room() const { return 0; }  // 0: there is no such step
   virtual void plain_step(int, const Tensor&, const Tensor&, const Tensor&, const Tensor&) const {}
 
-  const CellFacts& cell() const& { return cell_; }
+  const CellFacts& cell() const& { return cell_; }  // the cell, as options see it
   CellFacts cell() const&& { return cell_; }
-  const RecurrentConfig& config() const& { return config_; }
+  const RecurrentConfig& config() const& { return config_; }  // as it was made
   RecurrentConfig config() const&& { return config_; }
-  const EngineChoice& choice() const& { return choice_; }
+  const EngineChoice& choice() const& { return choice_; }  // the engine, and why
   EngineChoice choice() const&& { return choice_; }
   // All weights of a cell, in the order in which it added them, and those of its mogrifier.
   const Vars& weights(int cell) const& { return weights_[static_cast<size_t>(cell)]->all; }
   Vars weights(int cell) const&& { return weights(cell); }
 
-  const Scope& scope() const { return scope_; }
-  int count() const { return config_.layers * config_.directions(); }
-  LayerScope scope_of(int layer) const;
-  // Units of a layer's h, and of its cell.
+  const Scope& scope() const { return scope_; }                        // where its parameters are
+  int count() const { return config_.layers * config_.directions(); }  // of cells
+  LayerScope scope_of(int layer) const;                                // a layer's place for weights
+  // width_of, hidden_of: units of a layer's h, and of its cell.
   int width_of(int layer) const { return is_last(layer) ? config_.last_hidden : config_.width(); }
   int hidden_of(int layer) const { return is_last(layer) ? config_.last_hidden : config_.hidden; }
-  // The part that a layer reads of its rows of a state, which may be narrower than those of others; and rows of the full width again.
+  // own_part: what a layer reads of its rows of a state, where it is narrower than others. full_rows: of the full width again.
   Var own_part(int layer, const Var& rows) const;
   Var full_rows(const Var& rows) const;
 
@@ -158,12 +158,13 @@ class RecurrentStack {
   WholeStack whole_;                                          // if that is the engine
 };
 
+// Layers of this cell over windows of time.
 template <RecurrentCell Cell>
 requires std::constructible_from<Cell, const LayerScope&>
 class Recurrent : public RecurrentStack {
  public:
-  using Output = RecurrentOutput;
-  static constexpr CellFacts facts = facts_of<Cell>();
+  using Output = RecurrentOutput;                       // y and the state
+  static constexpr CellFacts facts = facts_of<Cell>();  // the cell, as options see it
 
   Recurrent(const Scope& scope, const RecurrentConfig& config) : RecurrentStack(scope, facts, config, make) {
     if constexpr (!HasRecurrentMatrix<Cell>)

@@ -8,7 +8,7 @@
 
 namespace unroll {
 
-// Shares the weights with the layer it was made of.
+// Shares the weights with the layer it was made of. As RecurrentStack: operator(), trace, zero_state, cell, config, choice, plain_step.
 class RecurrentLayer {
  public:
   template <class Cell>
@@ -17,7 +17,7 @@ class RecurrentLayer {
   RecurrentLayer(const Scope& scope, CellKind cell, const RecurrentConfig& config);
 
   RecurrentOutput operator()(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
-                             const IdTensor& resets = {}) const {
+                             const IdTensor& resets = {}) const {  // as RecurrentStack's
     return (*layer_)(x, state, lengths, resets);
   }
   RecurrentTrace trace(const Var& x, const RecurrentVars& state, const Lengths& lengths = {},
@@ -36,7 +36,9 @@ class RecurrentLayer {
     return choose_engine(cell(), config(), with_known_trial(engine_facts(), cell(), config()), window);
   }
 
-  // As those of RecurrentStack.
+  // weights, plain_step, plain_step_room: as those of RecurrentStack.
+  const Vars& weights(int cell) const& { return layer_->weights(cell); }
+  Vars weights(int cell) const&& { return layer_->weights(cell); }
   int plain_step_room() const { return layer_->plain_step_room(); }
   void plain_step(int k, const Tensor& x, const Tensor& h, const Tensor& c, const Tensor& room) const {
     layer_->plain_step(k, x, h, c, room);

@@ -7,7 +7,7 @@
 
 namespace unroll {
 
-// One layer in one direction.
+// One layer in one direction: weight_ih, weight_hh, bias. LstmCell explains kind, has_c, step, fused.
 struct RnnCell {
   static constexpr CellKind kind = CellKind::rnn;
   static constexpr const char* name = "rnn";
@@ -17,14 +17,14 @@ struct RnnCell {
 
   RecurrentVars step(const Var& x, const Var& h_in, const RecurrentVars& before) const;
   RecurrentOutput fused(const Var& x, const RecurrentVars& state, const RecurrentMasks& masks) const;
-  void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;
-  static int step_room(int hidden) { return hidden; }
+  void plain_step(const Tensor& x, Tensor h, Tensor c, Tensor room) const;  // see HasPlainStep
+  static int step_room(int hidden) { return hidden; }                       // columns of plain_step's room
 
   Var weight_ih, weight_hh, bias;
-  Unary nonlinearity;
+  Unary nonlinearity;  // f: tanh or relu
 };
 
-using Rnn = Recurrent<RnnCell>;
+using Rnn = Recurrent<RnnCell>;  // layers of plain cells over windows
 extern template class Recurrent<RnnCell>;
 
 }  // namespace unroll

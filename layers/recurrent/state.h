@@ -20,19 +20,20 @@ inline Tensor gradient_of(const Var& y) { return y.has_grad() ? y.grad() : Tenso
 
 // Which steps of the rows of a padded batch are real.
 enum class Padding : uint8_t { after, before };
+// The number of real steps of each row.
 struct Lengths {
-  IdTensor steps = {};  // [batch], each from 0 to the steps of x; undefined: all are real
-  Padding padding = Padding::after;
+  IdTensor steps = {};               // [batch], each from 0 to the steps of x; undefined: all are real
+  Padding padding = Padding::after;  // where padding stands
 
   Lengths backwards() const {  // of x with its steps in reverse order
     return {steps, padding == Padding::after ? Padding::before : Padding::after};
   }
 };
 
-// The real steps of a row. Throws Error where the lengths fit neither the steps nor the batch.
+// The real steps of a row, as steps_of_row gives them. Throws Error where the lengths fit neither the steps nor the batch.
 struct StepRange {
-  int begin, end;
-  bool has(int t) const { return t >= begin && t < end; }
+  int begin, end;                                          // the steps begin … end-1
+  bool has(int t) const { return t >= begin && t < end; }  // step t is real
 };
 StepRange steps_of_row(const Lengths& lengths, int steps, int batch, int row);
 
@@ -45,7 +46,7 @@ Tensor real_steps(const Lengths& lengths, int steps, int batch);
 struct Resets {
   Tensor kept = {};  // [steps, batch]; undefined: no row begins anew
   IdTensor at = {};  // [steps]: not 0 where a row does
-  bool act_at(int t) const { return kept.defined() && at.data()[t] != 0; }
+  bool act_at(int t) const { return kept.defined() && at.data()[t] != 0; }  // a row begins before step t
 };
 
 // Reads a caller's mask [steps, batch], not 0 where a row begins anew. Padding is ignored. Undefined if no row begins anew.
@@ -60,12 +61,13 @@ struct Mogrifier;  // layers/recurrent/mogrifier.h
 // The random masks of one layer in one window, its padding and its resets, drawn once for whichever engine. An undefined mask,
 // or a rate of 0, does not act. A cell's engine of its own carries all of them out.
 struct RecurrentMasks {
+  // A rate of dropout on a weight, and its random numbers.
   struct Drop {
-    float rate = 0;
-    RandomKey key = {};
+    float rate = 0;      // 0: none
+    RandomKey key = {};  // of its mask
   };
-  Tensor h = {};  // [batch, width]: factors of h_{t-1} in the recurrent product
-  Drop weight_hh = {};
+  Tensor h = {};        // [batch, width]: factors of h_{t-1} in the recurrent product
+  Drop weight_hh = {};  // of the recurrent weights
   // [steps, batch, width of the state]: it is u·(what the step computed) + (1-u)·(the state before).
   Tensor new_h = {}, new_c = {};
   Resets resets = {};
@@ -99,12 +101,12 @@ struct RecurrentState {
   RecurrentState& operator=(const RecurrentState& other);
   RecurrentState& operator=(const RecurrentVars& next);
 
-  Tensor h, c;
+  Tensor h, c;          // as in RecurrentVars; c is undefined where the cell has none
   void reset();         // to zero
   void reset(int row);  // of the batch; throws Error if there is no such row
   // Rows begin … end-1 of the batch, as constants with memory of their own; and such rows put back, from `begin` on.
   RecurrentVars rows(int begin, int end) const;
-  void set_rows(int begin, const RecurrentVars& rows);
+  void set_rows(int begin, const RecurrentVars& rows);  // see rows()
   // As constants with memory of their own: what a tape holds stays when the next window's state is assigned.
   // Throws Error where it has no size yet.
   operator RecurrentVars() const;
@@ -113,7 +115,7 @@ struct RecurrentState {
 // The weights of one layer in one direction, in the order in which its cell added them. The tape's inputs, cuDNN's weight
 // space, the state dict and the tests of frozen weights read this list; nothing else names the weights of a cell.
 struct CellWeights {
-  Vars all;
+  Vars all;                                      // in the order of `names`
   std::vector<std::string> names;                // "weight_ih": without suffixes
   const Var* find(std::string_view name) const;  // nullptr: the cell has none of that name
 };
@@ -123,11 +125,11 @@ using ListedWeights =
 
 // A place to register the parameters of one layer in one direction.
 struct LayerScope {
-  Scope scope;
+  Scope scope;             // of the layer
   std::string suffix;      // of their names: "_l0", "_l0_reverse"
   int input, hidden;       // of this layer
   RecurrentConfig config;  // of all layers
-  std::shared_ptr<CellWeights> weights = std::make_shared<CellWeights>();
+  std::shared_ptr<CellWeights> weights = std::make_shared<CellWeights>();  // filled by add()
 
   int width() const { return config.projection ? config.projection : hidden; }  // of this layer's h
   // Registers a weight and lists it. Uniform in ±1/√hidden, as PyTorch's recurrent layers; a vector is not decayed.

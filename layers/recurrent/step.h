@@ -47,9 +47,9 @@ class RecurrentStep {
     const RecurrentState zero = layer_.zero_state(batch);
     return {zero.h[0], Cell::has_c ? Var(zero.c[0]) : Var()};
   }
-  const RecurrentConfig& config() const& { return layer_.config(); }
+  const RecurrentConfig& config() const& { return layer_.config(); }  // as it was made
   RecurrentConfig config() const&& { return layer_.config(); }
-  const EngineChoice& choice() const& { return layer_.choice(); }
+  const EngineChoice& choice() const& { return layer_.choice(); }  // the engine, and why
   EngineChoice choice() const&& { return layer_.choice(); }
   // The layer over windows with these weights: it reads a whole sequence, and steps go on from there.
   const Recurrent<Cell>& layer() const& { return layer_; }
@@ -74,8 +74,8 @@ class RecurrentStep {
   Recurrent<Cell> layer_;
 };
 
-using LstmStepLayer = RecurrentStep<LstmCell>;
-using GruStepLayer = RecurrentStep<GruCell>;
-using RnnStepLayer = RecurrentStep<RnnCell>;
+using LstmStepLayer = RecurrentStep<LstmCell>;  // an LSTM, a step at a time
+using GruStepLayer = RecurrentStep<GruCell>;    // a GRU, a step at a time
+using RnnStepLayer = RecurrentStep<RnnCell>;    // a plain cell, a step at a time
 
 }  // namespace unroll

@@ -23,8 +23,8 @@ namespace unroll {
 struct EngineFacts;  // layers/recurrent/engine.h
 
 struct Wavefront {
-  static constexpr int streams = 2, least_steps = 6, most_chunks = 8, most_calls = 4;
-  int chunks;
+  static constexpr int streams = 2, least_steps = 6, most_chunks = 8, most_calls = 4;  // its limits
+  int chunks;                                                                          // of a window
 
   // Chunks of about five steps. Fewer chunks leave lanes idle for longer at both ends, more cost more products and kernels.
   static Wavefront of(int steps) { return {.chunks = std::clamp(steps / 5, 2, most_chunks)}; }
@@ -45,12 +45,12 @@ extern bool layer_by_layer, one_lane;
 // One window, forward and back.
 class Wave {
  public:
-  enum Way : uint8_t { forward, back };
+  enum Way : uint8_t { forward, back };  // through a window
   explicit Wave(int count) : chunks(count) { lanes_[forward].emplace(); }
   // Work that is asked for from then on waits for the last layer.
   void end_forward() { lanes_[forward].reset(); }
 
-  const int chunks;
+  const int chunks;  // of the window
 
  private:
   friend class WavePart;
@@ -66,7 +66,7 @@ class Wave {
 // While one lives, what is asked for goes to the part's lane. Does nothing without a wave.
 class PartInLane {
  public:
-  using Way = Wave::Way;
+  using Way = Wave::Way;  // forward or back
   PartInLane(const WavePart& part, Way way);
   // compute(begin, end) is asked for the steps of each chunk, in the order of this way, when the part before has that chunk.
   template <class Compute>

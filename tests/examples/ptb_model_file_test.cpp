@@ -33,6 +33,16 @@ TEST_CASE("the file has the names that PyTorch would use, the second bias as zer
   CHECK(std::ranges::find(words, "<eos>") != words.end());
 }
 
+TEST_CASE("export writes beside the model unless told where, and replaces nothing") {
+  const Folder folder;
+  std::filesystem::copy(trained() / "model/last.safetensors", folder / "m.safetensors");
+  const Words words{"export", "m.safetensors", "--to", "onnx"};
+  CHECK(ptb_out(words, folder.path()) == "m.onnx: written\n");
+  CHECK(ptb_out(words + Words{"--out", "other"}, folder.path()) == "other: written\n");
+  CHECK(read_text(folder / "m.onnx") == read_text(folder / "other"));
+  CHECK(ptb(words, folder.path()).code == 2);
+}
+
 TEST_CASE("init_scheme: what each says is where the first values lie") {
   const Folder folder;
   folder.write("tiny.toml", tiny);

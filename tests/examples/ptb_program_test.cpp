@@ -62,7 +62,7 @@ TEST_CASE(
     const ProgramRun run = ptb(train("bf16", "none"), folder.path());
     CHECK(run.code == 2);
     CHECK(lacks(lines_of(run.err)[0],
-                {"precision bf16", "AMX or AVX512-BF16", "UNROLL_ISA=emulated_bf16", "baseline"}) == "");
+                {"precision bf16", "AMX, AVX512-BF16 or Arm's BF16", "UNROLL_ISA=emulated_bf16", "baseline"}) == "");
     CHECK(!fs::exists(folder / "none"));
     CHECK(ptb_json(train("auto", "auto"), folder.path())["precision"] == "fp32");
   }

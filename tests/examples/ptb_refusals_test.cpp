@@ -227,6 +227,10 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
       {{"evaluate", "vocabulary.safetensors"}, {"vocabulary.safetensors", "JSON"}},
       {{"evaluate", "twice.safetensors"}, {"twice.safetensors", "'a'"}},
       {{"evaluate", "nobody.safetensors"}, {"nobody.safetensors", "vocabulary"}},
+      {{"export", "whole.safetensors"}, {"export: --to says the form: onnx"}},
+      {{"export", "whole.safetensors", "--to", "pdf"}, {"--to", "'pdf'", "onnx"}},
+      {{"export", "whole.safetensors", "--to", "onnx", "--out", "full/old.txt"}, {"full/old.txt"}},
+      {{"export", "cut.safetensors", "--to", "onnx"}, {"cut.safetensors"}},
   };
   const auto before = folder.listing();
   for (const Case& one : cases) {

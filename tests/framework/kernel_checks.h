@@ -39,7 +39,7 @@ inline void each_variant(const std::function<void(const Kernels&)>& check) {
   return check(kernels());
 #endif
   for (const cpu::Variant& variant : cpu::variants()) {
-    if (!variant.runs_here || variant.table().bf16.gemm) continue;  // that is avx512 but for the products
+    if (!variant.runs_here || variant.table().bf16.gemm) continue;  // its other kernels are another one's
     INFO("instruction set ", std::string(variant.name));
     check(variant.table());
   }

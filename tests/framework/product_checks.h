@@ -11,6 +11,9 @@
 // before that k - 1 times at most if k is small. That is (k - 1 + 6 + 1) ε/2, which is within (k + 3) ε, as is what a
 // larger k leads to.
 //
+// Arm's BFMMLA adds two products, and their sum to c, and errs by up to ε each time: of k products each is in at most
+// k/2 + 1 such sums, and behind them c is added. That is within k·ε from k = 2 on, and one product is exact.
+//
 // TF32 has 10 bits after the first, and a GPU may cut off the others or round them: an operand is off by less than
 // 2⁻¹⁰ of it, a product by less than 2 · 2⁻¹⁰ + 2⁻²⁰ of itself, and exact in float.
 #pragma once

@@ -18,7 +18,7 @@ import sysconfig
 import tempfile
 
 ARCHITECTURES = ['75', '80', '86', '89', '90', '100', '120']
-FILES = ['elements', 'updates', 'masks', 'gemm', 'losses', 'middle', 'rows', 'lstm_cell', 'gru_cell', 'rnn_cell', 'few_rows', 'lstm_window']
+FILES = ['elements', 'updates', 'masks', 'gemm', 'losses', 'middle', 'rows', 'lstm_cell', 'gru_cell', 'rnn_cell', 'few_rows', 'lstm_window', 'lstm_norm_window', 'gru_window']
 
 # Functors whose pieces are not all 128 bits: (loads, stores). Others read and write at least one stream so.
 # 64: of 16-bit numbers. None: nothing to read, or numbers from here and there.
@@ -71,20 +71,22 @@ def widths(code, instruction):
     return {int(bits) for bits in re.findall(instruction + r'\.E(?:\.\w+)*?\.(64|128)\b', code)}
 
 
-# Slow divisions of the persistent kernel, which are those of UNROLL_PLAIN=fast-functions: three sigmoids and two tanh; back one tanh.
-SLOW_DIVISIONS = {'lstm_forward': 5, 'lstm_backward': 1}
+# Slow divisions of the persistent kernels, which are those of UNROLL_PLAIN=fast-functions, by cell. Forward three sigmoids and two tanh
+# of an LSTM, two and one of a GRU. Back one tanh of an LSTM. Layer norm divides by the number of a unit's gates, and by a root.
+SLOW_DIVISIONS = {'forward': {'LstmUnits': 5, 'NormedLstm': 7, 'GruUnits': 3}, 'backward': {'LstmUnits': 1, 'NormedLstm': 1, 'GruUnits': 0}}
 
 
 def persistent_kernel(name):
-    found = re.match(r'_ZN6unroll4cuda.*?(lstm_forward|lstm_backward)I', name)
-    return found and found.group(1)
+    """Its way and its cell, or None."""
+    found = re.match(r'_ZN6unroll4cuda\d+persistent_(forward|backward)I.*?(LstmUnits|NormedLstm|GruUnits)', name)
+    return found and found.groups()
 
 
 def faults_in(name, code):
     kernel = persistent_kernel(name)
     calls = len(re.findall(r'\bCALL\..*(?:div_rn|rcp_rn)', code))
-    if kernel and calls > SLOW_DIVISIONS[kernel]:
-        yield f'{kernel}: {calls} slow divisions'
+    if kernel and calls > SLOW_DIVISIONS[kernel[0]][kernel[1]]:
+        yield f'{" ".join(kernel)}: {calls} slow divisions'
     functor = functor_of(name)
     if functor is None:
         return
@@ -128,7 +130,7 @@ def main():
                 kernels = kernels_in(text)
                 of_streams = [name for name in kernels if functor_of(name)]
                 seen += len(of_streams)
-                if file == 'lstm_window' and not any(persistent_kernel(name) for name in kernels):
+                if file.endswith('_window') and not any(persistent_kernel(name) for name in kernels):
                     faults.append(f'{arch}, {file}: no persistent kernel')
                 for name in kernels:
                     faults += [f'{arch}, {file}: {fault}' for fault in faults_in(name, kernels[name])]

@@ -87,6 +87,13 @@ TEST_CASE("fused is taken where it is known to be faster than cuDNN, which would
   CHECK(line(plain, Precision::tf32) == "lstm: cudnn, 2 x 1500");
   CHECK(Gru::choose(changed, facts, window).text ==
         "gru: fused, because its layers go side by side, and cuDNN was slower with a call for each");
+  // A GRU's persistent kernel was timed nowhere: without times here cuDNN is taken.
+  facts.precision = Precision::bf16;
+  CHECK(Gru::choose(plain, facts, window).text == "gru: cudnn, 2 x 1500");
+  facts.times = EngineTimes{.cudnn = 1.5, .fused = 1.25};
+  CHECK(Gru::choose(plain, facts, window).text ==
+        "gru: fused, because a window took 1.25 ms here, and 1.5 in cudnn; persistent");
+  facts.times = {};
   // A layer chooses before it has seen a window, so what is known of windows changes nothing.
   facts.precision = Precision::bf16;
   for (const WindowFacts& windows : {WindowFacts{}, WindowFacts{.steps = 2, .batch = 100}})
@@ -356,7 +363,6 @@ TEST_CASE("the persistent kernel is taken where the weights fit the GPU, and els
   // Options that make more of a step; other numbers and other cells have no line.
   for (const auto& [name, set] : std::vector<std::pair<std::string, std::function<void(RecurrentConfig&)>>>{
            {"projection", [](RecurrentConfig& c) { c.projection = 100; }},
-           {"layer_norm", [](RecurrentConfig& c) { c.layer_norm = true; }},
            {"mogrifier", [](RecurrentConfig& c) { c.mogrifier = 5; }}}) {
     RecurrentConfig config = dropping;
     set(config);
@@ -370,5 +376,15 @@ TEST_CASE("the persistent kernel is taken where the weights fit the GPU, and els
   CHECK(row(in_fp32, "persistent kernel").verdict == "tensor cores multiply tf32, bf16 and fp16");
   const EngineChoice taken = Lstm::choose(dropping, facts_of(here, Precision::bf16), window);
   CHECK(row(taken, "persistent kernel").verdict == "125 blocks of 12 units, 197 KiB of shared memory each");
-  CHECK(lacks(Gru::choose(dropping, facts_of(here, Precision::bf16), window).text, {"persistent"}) != "");
+  // A GRU has three gates.
+  const EngineChoice gru = Gru::choose(dropping, facts_of(here, Precision::bf16), window);
+  CHECK(gru.text.ends_with("; persistent"));
+  CHECK(row(gru, "persistent kernel").verdict == "125 blocks of 12 units, 150 KiB of shared memory each");
+  // Layer norm takes sums of its own, and its rows at once.
+  RecurrentConfig norm = dropping;
+  norm.layer_norm = true;
+  CHECK(row(Lstm::choose(norm, facts_of(here, Precision::bf16), window), "persistent kernel").verdict ==
+        "125 blocks of 12 units, 202 KiB of shared memory each");
+  CHECK(Lstm::choose(norm, facts_of(here, Precision::bf16), {.steps = 35, .batch = 33})
+            .text.ends_with("; persistent: no, batch 33 is above 32, with layer_norm"));
 }

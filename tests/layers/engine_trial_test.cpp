@@ -100,14 +100,23 @@ TEST_CASE("after a trial weights and random numbers are those of a layer whose e
 TEST_CASE("GPUs with figures are not timed, and times do not count on others' account") {
   const EngineFacts here = engine_facts();
   CHECK(here.gpu == name);
-  CHECK_FALSE(has_figures(here));
+  CHECK_FALSE(has_figures(here, Lstm::facts, plain.config));
+  const auto never = [](Engine) -> EngineWindow { throw Error("it is timed"); };
   for (const char* measured : {"NVIDIA H100 PCIe", "NVIDIA H200"}) {
     EngineFacts facts = here;
     facts.gpu = measured;
-    CHECK(has_figures(facts));
-    const auto never = [](Engine) -> EngineWindow { throw Error("it is timed"); };
+    CHECK(has_figures(facts, Lstm::facts, plain.config));
+    // A GRU's persistent kernel was timed nowhere; where it does not serve, its engines are as on other GPUs.
+    facts.processors = 132, facts.shared_memory = 227 << 10, facts.capability = facts.code = 90;
+    for (const Precision p : {Precision::bf16, Precision::fp32}) {
+      facts.precision = p;
+      CHECK(has_figures(facts, Gru::facts, plain.config) == (p == Precision::fp32));
+    }
     CHECK_FALSE(with_trial(facts, Lstm::facts, plain.config, never).times);
   }
+  EngineFacts of_two = here;
+  of_two.processes = 2;  // which might choose differently
+  CHECK_FALSE(with_trial(of_two, Lstm::facts, plain.config, never).times);
   EngineFacts facts = here;
   facts.times = EngineTimes{.cudnn = 1.5, .fused = 1.25};
   CHECK(Lstm::choose(plain.config, facts)

@@ -135,7 +135,7 @@ WindowCase window_of_h(CellKind cell, const RecurrentConfig& config) {
           .layer =
               [=](ParameterSet& params, Engine engine) {
                 RecurrentConfig c = config;
-                c.engine = engine;
+                c.engine = engine, c.algorithm = RecurrentAlgorithm::standard;
                 return RecurrentLayer(params / "layer", cell, c);
               },
           .steps = 6,

@@ -2,7 +2,7 @@
 // with each option and in each precision that tensor cores take; over the stand-in, whose threads come in random orders, and on a GPU.
 #include "layers/recurrent/persistent.h"
 
-#include "framework/kernels/lstm_window.h"
+#include "framework/kernels/recurrent_window.h"
 #include "tests/framework/in_child.h"
 #include "tests/layers/lstm_window.h"
 #ifdef UNROLL_STANDIN
@@ -120,13 +120,47 @@ TEST_CASE("they agree with each option, alone and with others") {
   }
 }
 
+TEST_CASE(
+    "with layer norm they agree in layers of several sizes, alone and with other options, up to 32 rows") {
+  for (const Precision p : rounding) {
+    for (const auto& [hidden, steps, batch] : {std::array{5, 3, 1}, {37, 3, 9}, {101, 3, 2}}) {
+      const LstmCase c{
+          .config = {.input = 4, .hidden = hidden, .layer_norm = true}, .steps = steps, .batch = batch};
+      compare(c, p, false, false);
+      const WithPrecision rounded(p);
+      CHECK(is_persistent(c));
+    }
+    LstmCase c = plain;
+    c.config.layer_norm = true, c.config.layers = 2, c.config.bidirectional = true;
+    c.config.recurrent_dropout = 0.3f, c.config.weight_drop = 0.2f, c.config.peepholes = true;
+    c.config.zoneout_h = 0.2f, c.config.zoneout_c = 0.4f, c.padded = true;
+    for (const bool coupled : {false, true}) {
+      c.config.coupled_gates = coupled;
+      compare(c, p, true, false);
+    }
+  }
+  const WithPrecision rounded(Precision::bf16);
+  LstmCase c{.config = {.input = 4, .hidden = 61, .layer_norm = true}, .steps = 3, .batch = 32};
+  CHECK(is_persistent(c));
+  compare(c, Precision::bf16, false, false);
+  c.batch = 33;
+  CHECK_FALSE(is_persistent(c));
+#ifdef UNROLL_ON_GPU
+  for (const Precision p : rounding)
+    compare({.config = {.input = 20, .hidden = 650, .layer_norm = true}, .steps = 35, .batch = 20}, p, false,
+            false);
+#endif
+}
+
 TEST_CASE("threads in five orders, and a graph, give the same bits") {
   LstmCase c = plain;
   c.config.zoneout_h = 0.3f, c.config.recurrent_dropout = 0.3f;
-  for (const Precision p : rounding) {
-    const WithPrecision rounded(p);
-    check_five_orders(window_of(c));
-  }
+  for (const bool norm : {false, true})
+    for (const Precision p : rounding) {
+      c.config.layer_norm = norm;
+      const WithPrecision rounded(p);
+      check_five_orders(window_of(c));
+    }
 }
 
 TEST_CASE("what a window launches does not depend on its steps, and the line says which it is") {

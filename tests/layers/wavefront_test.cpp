@@ -211,7 +211,7 @@ TEST_CASE("the plan says why there is none") {
   const CellFacts whole{.name = "mgu", .title = "mgu", .fused = true};
   CHECK_FALSE(wavefront(Engine::fused, whole, c.config, facts_in(Precision::fp32), {}, &text));
   CHECK(text == "the cell mgu computes a window at once");
-  c.cell = CellKind::gru;  // which no persistent kernel computes
+  c.cell = CellKind::rnn;  // which no persistent kernel computes
   CHECK(wavefront(Engine::fused, facts_of(c.cell), c.config, facts_in(Precision::bf16),
                   {.steps = 17, .batch = 3}));
 }

@@ -60,7 +60,7 @@ class AppendFile {
 // Writes all bytes. Returns 0, or the number in errno of the failure that ended it: a disk or a limit (`ulimit -f`) that is full.
 int write_all(const Descriptor& file, std::string_view bytes);
 
-// Locks a file without waiting. The lock belongs to this process and ends with the descriptor. Some file systems have
+// lock_file: locks a file without waiting. The lock belongs to this process and ends with the descriptor. Some file systems have
 // no locks.
 enum class LockResult : uint8_t { taken, held, unsupported };
 LockResult lock_file(int descriptor);
@@ -68,6 +68,7 @@ LockResult lock_file(int descriptor);
 // Removes temporary files that killed processes left beside `path`. Keeps those that a process is writing now.
 void remove_partial(const std::filesystem::path& path);
 
+// An AtomicFile with these contents. Throws as that does.
 void write_file_atomically(const std::filesystem::path& path, std::string_view contents, bool replace = true);
 // As above, but the file must not exist, even if another process creates it meanwhile.
 inline void write_new_file(const std::filesystem::path& path, std::string_view contents) {

@@ -14,8 +14,9 @@
 
 namespace unroll {
 
-using Metadata = std::map<std::string, std::string>;
+using Metadata = std::map<std::string, std::string>;  // strings by name, beside the tensors
 
+// A tensor and the name that it has in a file.
 struct NamedTensor {
   std::string name;
   Tensor tensor;
@@ -37,6 +38,7 @@ void check_safetensors(const std::filesystem::path& path, const std::vector<Name
 // A file open for reading. Only the header is in memory; each tensor is read on demand.
 class SafetensorsFile {
  public:
+  // A tensor of the file: its name, type, shape and place.
   struct Entry {
     std::string name, type;  // type: "F32", "F64", "F16", "BF16", "I64", …
     std::vector<int64_t> shape;
@@ -57,9 +59,9 @@ class SafetensorsFile {
   const Entry* find(std::string_view name) const&& = delete;
   const Entry& entry(std::string_view name) const&;  // throws InputError if there is none
   const Entry& entry(std::string_view name) const&& = delete;
-  const Metadata& metadata() const& { return metadata_; }
+  const Metadata& metadata() const& { return metadata_; }  // the file's, strings by name
   Metadata metadata() const&& { return metadata_; }
-  const std::string& path() const& { return path_; }
+  const std::string& path() const& { return path_; }  // the file's
   std::string path() const&& { return path_; }
 
   // Reads one tensor. F32, F64, F16 and BF16 are converted to real: rounded to nearest if real has fewer bits, and
@@ -69,6 +71,14 @@ class SafetensorsFile {
   // As above, into existing memory. Throws InputError, naming both shapes, if they differ.
   void load_into(std::string_view name, const Tensor& target) const;
 
+  // As above, without a tensor: out has room for the entry's numbers.
+  void load_numbers(const Entry& entry, real* out) const;
+
+  // The format's limits, for writing, too.
+  static constexpr uint64_t largest_header = 100'000'000;  // as in the format's own library
+  static constexpr std::size_t longest_name = 1000;
+  static constexpr std::string_view native_type = sizeof(real) == 4 ? "F32" : "F64";
+  static bool is_name(const std::string& text);
   // Throws InputError unless numbers of this type can be loaded.
   void check_type(const Entry& entry) const;
 

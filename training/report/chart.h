@@ -25,14 +25,16 @@ struct ChartBand {
   std::string name;
   std::vector<double> x = {}, low = {}, high = {};  // of one length, finite
 };
+// A point with a name.
 struct ChartMark {
-  std::string text;
-  double x = 0, y = 0;
+  std::string text;     // its name
+  double x = 0, y = 0;  // its place
 };
 
+// Curves over x, with axes, levels and a band.
 struct Chart {
   using Band = ChartBand;  // Clang 14 makes no optional of a struct inside, whose members have values
-  using Mark = ChartMark;
+  using Mark = ChartMark;  // a named point
   std::string title, description = {};  // for readers who cannot see it: what it is, and what it shows
   std::string x_name, y_name;           // "step", "perplexity"
   std::string right_name = {};          // of an axis on the right with the logarithm of y; "": none
@@ -41,11 +43,12 @@ struct Chart {
   double x_from = 0;                                     // the start of the x axis
   bool from_zero = true;  // else y begins at zero, or below; or near the least value
   std::vector<std::string> x_texts = {};  // names of x = 0, 1, 2, …; empty: none
-  std::vector<ChartSeries> series = {};
-  std::optional<Band> band = {};
+  std::vector<ChartSeries> series = {};   // the curves
+  std::optional<Band> band = {};          // around the last curve
+  // A value to compare with.
   struct Level {
     std::string name;
-    double y = 0;
+    double y = 0;  // its height
   };
   std::vector<Level> levels = {};  // to be held against: dashed, named, from edge to edge
   std::optional<Mark> mark = {};  // a point that is named
@@ -67,16 +70,16 @@ std::string chart_json(const Chart& chart);
 // True if a chart can show the value: differences of two such values are finite. Other values break the line.
 inline bool can_be_drawn(double value) { return std::abs(value) <= 1e300; }
 
-// The least and the largest of those of some values that can be drawn.
+// The least and the largest (low, high) of those of some values that can be drawn.
 struct DrawnRange {
   double low = std::numeric_limits<double>::infinity(), high = -low;
-  void add(double value) {
+  void add(double value) {  // widens it
     if (can_be_drawn(value)) low = std::min(low, value), high = std::max(high, value);
   }
   void add(std::span<const double> values) {
     for (const double value : values) add(value);
   }
-  bool empty() const { return low > high; }
+  bool empty() const { return low > high; }  // nothing was added
 };
 // The range of all series' y, and the band's if `with_band`.
 DrawnRange range_of_y(const Chart& chart, bool with_band);

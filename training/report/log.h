@@ -27,15 +27,16 @@ namespace unroll {
 
 constexpr const char* log_file = "log.jsonl";  // in a run's folder
 
+// A line of the log.
 struct LogRecord {
-  enum class Kind : uint8_t { interval, epoch, anew };
+  enum class Kind : uint8_t { interval, epoch, anew };  // anew: weights were scored again
   Kind kind = Kind::interval;
   int64_t step = 0;          // of the optimizer, complete
   int epoch = 0;             // counted from 1: the one that is trained, or is complete, or is the best
   int64_t count = 0;         // predictions in training since its beginning
   double loss = 0;           // mean per prediction, of the interval or the epoch; not anew
   double learning_rate = 0;  // of the last step
-  std::optional<double> momentum = {};  // of the last step (Adam: beta1), if the schedule changes it
+  std::optional<double> momentum = {};       // of the last step (Adam: beta1), if the schedule changes it
   std::optional<double> gradient_norm = {};  // of an interval's last step, before clipping
   std::optional<double> valid = {};          // of an epoch, and anew: the validation score …
   bool best = false;                         // … and whether it is the best so far
@@ -53,8 +54,8 @@ double metric_of(const LogRecord& record, const std::string& name);
 struct LogNames {
   std::string unit = "words";  // of predictions: "words", "words_per_second"
   bool perplexity = false;     // losses are nats: their exp stands beside them, and `valid` is a perplexity
-  const char* score() const { return perplexity ? "perplexity" : "loss"; }
-  double shown(double loss) const { return perplexity ? std::exp(loss) : loss; }
+  const char* score() const { return perplexity ? "perplexity" : "loss"; }        // its name
+  double shown(double loss) const { return perplexity ? std::exp(loss) : loss; }  // as reported
 };
 
 class RunLog {
@@ -90,9 +91,9 @@ std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogName
 
 // The course of a training: its log in the form that pictures and tables need.
 struct Course {
-  std::vector<LogRecord> intervals, epochs;
-  std::vector<std::string> damaged = {};  // lines of the log that are no records
-  int scored_otherwise = 0;               // epochs up to this one, of which only the best was scored anew
+  std::vector<LogRecord> intervals, epochs;  // in order, by kind
+  std::vector<std::string> damaged = {};     // lines of the log that are no records
+  int scored_otherwise = 0;                  // epochs up to this one, of which only the best was scored anew
 
   // The names of the program's own metrics, in order of appearance.
   std::vector<std::string> metrics() const;

@@ -18,11 +18,11 @@
 namespace unroll {
 
 struct ProgressOptions {
-  enum class Mode : uint8_t { automatic, terminal, plain, silent };
-  std::FILE* stream = stdout;
-  Mode mode = Mode::automatic;         // automatic: asks the stream
-  double plain_seconds = 5;            // without a terminal: no more often
-  int width = 0;                       // columns; 0: asks the terminal
+  enum class Mode : uint8_t { automatic, terminal, plain, silent };  // how it is shown
+  std::FILE* stream = stdout;                                        // where it is printed
+  Mode mode = Mode::automatic;                                       // automatic: asks the stream
+  double plain_seconds = 5;                                          // without a terminal: no more often
+  int width = 0;                                                     // columns; 0: asks the terminal
   int64_t done_before = 0;             // of the steps, before this object began: for a run that goes on
   std::function<double()> clock = {};  // seconds; for tests
 };
@@ -30,7 +30,7 @@ struct ProgressOptions {
 // A figure to show: "loss 4.812", or a rate: "11.7k words/s". Requires: the name lives during the call.
 struct ProgressValue {
   std::string_view name;
-  double value = 0;
+  double value = 0;  // of the figure
   bool rate = false;
 };
 

@@ -29,6 +29,7 @@ Chart score_chart(const std::filesystem::path& folder);
 
 constexpr const char* samples_file = "samples.jsonl";  // in a run's folder
 
+// A text that a model made after an epoch, counted from 1.
 struct Sample {
   int epoch = 0;
   std::string text;

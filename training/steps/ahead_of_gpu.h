@@ -27,15 +27,16 @@ class RunAhead {
 
   // The host's knowledge before a step.
   struct Before {
-    TrainerState state;
-    int64_t count = 0;  // Trainer::Times::count
+    TrainerState state;  // with `epoch`, `window` and the sums of losses
+    int64_t count = 0;   // Trainer::Times::count
     uint32_t step = 0;
     std::vector<int64_t> counters = {};  // the optimizer's
-    double learning_rate = 0;
+    double learning_rate = 0;            // the optimizer's
   };
-  void begin_step(const TrainerState& state, int64_t count);
+  void begin_step(const TrainerState& state, int64_t count);  // keeps what stands before it
 
   using WindowFacts = LossFacts;  // that all windows of a kind share
+  // Windows that one graph serves.
   struct Kind {
     int64_t of_task = 0;     // TrainingTask::load
     uint32_t part = 0;       // of the windows of a step, and …
@@ -57,7 +58,7 @@ class RunAhead {
   StepOutcome look();  // waits for the device
   // The host's knowledge before the step that failed; none: all are well.
   std::optional<Before> failed(const StepOutcome& outcome);  // puts carried buffers and optimizer back
-  void set_totals(const TrainerState& state);  // losses so far
+  void set_totals(const TrainerState& state);                // losses so far
 
   // Whether it is time to look: after one step at first and where a step has failed, for another may, and after twice as
   // many as the last time where all were well.

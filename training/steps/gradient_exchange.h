@@ -47,6 +47,7 @@ std::string exchanged_over();
 // in the environment is not "off". Throws InputError if that is neither "off" nor "on".
 bool exchanges_beside_backward();
 
+// A count of what went to other processes.
 struct ExchangedGradients {
   int64_t bytes = 0;   // sent
   double seconds = 0;  // with the waiting for others, but for what a backward has hidden

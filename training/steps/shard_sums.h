@@ -17,7 +17,7 @@ namespace unroll {
 class GradientSums : public TapeObserver {
  public:
   GradientSums(ParameterSet& params, int shards);
-  const ShardRange& mine() const& { return mine_; }
+  const ShardRange& mine() const& { return mine_; }  // the shards of this process
   ShardRange mine() const&& { return mine_; }
   // Before the first shard of a step. A step before that was given up is forgotten.
   void begin();
@@ -30,15 +30,15 @@ class GradientSums : public TapeObserver {
   // Whether the last shard's gradient is exchanged while its backward runs. Then it is not added by add_shard(), but as these are
   // called, before, in and after the last backward that contributes to it.
   bool overlaps() const { return overlaps_; }
-  void begin_last_backward();
+  void begin_last_backward();             // before it
   void completed(const Var& x) override;  // of the last backward's tape
-  void end_last_backward();
+  void end_last_backward();               // after it
   // An error has ended the step, perhaps in the middle of an exchange: that is given up, and with it all others.
   void give_up();
   int64_t bytes() const;  // that it has taken
   // Gradients, by this process since it began.
   using Exchanged = ExchangedGradients;
-  const Exchanged& exchanged() const& { return exchanged_; }
+  const Exchanged& exchanged() const& { return exchanged_; }  // so far
   Exchanged exchanged() const&& { return exchanged_; }
 
  private:

@@ -23,10 +23,10 @@ class Steps {
   virtual bool should_look() const { return true; }  // the next look() may have to take back too many steps
   // The trainer has changed the sums of losses. Requires: look() came before.
   virtual void state_changed() {}
-  virtual ExchangedGradients exchanged() const { return {}; }
+  virtual ExchangedGradients exchanged() const { return {}; }  // by this process so far
 };
 
-std::unique_ptr<Steps> steps_in_shards(Training& training);
+std::unique_ptr<Steps> steps_in_shards(Training& training);  // of several shards, one after the other
 // The way that options, task and device ask for: in_shards.cpp, ahead_of_gpu.h or on_this_thread.h (choose_steps.cpp).
 std::unique_ptr<Steps> choose_steps(Training& training, const TrainingTask& task);
 // Throws Error if an option is out of its range, or asks for what the optimizer lacks. Sets a schedule's first momentum.

@@ -13,5 +13,6 @@ void generate(unroll::Command& command);
 void look(unroll::Command& command);
 void explain(unroll::Command& command);
 void import_model(unroll::Command& command);
+void export_model(unroll::Command& command);
 
 }  // namespace ptb

@@ -16,5 +16,6 @@ void anomalies(unroll::Command& command);
 void backtest(unroll::Command& command);
 void generate(unroll::Command& command);
 void baselines(unroll::Command& command);
+void export_model(unroll::Command& command);
 
 }  // namespace timeseries

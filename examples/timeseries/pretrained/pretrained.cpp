@@ -10,6 +10,11 @@ extern "C" const char unroll_forecaster[], unroll_forecaster_end[];  // bundled.
 
 namespace timeseries {
 
+SafetensorsFile bundled_forecaster() {
+  return {"the bundled forecaster",
+          {unroll_forecaster, static_cast<size_t>(unroll_forecaster_end - unroll_forecaster)}};
+}
+
 // Series that are computed at once, always as many: so a series' bits do not depend on others.
 constexpr int at_once = 16;
 
@@ -25,9 +30,7 @@ PretrainedForecaster::~PretrainedForecaster() = default;
 PretrainedForecaster::PretrainedForecaster(PretrainedForecaster&&) noexcept = default;
 
 const PretrainedForecaster& PretrainedForecaster::bundled() {
-  static const PretrainedForecaster forecaster(std::make_unique<Parts>(
-      SafetensorsFile("the bundled forecaster",
-                      {unroll_forecaster, static_cast<size_t>(unroll_forecaster_end - unroll_forecaster)})));
+  static const PretrainedForecaster forecaster(std::make_unique<Parts>(bundled_forecaster()));
   return forecaster;
 }
 

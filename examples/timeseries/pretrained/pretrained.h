@@ -7,7 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "training/files/safetensors.h"
+
 namespace timeseries {
+
+// The file of the forecaster that ships with the program.
+unroll::SafetensorsFile bundled_forecaster();
 
 // One series to forecast. NaN: the value is missing.
 struct PretrainedInput {

@@ -8,15 +8,17 @@
 namespace unroll::cpu::inline UNROLL_ISA {
 
 #if defined(__AVX512F__)
-constexpr int vector_bytes = 64, registers = 32;
+constexpr int vector_bytes = 64, registers = 32, no_sums = 4;
 #elif defined(__AVX__)
-constexpr int vector_bytes = 32, registers = 16;
+constexpr int vector_bytes = 32, registers = 16, no_sums = 4;
+#elif defined(__aarch64__)  // whose instructions take no factor from memory
+constexpr int vector_bytes = 16, registers = 32, no_sums = 8;
 #else
-constexpr int vector_bytes = 16, registers = 16;
+constexpr int vector_bytes = 16, registers = 16, no_sums = 4;
 #endif
 constexpr int W = vector_bytes / sizeof(real);  // elements of a vector
 constexpr int tile_columns = 2 * W;
-constexpr int tile_rows = (registers - 4) / 2;           // 14 or 6: its sums fill the registers but four
+constexpr int tile_rows = (registers - no_sums) / 2;     // 14, 12 or 6: its sums fill the registers but a few
 constexpr int panel_rows = (tile_rows + W - 1) / W * W;  // of a packed panel of a: whole vectors
 
 using Vector [[gnu::vector_size(vector_bytes)]] = real;
@@ -55,8 +57,11 @@ template <class Kind, int rows, int vectors>
         __builtin_prefetch(b + t.to_next + l * tile_columns + i, 0, 2);  // into the second cache
     if (registers == 32) __builtin_prefetch(a + (l + a_ahead) * panel_rows);
 #pragma GCC unroll 16
-    for (int i = 0; i < rows; ++i)
+    for (int i = 0; i < rows; ++i) {
+      // Else gcc reads all factors first, and has no registers for them.
+      if (no_sums > 4 && i % 4 == 0) asm volatile("" ::: "memory");
       for (int v = 0; v < vectors; ++v) Kind::accumulate(sum[i][v], a[l * panel_rows + i], y[v]);
+    }
   };
   int64_t left = t.steps;
   const real *coming = t.c, *const last = t.c + rows * t.c_row;  // rows of c

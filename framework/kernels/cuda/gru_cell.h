@@ -5,18 +5,33 @@
 
 namespace unroll::cuda {
 
+// A unit's gates, or the sums that they come of; and its reset: h's sum for n, with its bias.
+struct GruGates {
+  real r, z, n;
+};
+struct GruUnit {
+  GruGates gates;
+  real reset, h;
+};
+// F of r and z, G of n. sums: of x; from_h: of h.
+template <class F, class G>
+UNROLL_KERNEL GruUnit gru_unit(const GruGates& sums, const GruGates& from_h, real bias_hn, real h_prev) {
+  const real r = F::value(sums.r + from_h.r), z = F::value(sums.z + from_h.z), reset = from_h.n + bias_hn;
+  const real n = G::value(sums.n + r * reset);
+  return {{r, z, n}, reset, (1 - z) * n + z * h_prev};
+}
+
 struct GruValue {
   GruStep s;
   UNROLL_KERNEL void operator()(int64_t at) const {
     const int64_t j = rest_of(at, s.hidden), first = 3 * (at - j) + j;
-    real *of_r = s.gates + first, *of_z = of_r + s.hidden, *of_n = of_z + s.hidden;
+    real *r = s.gates + first, *z = r + s.hidden, *n = z + s.hidden;
     const real* from_h = s.sums + first;
     real* reset = s.sums + first + 2 * s.hidden;
-    const real r = sigmoid(*of_r + from_h[0]), z = sigmoid(*of_z + from_h[s.hidden]);
-    *reset += s.bias_hn[j];
-    const real n = tanh(*of_n + r * *reset);
-    *of_r = r, *of_z = z, *of_n = n;
-    s.h[at] = handed_on(s.h_on, at, s.hidden, (1 - z) * n + z * s.h_prev[at]);
+    const GruUnit x = gru_unit<Sigmoid, Tanh>({*r, *z, *n}, {from_h[0], from_h[s.hidden], *reset},
+                                              s.bias_hn[j], s.h_prev[at]);
+    *r = x.gates.r, *z = x.gates.z, *n = x.gates.n, *reset = x.reset;
+    s.h[at] = handed_on(s.h_on, at, s.hidden, x.h);
   }
 };
 

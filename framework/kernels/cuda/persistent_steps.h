@@ -1,15 +1,16 @@
 // The steps of a persistent kernel: which block has which units of which layer, and when a layer computes which step.
 #pragma once
 
+#include "framework/kernels/cuda/launch.h"
 #include "framework/kernels/cuda/persistent.h"
-#include "framework/kernels/lstm_window.h"
+#include "framework/kernels/recurrent_window.h"
 
 namespace unroll::cuda {
 
-// A layer of a launch.
-template <class W>
+// A layer of a launch. Cell: what the kernels do with one unit (persistent_layer.h).
+template <class W, class Cell>
 struct Layer {
-  LstmWindow w = {};
+  RecurrentWindow<typename Cell::Step> w = {};
   HandedOn<W> handed_on = {};  // from step to step
   HandedOn<W> coming = {};     // from the other layer: x of the upper; back the gates' gradients of the upper
   HandedOn<W> giving = {};     // forward, to the upper: its x
@@ -18,23 +19,24 @@ struct Layer {
   int lag = 0;  // how many ticks after the other layer a step comes
 };
 // One layer, or two of which the second has the blocks from its first_block on.
-template <class W>
+template <class W, class Cell>
 struct Recurrence {
-  Layer<W> layers[2] = {};
-  LstmBetween between = {};
+  Layer<W, Cell> layers[2] = {};
+  BetweenLayers between = {};
   unsigned* come = nullptr;  // of the barrier
+  Two* parts = nullptr;      // the blocks' shares of row sums, if the cell has some
   bool by_block = true;      // the barrier has a number for each block
   bool exact = false;        // functions of the cell as all other kernels have them
   bool apart = true;         // blocks do between coming and waiting what nobody waits for
   int64_t ticks = 0;         // in each of which every layer may compute a step
 
-  UNROLL_KERNEL const Layer<W>& of_block() const {
+  UNROLL_KERNEL const Layer<W, Cell>& of_block() const {
     const int first = layers[1].first_block;
     return layers[first > 0 && static_cast<int>(blockIdx.x) >= first ? 1 : 0];
   }
   // Puts zeros behind all lines of `depth` numbers that are handed on. By all threads of the grid, before they first wait for each other.
   UNROLL_KERNEL void clear_ends(int64_t depth) const {
-    for (const Layer<W>& layer : layers)
+    for (const Layer<W, Cell>& layer : layers)
       for (const HandedOn<W>* lines : {&layer.handed_on, &layer.giving})
         if (lines->numbers) lines->clear_ends(depth);
   }
@@ -51,15 +53,10 @@ UNROLL_KERNEL inline void go_on(HandOn& on, const HandOn& second, int64_t t) {
   go_on(on.dy, second.dy, t), go_on(on.direct, second.direct, t), go_on(on.rest, second.rest, t);
   go_on(on.rest_of_before, second.rest_of_before, t);
 }
-UNROLL_KERNEL inline LstmStep step_at(const LstmWindow& w, int64_t t) {
-  LstmStep s = w.first;
-  go_on(s.gates, w.second.gates, t), go_on(s.c_prev, w.second.c_prev, t), go_on(s.c, w.second.c, t);
-  go_on(s.h, w.second.h, t), go_on(s.c_after, w.second.c_after, t);
-  go_on(s.h_on, w.second.h_on, t), go_on(s.c_on, w.second.c_on, t);
-  auto* rounded = static_cast<char*>(s.rounded_gates.data);
-  go_on(rounded, static_cast<const char*>(w.second.rounded_gates.data), t);
-  s.rounded_gates.data = rounded;
-  return s;
+UNROLL_KERNEL inline void go_on(RoundedCopy& copy, const RoundedCopy& second, int64_t t) {
+  auto* data = static_cast<char*>(copy.data);
+  go_on(data, static_cast<const char*>(second.data), t);
+  copy.data = data;
 }
 
 // The units of a block: use(whether it is the first of this thread, row - first_row, unit of the block, element of [batch, hidden]),
@@ -67,8 +64,8 @@ UNROLL_KERNEL inline LstmStep step_at(const LstmWindow& w, int64_t t) {
 struct Units {
   int64_t first, hidden;
   int count;
-  template <class W>
-  UNROLL_KERNEL explicit Units(const Layer<W>& layer)
+  template <class AnyLayer>
+  UNROLL_KERNEL explicit Units(const AnyLayer& layer)
       : first((static_cast<int>(blockIdx.x) - layer.first_block) * layer.w.plan.units),
         hidden(layer.w.first.hidden),
         count(static_cast<int>(layer.w.plan.units)) {}
@@ -82,19 +79,17 @@ struct Units {
   }
   // use(unit of the block, element): the first of this thread, if it has one.
   template <class Use>
-  UNROLL_INLINED void first_of_thread(const LstmWindow& w, Use use) const {
+  UNROLL_INLINED void first_of_thread(int64_t batch, Use use) const {
     const int i = static_cast<int>(threadIdx.x), row = i / count, unit = i % count;
-    const int64_t rows =
-        w.first.batch < PersistentPlan::rows_at_once ? w.first.batch : PersistentPlan::rows_at_once;
-    if (row < rows && first + unit < hidden) use(unit, row * hidden + first + unit);
+    if (row < (batch < PersistentPlan::rows_at_once ? batch : PersistentPlan::rows_at_once) &&
+        first + unit < hidden)
+      use(unit, row * hidden + first + unit);
   }
-  UNROLL_INLINED Unit place(const LstmStep& s, int unit, int64_t at) const { return {s, at, first + unit}; }
 };
 // use(first row, rows) for all rows of the batch, so many at once. Threads of the block may then use their sums again.
 template <class Use>
-UNROLL_INLINED void each_rows(const LstmWindow& w, Use use) {
+UNROLL_INLINED void each_rows(int batch, Use use) {
   constexpr int at_once = static_cast<int>(PersistentPlan::rows_at_once);
-  const int batch = static_cast<int>(w.first.batch);
   for (int first = 0; first < batch; first += at_once) {
     if (first > 0) __syncthreads();
     use(first, batch - first < at_once ? batch - first : at_once);
@@ -115,23 +110,20 @@ struct Weights {
 };
 // A block's lines of weights. Rows: gates side by side, unit by unit.
 template <class W, class Lines>
-UNROLL_KERNEL void load_rows(const Lines& lines, const Units& units, const LstmWindow& w,
-                             Weights<W> weights) {
-  lines.load(
-      [&, n = static_cast<int>(w.first.gate_count()), hidden = units.hidden](int line, int k, auto& numbers) {
-        const int64_t unit = units.first + line / n;
-        const int64_t first = (line % n * hidden + unit) * hidden + k;
-        const int64_t left = line < n * units.count && unit < hidden ? hidden - k : 0;
-        constexpr int count = std::extent_v<std::remove_reference_t<decltype(numbers)>>;
-        UNROLL_ALL
-        for (int j = 0; j < count; ++j) numbers[j] = j < left ? weights(first + j) : 0;
-      });
+UNROLL_KERNEL void load_rows(const Lines& lines, const Units& units, int64_t gates, Weights<W> weights) {
+  lines.load([&, n = static_cast<int>(gates), hidden = units.hidden](int line, int k, auto& numbers) {
+    const int64_t unit = units.first + line / n;
+    const int64_t first = (line % n * hidden + unit) * hidden + k;
+    const int64_t left = line < n * units.count && unit < hidden ? hidden - k : 0;
+    constexpr int count = std::extent_v<std::remove_reference_t<decltype(numbers)>>;
+    UNROLL_ALL
+    for (int j = 0; j < count; ++j) numbers[j] = j < left ? weights(first + j) : 0;
+  });
 }
 // Columns, whose k are gates side by side, unit by unit.
 template <class W, class Lines>
-UNROLL_KERNEL void load_columns(const Lines& lines, const Units& units, const LstmWindow& w,
-                                Weights<W> weights) {
-  lines.load([&, n = static_cast<int>(w.first.gate_count())](int line, int k, auto& numbers) {
+UNROLL_KERNEL void load_columns(const Lines& lines, const Units& units, int64_t gates, Weights<W> weights) {
+  lines.load([&, n = static_cast<int>(gates)](int line, int k, auto& numbers) {
     const bool is_one = line < units.count && units.first + line < units.hidden;
     const int64_t column = units.first + line;
     const int width = static_cast<int>(units.hidden);
@@ -146,29 +138,33 @@ UNROLL_KERNEL void load_columns(const Lines& lines, const Units& units, const Ls
 }
 
 // Three steps' pointers, the places in turn. One thread makes them for the block, a step ahead of the reading.
+template <class Step>
 struct StepPlaces {
-  static constexpr int pieces = (sizeof(LstmStep) + sizeof(uint4) - 1) / sizeof(uint4);
+  static constexpr int pieces = (sizeof(Step) + sizeof(uint4) - 1) / sizeof(uint4);
   uint4 memory[3][pieces];
-  UNROLL_INLINED LstmStep& operator[](int64_t turn) {
+  UNROLL_INLINED Step& operator[](int64_t turn) {
     void* const place = memory[static_cast<unsigned>(turn) % 3];
-    return *static_cast<LstmStep*>(place);
+    return *static_cast<Step*>(place);
   }
 };
-static_assert(sizeof(StepPlaces) <= PersistentPlan::step_bytes);
+static_assert(sizeof(StepPlaces<LstmStep>) <= PersistentPlan::step_bytes);
 inline constexpr unsigned step_maker = warp_lanes;  // not the one that says that the block has come
 
 // Takes the layer's steps in their ticks. Between two ticks a block puts down what the step left, reads what the next one wants,
 // and multiplies what came from the other layer, while others come. rest(turn): after a turn that is no step.
-template <class W, class Way, class Rest>
-UNROLL_INLINED void take_turns(const Recurrence<W>& r, const Layer<W>& layer, Way& way, Rest rest) {
-  UNROLL_SHARED(places, StepPlaces);
+template <class W, class Cell, class Way, class Rest>
+UNROLL_INLINED void take_turns(const Recurrence<W, Cell>& r, const Layer<W, Cell>& layer, Way& way,
+                               Rest rest) {
+  using Step = typename Cell::Step;
+  UNROLL_SHARED(places, StepPlaces<Step>);
   const int64_t turns = layer.w.steps;
   const auto is_one = [&](int64_t turn) { return turn >= 0 && turn < turns; };
   const auto step_of = [&](int64_t turn) { return Way::step_of(layer.w, turn); };
   const auto make = [&](int64_t turn) {
     if (threadIdx.x != step_maker || !is_one(turn)) return;
-    LstmStep& s = places[turn];
-    s = step_at(layer.w, step_of(turn));
+    Step& s = places[turn];
+    s = layer.w.first;
+    Cell::go_on(s, layer.w.second, step_of(turn));
     Way::end(s, turn, turns);
   };
   GridBarrier barrier(r.come, r.by_block);
@@ -185,7 +181,7 @@ UNROLL_INLINED void take_turns(const Recurrence<W>& r, const Layer<W>& layer, Wa
     if (tick == r.ticks) break;
     if (waits && r.apart) barrier.await();
     if (is_step)
-      way.compute(places[turn], step_of(turn));
+      way.compute(places[turn], step_of(turn), barrier);
     else
       rest(turn);
     if (!r.apart && is_step) way.finish(places[turn], step_of(turn));

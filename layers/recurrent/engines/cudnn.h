@@ -11,13 +11,14 @@
 
 namespace unroll {
 
+// A network: its cell, input, hidden and width, layers and directions.
 struct CudnnConfig {
   CellKind cell = CellKind::lstm;
   Unary nonlinearity = Unary::tanh;  // of a plain network
   int input = 0, hidden = 0, width = 0, layers = 1,
       directions = 1;  // width: of h, hidden where nothing projects
 
-  const CellFacts& facts() const { return facts_of(cell); }
+  const CellFacts& facts() const { return facts_of(cell); }  // of the cell
   // One bias is enough if none is inside a gate. Then the parameters themselves are the weight space.
   bool has_one_bias() const { return cell != CellKind::gru; }
 };

@@ -6,8 +6,9 @@
 
 namespace unroll {
 
+// A recipe: its program, its name, and the TOML.
 struct BundledRecipe {
-  std::string_view program, name, text;
+  std::string_view program, name, text;  // "ptb", "demo", the TOML
 };
 std::span<const BundledRecipe> bundled_recipe_texts();  // sorted by name
 

@@ -14,13 +14,13 @@ namespace unroll {
 
 // A value's fault: "must be at least 1, got 0". Becomes an InputError once the place is known.
 struct RecipeComplaint {
-  std::string text;
+  std::string text;  // what must hold, and what was given
 };
 
 // A variable whose values have names in a recipe.
 struct RecipeChoice {
-  std::function<std::size_t()> get;  // index into the key's words
-  std::function<void(std::size_t)> set;
+  std::function<std::size_t()> get;      // index into the key's words
+  std::function<void(std::size_t)> set;  // likewise
 };
 
 // How a changed key affects a run that is resumed.
@@ -32,7 +32,7 @@ enum class OnResume : uint8_t {
   fixed        // what was trained so far has the old value in it: the run cannot go on
 };
 
-// One declared key. The functions restrict or describe it and return it, so calls can be chained.
+// One declared key of a Field. Its functions restrict it (low_bound, high_bound: Bound) or describe it, and return it.
 struct RecipeKey {
   using Field =
       std::variant<bool*, int*, int64_t*, uint64_t*, float*, double*, std::string*, std::vector<std::string>*,
@@ -51,9 +51,9 @@ struct RecipeKey {
   // Requires: its references live as long as the reader.
   using Condition = std::function<bool()>;
   RecipeKey& harmless(Condition where = {});  // if it does not hold, the key may change
-  RecipeKey& may_change();
-  RecipeKey& rescores();
-  RecipeKey& fixed();
+  RecipeKey& may_change();                    // OnResume::may_change
+  RecipeKey& rescores();                      // OnResume::rescores
+  RecipeKey& fixed();                         // OnResume::fixed
   // Besides: windows begin elsewhere if the key changes, so the run cannot go on in the middle of an epoch.
   RecipeKey& cuts_windows(Condition where = [] { return true; });
 
@@ -61,21 +61,21 @@ struct RecipeKey {
   // whole recipe is checked. Throws RecipeComplaint.
   std::function<void()> assignment(const TomlValue& value) const;
 
-  std::string path() const { return section + "." + name; }
+  std::string path() const { return section + "." + name; }  // "model.hidden"
   std::string type() const;   // "a whole number", "true or false", "one of sgd, adam"
   std::string range() const;  // "at least 1", "in [0, 1)", ""
   std::string value() const;  // as TOML
-  bool takes_string() const;
-  bool takes_list() const;
+  bool takes_string() const;  // its variable is a string
+  bool takes_list() const;    // its variable is a list
   bool takes_words() const;   // a list of strings
   std::string default_value;  // as TOML
-  std::string section, name, description, unit_text, source_text;
-  Field field;
-  std::vector<std::string> words;  // accepted ones; empty: any
-  std::vector<std::pair<std::string, std::string>> gone_words = {};  // and why
-  double low = 0, high = 0;
-  OnResume on_resume = OnResume::undecided;
-  Condition harmless_where, cuts_windows_where;
+  std::string section, name, description, unit_text, source_text;  // as declared
+  Field field;                                                     // the variable
+  std::vector<std::string> words;                                  // accepted ones; empty: any
+  std::vector<std::pair<std::string, std::string>> gone_words = {};  // of earlier versions, and why
+  double low = 0, high = 0;                      // bounds, where low_bound and high_bound say so
+  OnResume on_resume = OnResume::undecided;      // as harmless(), fixed(), … set it
+  Condition harmless_where, cuts_windows_where;  // asked when recipes are compared
   enum class Bound : uint8_t { none, closed, open } low_bound = Bound::none, high_bound = Bound::none;
 };
 

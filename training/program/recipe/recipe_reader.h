@@ -29,18 +29,19 @@
 
 namespace unroll {
 
-// A key that has no effect with the other keys as they are.
+// A key, by its path, that has no effect with the other keys as they are.
 struct UnreadKey {
   std::string path;
   std::string readers;  // what would: "model.architecture = \"direct\""
   bool asks = false;    // its value would then do something: momentum that is not 0
 };
+// A list of such keys.
 struct UnreadKeys {
-  std::vector<UnreadKey> keys;
+  std::vector<UnreadKey> keys;  // in no order
   // Adds the keys `paths`, unless `read`.
   void add_unless(bool read, const std::string& readers, std::initializer_list<const char*> paths,
                   bool asks = false);
-  bool contains(const std::string& path) const;
+  bool contains(const std::string& path) const;  // it has no effect
 };
 
 class RecipeReader {
@@ -78,7 +79,7 @@ class RecipeReader {
   // True if the recipe looks like one that a run has left, of this or an earlier version: it names most of the keys, or
   // as many as the first version had. Then the user did not choose each of them.
   bool spelled_out() const { return 2 * named_ > keys_.size() || named_ >= keys_of_first_version; }
-  // For rules between keys: throws InputError "recipes/x.toml:7: 'model.tied' <message>".
+  // refuse, refuse_if: for rules between keys. Throws InputError "recipes/x.toml:7: 'model.tied' <message>".
   [[noreturn]] void refuse(const std::string& path, const std::string& message) const;
   template <class... A>
   void refuse_if(bool wrong, const std::string& path, fmt::format_string<A...> message,
@@ -129,8 +130,8 @@ struct Override {
   std::string said = {};   // the user's words, if not --set and the assignment: "--seed 3"
 };
 
-// The keys whose values differ between two recipes of one program, with values as TOML, and what that means for a run
-// that goes on from `before` with `after`. Throws Error if a key's declaration does not say.
+// differing_keys: those whose values differ between two recipes, by path, with values as TOML, and what that means for a run
+// that goes on from `before` with `after` (on_resume, cuts_windows). Throws Error if a key's declaration does not say.
 struct DifferingKey {
   std::string path, before, after;
   OnResume on_resume = OnResume::may_change;

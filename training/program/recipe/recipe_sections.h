@@ -31,10 +31,12 @@
 
 namespace unroll {
 
+// optimizer.kind
 enum class OptimizerKind : uint8_t { sgd, adam, adamw, asgd, rmsprop, lion };
-using ScheduleKind = Schedule::Kind;
-enum class Keep : uint8_t { last, best };
+using ScheduleKind = Schedule::Kind;       // schedule.kind
+enum class Keep : uint8_t { last, best };  // whose weights a finished training has
 
+// The keys of [training], by their names; docs/recipes.md explains them.
 struct TrainingSection {
   int epochs = 13, accumulate = 1, shards = 1;
   double clip = 5;
@@ -50,6 +52,7 @@ struct TrainingSection {
   int keep_every_epochs = 0;
   int64_t log_every = 100;
 };
+// The keys of [optimizer], by their names; docs/recipes.md explains them.
 struct OptimizerSection {
   OptimizerKind kind = OptimizerKind::sgd;
   double learning_rate = 1, momentum = 0;
@@ -58,6 +61,7 @@ struct OptimizerSection {
   double average_decay = 0;
   int average_from = 0, non_monotone = 5;
 };
+// The keys of [schedule], by their names; docs/recipes.md explains them.
 struct ScheduleSection {
   ScheduleKind kind = ScheduleKind::constant;
   int after = 4;
@@ -70,14 +74,15 @@ struct ScheduleSection {
     return kind == ScheduleKind::cosine || kind == ScheduleKind::one_cycle;
   }
 };
-// The three sections of a recipe. Requires: the recipe outlives them.
+// The three sections of a recipe: training, optimizer, schedule. Requires: the recipe outlives them.
 struct TrainingSections {
   const TrainingSection& training;
   const OptimizerSection& optimizer;
   const ScheduleSection& schedule;
 };
 
-// A schedule that spreads over the epochs changes with their number. `seed_cuts_windows`: true if training.seed decides
+// declare_training_keys, declare_optimizer_keys, declare_schedule_keys: keys over the fields. A schedule may spread over the
+// epochs; it changes with their number. `seed_cuts_windows`: true if training.seed decides
 // where windows begin, or their order.
 void declare_training_keys(RecipeReader& reader, TrainingSection& training, const ScheduleSection& schedule,
                            const RecipeKey::Condition& seed_cuts_windows);
@@ -95,14 +100,15 @@ struct EpochWindows {
   EpochWindows(std::function<int64_t(int epoch)> windows) : of(std::move(windows)) {}
   std::function<int64_t(int epoch)> of;
 };
-// Optimizer steps in an epoch, and in the first `epochs` epochs.
+// steps_of_epoch: optimizer steps in an epoch; steps_of_epochs: in the first `epochs` epochs.
 int64_t steps_of_epoch(const TrainingSections& sections, const EpochWindows& windows, int epoch);
 int64_t steps_of_epochs(const TrainingSections& sections, const EpochWindows& windows, int epochs);
 
+// The optimizer that a recipe names, for these parameters. Throws InputError.
 std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, ParameterSet& params,
                                           const EpochWindows& windows);
 // Numbers that the optimizer keeps per weight, from its first step or its first average on.
 int moments_of(const TrainingSections& sections);
-Schedule make_schedule(const TrainingSections& sections, const EpochWindows& windows);
+Schedule make_schedule(const TrainingSections& sections, const EpochWindows& windows);  // as it says
 
 }  // namespace unroll

@@ -6,7 +6,7 @@
 
 namespace unroll {
 
-// These add keys to the current section; `config`'s values are the defaults. `dropout` is left to the program, which
+// declare_cell_key, declare_recurrent_keys: keys of the current section, defaults from `config`. `dropout` is the program's, which
 // knows where else it acts.
 void declare_cell_key(RecipeReader& reader, CellKind& cell);
 void declare_recurrent_keys(RecipeReader& reader, RecurrentConfig& config);

@@ -14,17 +14,19 @@ struct TomlEntry;
 using TomlTable = std::vector<TomlEntry>;  // in the order of their names
 struct TomlDate {};                        // a date, a time or both: no key takes one
 
+// A value with its line.
 struct TomlValue {
   std::variant<bool, int64_t, double, std::string, std::vector<TomlValue>, TomlTable, TomlDate> value;
   uint32_t line = 1;  // of the text, from 1
 
   template <class T>
-  const T* as() const {
+  const T* as() const {  // the value, if it is of this type
     return std::get_if<T>(&value);
   }
   std::string_view kind() const;  // "a whole number", "a list"
 };
 
+// A key with its value, or a section.
 struct TomlEntry {
   std::string name;
   TomlValue value;

@@ -3,8 +3,9 @@
 #include "framework/check.h"
 #include "framework/device.h"
 #include "framework/kernels/cuda/context.h"
-#include "framework/kernels/lstm_window.h"
+#include "framework/kernels/recurrent_window.h"
 #include "framework/lanes.h"
+#include "framework/processes/processes.h"
 #include "layers/recurrent/engine.h"
 
 namespace unroll::gpu {
@@ -65,6 +66,7 @@ EngineFacts engine_facts() {
   result.toolkit = device.toolkit;
   result.processors = device.processors;
   result.shared_memory = device.shared_memory;
+  result.processes = process_count();
   static const int code = persistent_code();
   result.code = code;
   result.no_cudnn = gpu::cudnn_library().missing();

@@ -1,4 +1,4 @@
-// Two layers of a stack that one kernel computes (LstmPair in framework/kernels/lstm_window.h). The tape has the operations of
+// Two layers of a stack that one kernel computes (LstmPair in framework/kernels/recurrent_window.h). The tape has the operations of
 // layer by layer. But the lower layer and dropout leave their work until the upper is asked for, and on the way back the upper
 // does the work of all. If the GPU refuses the launch, each does its own.
 #pragma once

@@ -1,14 +1,14 @@
 // One kernel each way for all steps of a window, if the recurrent weights fit the GPU (layers/recurrent/persistent.h).
+#include "layers/recurrent/engines/fused/lstm_one_kernel.h"
+
 #include <atomic>
 #include <cstdio>
 
-#include "layers/recurrent/engines/fused/one_kernel.h"
 #include "layers/recurrent/persistent.h"
 
 namespace unroll::fused {
 
 namespace {
-constexpr const char* persistent_row = "recurrent: persistent kernel";
 std::atomic<bool> refused = false;
 }  // namespace
 
@@ -23,16 +23,22 @@ bool refuse_one_kernel(const PersistentPlan& plan) {
 }
 
 std::optional<PersistentPlan> plan_of_one_kernel(const LstmLayerWindow& w) {
-  if (refused || w.masks.part || w.layer.step_by_step || w.projects() || has(w.layer.norm_hh) || w.mogrified)
-    return {};
-  return persistent_plan_here(
-      {.hidden = w.hidden, .gates = w.layer.weight_hh.dim(0) / w.hidden, .batch = w.batch, .steps = w.steps});
+  if (refused || w.masks.part || w.layer.step_by_step || w.projects() || w.mogrified) return {};
+  return persistent_plan_here({.hidden = w.hidden,
+                               .gates = w.layer.weight_hh.dim(0) / w.hidden,
+                               .batch = w.batch,
+                               .steps = w.steps,
+                               .layer_norm = has(w.layer.norm_hh)});
+}
+
+static const WindowKernels<LstmWindow>& window_kernels_for(const LstmLayerWindow& w) {
+  return in_this_precision(has(w.layer.norm_hh) ? persistent_lstm_norm() : persistent_lstm());
 }
 
 bool forward_in_one_kernel(LstmLayerWindow& w, const PersistentPlan& plan) {
   ForwardInKernel forward(w);
-  const Profile::Within measured(persistent_row);
-  if (window_kernels().forward(forward.window(plan))) return true;
+  const Profile::Within measured(one_kernel_row);
+  if (window_kernels_for(w).forward(forward.window(plan))) return true;
   forward.take_back();
   return refuse_one_kernel(plan);
 }
@@ -40,8 +46,8 @@ bool forward_in_one_kernel(LstmLayerWindow& w, const PersistentPlan& plan) {
 bool backward_in_one_kernel(LstmBackward& back, const PersistentPlan& plan) {
   BackwardInKernel backward(back);
   {
-    const Profile::Within measured(persistent_row);
-    if (!window_kernels().backward(backward.window(plan))) return refuse_one_kernel(plan);
+    const Profile::Within measured(one_kernel_row);
+    if (!window_kernels_for(back.w).backward(backward.window(plan))) return refuse_one_kernel(plan);
   }
   back.contribute();
   return true;

@@ -1,16 +1,16 @@
 // One kernel each way for all steps of two layers (layers/recurrent/engines/fused/layer_pair.h).
-#include "layers/recurrent/engines/fused/one_kernel.h"
+#include "layers/recurrent/engines/fused/lstm_one_kernel.h"
 
 namespace unroll::fused {
 
 namespace {
 
 // Says what lies between the layers. x: of the upper, that the kernel is to write; undefined on the way back.
-LstmBetween between(const LayerPair& pair, const LstmLayerWindow& upper, const RoundedTensor& rounded_ih,
-                    Tensor x = {}) {
-  LstmBetween b{.weight_ih = upper.layer.weight_ih.value().data(),
-                .rounded_weight_ih = rounded_ih.copy().data,
-                .rounded_x = upper.rounded_x.copy()};
+BetweenLayers between(const LayerPair& pair, const LstmLayerWindow& upper, const RoundedTensor& rounded_ih,
+                      Tensor x = {}) {
+  BetweenLayers b{.weight_ih = upper.layer.weight_ih.value().data(),
+                  .rounded_weight_ih = rounded_ih.copy().data,
+                  .rounded_x = upper.rounded_x.copy()};
   if (!pair.mask.defined()) return b;
   const bool locked = pair.mask.shape().rank() == 2;
   const Tensor mask = pair.mask;
@@ -50,16 +50,16 @@ bool forward_together(const std::shared_ptr<LstmLayerWindow>& lower, LstmLayerWi
   ForwardInKernel above(upper, true);
   const RoundedTensor rounded_ih = rounded(upper.layer.weight_ih);
   if (RoundedTensor::is_of_use()) upper.rounded_x = RoundedTensor(upper.x.shape());
-  pair.together = window_kernels().forward_pair(
-      {of_lower, above.window(pair.plan), between(pair, upper, rounded_ih, upper.x.value())});
+  pair.together =
+      in_this_precision(persistent_lstm_pair())
+          .forward({of_lower, above.window(pair.plan), between(pair, upper, rounded_ih, upper.x.value())});
   if (pair.together) {
     upper.lower = lower;
   } else {
     upper.rounded_x = {};
     below.take_back(), above.take_back();
     refuse_one_kernel(pair.plan);
-    PartInLane lane =
-        when_asked([&] { return PartInLane(lower->masks.part, PartInLane::Way::forward); });
+    PartInLane lane = when_asked([&] { return PartInLane(lower->masks.part, PartInLane::Way::forward); });
     when_asked([&] { forward_by_steps(*lower, lane); });
     if (pair.mask.defined()) pair.drop(lower->h.slice(1, lower->steps + 1), upper.x.value());
   }
@@ -93,8 +93,9 @@ bool backward_with_other_layer(LstmLayerWindow& upper, const Var& y, const Var& 
   const RoundedTensor rounded_ih = rounded(upper.layer.weight_ih);
   {
     BackwardInKernel of_upper(above), of_lower(below);
-    if (!window_kernels().backward_pair(
-            {of_lower.window(pair->plan), of_upper.window(pair->plan), between(*pair, upper, rounded_ih)}))
+    if (!in_this_precision(persistent_lstm_pair())
+             .backward({of_lower.window(pair->plan), of_upper.window(pair->plan),
+                        between(*pair, upper, rounded_ih)}))
       return count_as_not_written(*upper.lower, pair->asked), refuse_one_kernel(pair->plan);
   }
   pair->went_back = true;

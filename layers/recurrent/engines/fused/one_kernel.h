@@ -1,21 +1,23 @@
-// A layer's arguments for a kernel that goes over all steps of a window, and what they hold until it is launched.
+// For kernels that go over all steps of a window: which there are, and whether the GPU takes them.
 #pragma once
 
 #include <algorithm>
 
-#include "framework/kernels/lstm_window.h"
-#include "layers/recurrent/engines/fused/lstm_window.h"
+#include "framework/gemm.h"
+#include "framework/kernels/recurrent_window.h"
+#include "layers/recurrent/state.h"
 
 namespace unroll::fused {
 
 // In the precision in use, where there is a plan.
-inline const LstmWindowKernels& window_kernels() {
-  const PersistentKernels& all = *persistent_kernels();
-  return precision() == Precision::tf32 ? all.tf32 : precision() == Precision::bf16 ? all.bf16 : all.fp16;
+template <class Window>
+const WindowKernels<Window>& in_this_precision(const PersistentKernels<Window>* all) {
+  return precision() == Precision::tf32 ? all->tf32 : precision() == Precision::bf16 ? all->bf16 : all->fp16;
 }
 // lstm_one_kernel.cpp: whether the GPU once did not take the blocks; and says so, the first time.
 bool one_kernel_was_refused();
-bool refuse_one_kernel(const PersistentPlan& plan);  // false
+bool refuse_one_kernel(const PersistentPlan& plan);                            // false
+inline constexpr const char* one_kernel_row = "recurrent: persistent kernel";  // of a profile
 
 // Spreads the resets over all steps, since the kernel treats steps alike.
 inline Resets at_each_step(Resets resets) {
@@ -24,68 +26,5 @@ inline Resets at_each_step(Resets resets) {
   std::ranges::fill(resets.at.span(), 1);
   return resets;
 }
-
-struct ForwardInKernel {
-  // elsewhere: x's product is not made here.
-  explicit ForwardInKernel(LstmLayerWindow& w, bool elsewhere = false)
-      : go(with_resets(w), Multiplied::as_floats, Tensor(), elsewhere),
-        weight_hh(w.weight_hh()),
-        bias(w.bias_of_x()),
-        rounded_hh(w.rounded_weight_hh()) {}
-  LstmWindow window(const PersistentPlan& plan) {
-    return {.plan = plan,
-            .steps = go.w.steps,
-            .first = step(0),
-            .second = step(1),
-            .weight_hh = weight_hh.data(),
-            .rounded_weight_hh = rounded_hh.copy().data,
-            .bias = std::as_const(bias).data(),
-            .entering = go.h.entering(0).tensor.data()};
-  }
-  // For a way step by step.
-  void take_back() const { go.w.h_options.resets = go.w.c_options.resets = go.w.masks.resets; }
-
-  LstmForward go;
-  const Tensor weight_hh, bias;
-  const RoundedTensor rounded_hh;
-
- private:
-  static LstmLayerWindow& with_resets(LstmLayerWindow& w) {
-    w.h_options.resets = w.c_options.resets = at_each_step(w.masks.resets);
-    return w;
-  }
-  LstmStep step(int t) {
-    LstmStep s = go.step(t);
-    s.h_on = go.h.after(t);
-    return s;
-  }
-};
-
-struct BackwardInKernel {
-  explicit BackwardInKernel(LstmBackward& going_back)
-      : back(going_back), weight_hh(back.w.weight_hh()), rounded_hh(back.w.rounded_weight_hh()) {}
-  LstmWindow window(const PersistentPlan& plan) {
-    return {.plan = plan,
-            .steps = back.w.steps,
-            .first = step(0),
-            .second = step(1),
-            .weight_hh = weight_hh.data(),
-            .rounded_weight_hh = rounded_hh.copy().data,
-            .dh = back.dout.data(),
-            .dc = back.dc.data(),
-            .gradient_of_entering = back.w.h0.wants_grad()};
-  }
-
-  LstmBackward& back;
-  const Tensor weight_hh;
-  const RoundedTensor rounded_hh;
-
- private:
-  LstmStep step(int t) {
-    LstmStep s = back.step(t);
-    s.h_on = back.h.at(t);
-    return s;
-  }
-};
 
 }  // namespace unroll::fused

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "framework/device.h"
-#include "framework/processes/processes.h"
 #include "framework/tape.h"
 #include "layers/recurrent/options.h"
 
@@ -31,7 +30,8 @@ std::string name_of_layer(const EngineFacts& facts, const CellFacts& cell, const
 
 // Both would serve, and no rule says which is faster here.
 bool is_open(const EngineFacts& facts, const CellFacts& cell, RecurrentConfig config) {
-  if (facts.gpu.empty() || has_figures(facts) || !cell.is_ours() || config.engine != Engine::automatic)
+  if (facts.gpu.empty() || !cell.is_ours() || config.engine != Engine::automatic ||
+      has_figures(facts, cell, config))
     return false;
   const EngineChoice choice = choose_engine(cell, config, facts);
   return std::ranges::none_of(choice.reasons,
@@ -87,7 +87,7 @@ EngineFacts with_trial(EngineFacts facts, const CellFacts& cell, const Recurrent
                        const MakeEngineWindow& make) {
   facts = with_known_trial(std::move(facts), cell, config);
   if (facts.begun_with || facts.times || !is_open(facts, cell, config)) return facts;
-  if (process_count() > 1 || !may_record()) return facts;
+  if (facts.processes > 1 || !may_record()) return facts;
   try {
     facts.times = trials[name_of_layer(facts, cell, config)] = time_engines(make);
   } catch (const OutOfMemory&) { trials.erase(name_of_layer(facts, cell, config)); }

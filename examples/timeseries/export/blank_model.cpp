@@ -1,0 +1,36 @@
+#include "examples/timeseries/export/blank_model.h"
+
+#include "examples/timeseries/data/series_data.h"
+
+namespace timeseries {
+
+static Series blank_series(const SavedModel& saved) {
+  const auto& names = saved.facts.channels;
+  const size_t rows = static_cast<size_t>(saved.recipe.data.window + saved.recipe.data.horizon);
+  Series series = make_series(names, std::vector<double>(rows * names.size(), 1.0));
+  series.origin = saved.path.string();
+  series.calendar = static_cast<int>(names.size() - saved.columns().size());
+  return series;
+}
+
+BlankModel::BlankModel(const SavedModel& saved, const std::string& form) : series(blank_series(saved)) {
+  const ModelFacts& facts = saved.facts;
+  const SavedModel one = facts.members.empty() ? saved : saved.of_series(facts.members.front());
+  require_input(
+      facts.members.empty() || facts.scaling.logs.empty(),
+      "{}: {}: each of {} series has a transform of its own (scaling.transform), which has no form here",
+      form, saved.path.string(), facts.members.size());
+  const SeriesWindows windows =
+      make_windows(one.recipe, series, one.facts.scaling, whole_series(series), "exported");
+  model = one.make_model(windows);
+  const SeriesWindowOptions& options = windows.options();
+  inputs = options.inputs, targets = options.targets;
+}
+
+std::vector<std::string> BlankModel::names(const std::vector<int>& channels) const {
+  std::vector<std::string> result;
+  for (const int channel : channels) result.push_back(series.channels[static_cast<size_t>(channel)]);
+  return result;
+}
+
+}  // namespace timeseries

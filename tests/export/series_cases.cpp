@@ -1,0 +1,229 @@
+// Models of the program timeseries: each network, and each way in which windows and targets are read and scaled.
+#include "examples/timeseries/data/series_data.h"
+#include "examples/timeseries/export/c_series.h"
+#include "examples/timeseries/export/onnx_pretrained.h"
+#include "examples/timeseries/export/onnx_series.h"
+#include "examples/timeseries/pretrained/model_file.h"
+#include "examples/timeseries/pretrained/pretrained.h"
+#include "tests/export/cases.h"
+#include "training/files/state_dict.h"
+
+namespace unroll {
+
+namespace {
+
+using timeseries::Recipe;
+
+// Columns a, b, c, then two of a calendar, as a recipe asks for them.
+struct SeriesCase {
+  std::string name;
+  Recipe recipe;
+  int members = 1;
+
+  Series series() const {
+    std::vector<std::string> names{"a", "b", "c"};
+    const int calendar = 2 * static_cast<int>(recipe.data.calendar.size());
+    for (int k = 0; k < calendar; ++k) names.push_back(fmt::format("day {}", k));
+    RandomStream random(6, name);
+    constexpr int rows = 60;
+    std::vector<double> values;
+    for (int row = 0; row < rows; ++row) {
+      for (int k = 0; k < 3; ++k)
+        values.push_back(10 * (k + 1) + 5 * std::sin(0.7 * row + k) + random.uniform());
+      for (int k = 0; k < calendar; ++k) values.push_back(2 * random.uniform() - 1);
+    }
+    Series made = make_series(names, values);
+    made.calendar = calendar;
+    for (int k = 0; members > 1 && k < members; ++k)
+      made.members.push_back({fmt::format("s{}", k), k * rows / members, (k + 1) * rows / members});
+    return made;
+  }
+};
+
+// Row b of [steps, batch, …], or of [outputs, horizon, batch, targets].
+std::vector<real> row_of(const Tensor& all, int b, int batch, int64_t width) {
+  std::vector<real> result;
+  const std::vector<real> numbers = all.to_host();
+  for (int64_t t = 0; t < all.size() / batch / width; ++t)
+    result.insert(result.end(), numbers.begin() + (t * batch + b) * width,
+                  numbers.begin() + (t * batch + b + 1) * width);
+  return result;
+}
+
+void check_step(const SeriesCase& of, RealTimeStep& step, int b, const Tensor& x, int member,
+                const Tensor& found) {
+  const int batch = x.dim(1);
+  std::ranges::copy(row_of(x, b, batch, x.dim(2)), step["x"].begin());
+  step(of.members > 1 ? member : 0);
+  require_step(of.name, step["forecast"], row_of(found, b, batch, found.dim(3)));
+}
+
+void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
+  const Series series = of.series();
+  const Recipe& recipe = of.recipe;
+  std::vector<std::string> notes;
+  const Scaling scaling =
+      fit_scaling(series, whole_series(series), recipe.scaling.kind, notes, recipe.scaling.transform);
+  SeriesWindows windows = timeseries::make_windows(recipe, series, scaling, whole_series(series), "cases");
+  timeseries::SeriesModel model(recipe, timeseries::columns_of(windows));
+  model.params.initialize(Init::uniform(-0.4f, 0.4f));
+  timeseries::SavedModel saved{.path = "model.safetensors",
+                               .recipe = recipe,
+                               .facts = {.channels = series.channels, .scaling = scaling}};
+  for (const SeriesMember& member : series.members) saved.facts.members.push_back(member.name);
+  auto weights = std::make_shared<std::map<std::string, Tensor>>();
+  for (const NamedTensor& tensor : state_dict(model.params)) weights->emplace(tensor.name, tensor.tensor);
+  saved.weights = weights;
+  Case one(folder, "series_" + of.name);
+  timeseries::write_onnx(one.onnx(), saved);
+  RealTimeStep step(timeseries::step_plan(saved));
+
+  const SeriesWindowOptions& options = windows.options();
+  const int read = options.window + (options.known.empty() ? 0 : options.horizon),
+            inputs = static_cast<int>(options.inputs.size());
+  for (const int size : {4, 1}) {
+    one.begin_call();
+    const SeriesBatch batch = windows.batch(1, size);
+    Tensor x({read, size, inputs}), members({size});
+    Tensor found = model.predict(batch.input).clone();  // [outputs, horizon, batch, targets]
+    for (int b = 0; b < size; ++b) {
+      const int64_t origin = batch.origins[static_cast<size_t>(b)],
+                    first = origin - options.window;
+      const int member = series.member_of(first);
+      members.data()[b] = static_cast<real>(member);
+      for (int t = 0; t < read; ++t)
+        for (int k = 0; k < inputs; ++k) {
+          const int channel = options.inputs[static_cast<size_t>(k)];
+          const bool hidden =
+              t >= options.window && std::ranges::find(options.known, channel) == options.known.end();
+          x.data()[(t * size + b) * inputs + k] =
+              hidden ? 7 : static_cast<real>(series.at(first + t, channel));
+        }
+      const int targets = static_cast<int>(options.targets.size());
+      for (int64_t o = 0; o < found.size() / size / targets; ++o)  // outputs and steps
+        for (int k = 0; k < targets; ++k) {
+          real& value = found.data()[(o * size + b) * targets + k];
+          value = static_cast<real>(scaling.undo(
+              static_cast<double>(value), scaling.place(options.targets[static_cast<size_t>(k)], member)));
+        }
+    }
+    for (int b = 0; b < size; ++b)
+      check_step(of, step, b, x, static_cast<int>(members.data()[b]), found);
+    one.input("x", x);
+    if (of.members > 1) one.input("series", members);
+    one.output("forecast", found);
+  }
+  one.write();
+}
+
+const timeseries::NetworkRow* network(std::string_view word) {
+  return std::ranges::find(timeseries::series_networks, word, &timeseries::NetworkRow::word);
+}
+
+std::vector<SeriesCase> series_cases() {
+  std::vector<SeriesCase> cases;
+  const auto add = [&](const std::string& name, const char* word, auto change) {
+    SeriesCase one{name, {}, 1};
+    one.recipe.name = name;
+    one.recipe.model.architecture = network(word);
+    one.recipe.model.hidden = 8;
+    one.recipe.data.window = 8, one.recipe.data.horizon = 4;
+    change(one);
+    cases.push_back(one);
+  };
+  using timeseries::Normalization;
+  const auto with_quantiles = [](Recipe& r) { r.training.loss = timeseries::Loss::quantile; };
+  add("direct", "direct", [](SeriesCase& c) { c.recipe.model.layers = 2; });
+  add("direct_channels", "direct", [&](SeriesCase& c) {
+    c.recipe.model.shared_channels = true, c.recipe.model.normalization = Normalization::window;
+    c.recipe.data.calendar = {"day"};
+    with_quantiles(c.recipe);
+  });
+  add("direct_highway", "direct", [](SeriesCase& c) {
+    c.recipe.model.segment = 2, c.recipe.model.highway = 5,
+    c.recipe.model.normalization = Normalization::last;
+    c.recipe.data.targets = {"c", "a"};
+  });
+  add("direct_known", "direct", [&](SeriesCase& c) {
+    c.recipe.data.known = {"b", timeseries::known_calendar}, c.recipe.data.calendar = {"day"};
+    c.recipe.model.shared_channels = true;
+    with_quantiles(c.recipe);
+  });
+  add("direct_log", "direct", [](SeriesCase& c) { c.recipe.scaling.transform = Transform::log; });
+  add("direct_several", "direct", [](SeriesCase& c) { c.members = 3, c.recipe.data.id = "id"; });
+  add("segments", "segment-rnn", [&](SeriesCase& c) {
+    c.recipe.model.segment = 2, c.recipe.model.normalization = Normalization::last;
+    with_quantiles(c.recipe);
+  });
+  add("linear", "linear", [](SeriesCase& c) {
+    c.recipe.model.normalization = Normalization::last, c.recipe.data.known = {"b"};
+  });
+  return cases;
+}
+
+void write_pretrained(const std::filesystem::path& folder) {
+  const auto network = timeseries::read_forecaster(timeseries::bundled_forecaster());
+  Case one(folder, "pretrained");
+  timeseries::write_onnx(one.onnx(), *network);
+  RealTimeStep step(timeseries::step_plan(*network));
+  RandomStream random(2, "pretrained");
+  for (const auto& [rows, ahead, batch] : {std::array{512, 8, 3}, {40, 2, 1}}) {
+    const int segments = timeseries::segments_of(rows);
+    timeseries::ForecastBatch inputs(segments, ahead, batch);
+    for (int place = 0; place < batch; ++place) {
+      std::vector<float> values;
+      for (int t = 0; t < rows; ++t)
+        values.push_back(static_cast<float>(100 + 10 * std::sin(0.52 * t) + 0.1 * t + 3 * random.normal()));
+      inputs.put(place, values, place == 0 ? 1 : 12);
+    }
+    one.begin_call();
+    const auto tensor = [&](const std::vector<real>& numbers, int steps, int width) {
+      return Tensor::from(Shape{steps, batch, width}, std::span(numbers));
+    };
+    one.input("context", tensor(inputs.context, segments, timeseries::context_width));
+    one.input("ahead", tensor(inputs.ahead, ahead, timeseries::ahead_width));
+    one.input("base", tensor(inputs.base, ahead, timeseries::segment_rows));
+    const Tensor quantiles = stack((*network)(inputs)).value();  // [levels, segments, batch, rows]
+    for (int b = 0; b < batch; ++b) {
+      for (const auto& [of, numbers, width] :
+           {std::tuple{"context", &inputs.context, timeseries::context_width},
+            {"ahead", &inputs.ahead, timeseries::ahead_width},
+            {"base", &inputs.base, timeseries::segment_rows}}) {
+        const Tensor all = Tensor::from(Shape{static_cast<int>(numbers->size())}, std::span(*numbers));
+        std::ranges::copy(row_of(all, b, batch, width), step[of].begin());
+      }
+      step(segments);
+      std::vector<float> first;  // of the segments that this call asks for
+      for (int k = 0; k < timeseries::forecast_quantiles; ++k) {
+        const auto level = step["quantiles"].subspan(static_cast<size_t>(k * timeseries::most_ahead));
+        first.insert(first.end(), level.begin(), level.begin() + ahead * timeseries::segment_rows);
+      }
+      require_step("pretrained", first, row_of(quantiles, b, batch, timeseries::segment_rows));
+    }
+    one.output("quantiles", quantiles);
+  }
+  one.write();
+}
+
+// A transform by series has no form. Throws Error unless it is refused.
+void check_refused(const std::filesystem::path& folder) {
+  SeriesCase several = series_cases().front();
+  several.members = 2, several.recipe.data.id = "id", several.recipe.scaling.transform = Transform::log;
+  std::string words = "taken";
+  try {
+    write_series(folder, several);
+  } catch (const InputError& error) { words = error.what(); }
+  require(words.find("each of 2 series has a transform of its own") != std::string::npos, "several: {}",
+          words);
+}
+
+}  // namespace
+
+void write_series_cases(const std::filesystem::path& folder) {
+  const NoTape guard;
+  check_refused(folder);
+  for (const SeriesCase& one : series_cases()) write_series(folder, one);
+  write_pretrained(folder);
+}
+
+}  // namespace unroll
