@@ -300,6 +300,8 @@ TEST_CASE("data/get-ptb.sh keeps what is right and leaves nothing else behind") 
 }
 
 TEST_CASE("data/get-series.sh does likewise") {
-  const fs::path folder = series_file("ETTh1.csv").parent_path();
-  CHECK(try_script(fmt::format("data/get-series.sh '{}' ETTh1.csv", folder.string())) == 0);
+  const fs::path folder = series_file("eeg-eye-state.csv").parent_path();
+  CHECK(try_script(fmt::format("data/get-series.sh '{}' ETTh1.csv occupancy-datatraining.csv "
+                               "occupancy-datatest.csv occupancy-datatest2.csv eeg-eye-state.csv",
+                               folder.string())) == 0);
 }

@@ -24,6 +24,10 @@ static const Folder& rising_models() {
     timeseries_out(Words{"train", "tiny.toml", "--csv", "all.csv", "--out", "run"} +
                        set({"training.keep=last", "data.channels=[\"y\"]"}),
                    folder.path());
+    timeseries_out(
+        Words{"train", "tiny.toml", "--csv", "all.csv", "--out", "detector"} +
+            set({"data.label=state", "data.test_files=[\"tail.csv\"]", "data.train=0.8", "data.valid=0.2"}),
+        folder.path());
     return true;
   }();
   (void)done;
@@ -81,6 +85,26 @@ TEST_CASE("rows that trained are warned of wherever they are scored, and other r
              "40 of the 60 rows of test lie where the model trained, rows 0 to 279"));
 }
 
+// 640 of the 800 rows trained, and tail.csv has the last 200 of them: 40 of these did.
+TEST_CASE("a detector's test files and labels are warned of where they trained, and not elsewhere") {
+  const Folder& folder = rising_models();
+  const std::string warning =
+      "40 of the 200 rows of tail lie where the model trained, 2000-01-01 to 2001-10-01: if the series is the same, it has "
+      "trained on them";
+  const Words train =
+      Words{"train", "tiny.toml", "--csv", "all.csv"} +
+      set({"data.label=state", "data.test_files=[\"tail.csv\"]", "data.train=0.8", "data.valid=0.2"});
+  CHECK(says(started(train, folder.path()), warning));
+  const Words evaluate = {"evaluate", "detector/last.safetensors", "--csv", "all.csv"};
+  CHECK(says(started(evaluate, folder.path()), warning));
+  CHECK(!says(started(evaluate + Words{"--split", "valid"}, folder.path()), "where the model trained"));
+  folder.write("later.csv", rising(900, 640));
+  for (const auto& [csv, is_warned] : {std::pair{"tail.csv", true}, {"later.csv", false}}) {
+    const ProgramRun run = started({"detect", "detector/last.safetensors", "--csv", csv}, folder.path());
+    CHECK(says(run, "40 of the 200 rows of tail.csv lie where the model trained") == is_warned);
+  }
+}
+
 // 560 of 800 rows trained; their y lies between 4.2 and 17, a range of some 13. Ten of these above it is 145.
 TEST_CASE("values far outside of those that trained the model are warned of, those that grow on are not") {
   const Folder& folder = rising_models();
@@ -98,7 +122,8 @@ TEST_CASE("values far outside of those that trained the model are warned of, tho
   folder.write("thousand.csv", times(rising(3000), 1000));
   const std::string far = "the range of the rows that trained";
   for (const Words& words :
-       {Words{"evaluate", "run/last.safetensors"}, Words{"forecast", "run/last.safetensors"}}) {
+       {Words{"evaluate", "run/last.safetensors"}, Words{"forecast", "run/last.safetensors"},
+        Words{"detect", "detector/last.safetensors"}}) {
     CAPTURE(words[0]);
     const auto run_with = [&](const std::string& csv) {
       return started(words + Words{"--csv", csv}, folder.path());

@@ -44,7 +44,8 @@ TEST_CASE("airline passengers: the last third a month ahead, and the last year")
   CHECK(digits(seasonal.mae, 2) == "47.83");
   CHECK(digits(seasonal.rmse, 2) == "50.71");
   CHECK(seasonal.mase == doctest::Approx(seasonal.mae / scale[0]));
-  const ForecastErrors last = errors_of(last_value(), year), growth = errors_of(seasonal_growth(12, 12), year);
+  const ForecastErrors last = errors_of(last_value(), year),
+                       growth = errors_of(seasonal_growth(12, 12), year);
   CHECK(digits(last.mae, 2) == "76.00");
   CHECK(digits(last.rmse, 2) == "102.98");
   CHECK(digits(growth.mae, 2) == "13.43");
@@ -109,4 +110,53 @@ TEST_CASE("ETTh1: the naive rows of the standard protocol, seven channels and OT
       CHECK(digits(errors.scaled_mse, 4) + "/" + digits(errors.scaled_mae, 4) == row.ot[i]);
     }
   }
+}
+
+TEST_CASE("occupancy: majority, one line, logistic regression, and the label one minute ago") {
+  std::vector<Series> files;
+  for (const char* name :
+       {"occupancy-datatraining.csv", "occupancy-datatest.csv", "occupancy-datatest2.csv"}) {
+    const auto path = series_file(name);
+    if (path.empty()) {
+      fmt::print("[skipped] the rows of occupancy: UNROLL_SERIES names no folder with {}\n", name);
+      return;
+    }
+    files.push_back(load_series(path, {.label = "Occupancy"}));
+  }
+  const auto accuracies = [&](DetectionBaseline (*fit)(const SeriesWindows&),
+                              const std::vector<std::string>& channels) {
+    SeriesWindowOptions options{.window = 1, .lead = 0};
+    for (const std::string& name : channels) options.inputs.push_back(files[0].channel(name));
+    const auto windows = [&](const Series& series) {
+      return SeriesWindows(series, unscaled(series), whole_series(series), "test", options);
+    };
+    const DetectionBaseline baseline = fit(windows(files[0]));
+    Values result;
+    for (const Series& series : files) {
+      const DetectionScores scores = score(baseline, windows(series));
+      CHECK(scores.count == series.rows());
+      result.push_back(scores.accuracy);
+    }
+    return result;
+  };
+  const auto printed = [](const Values& values) {
+    return digits(values[0], 4) + " " + digits(values[1], 4) + " " + digits(values[2], 4);
+  };
+  CHECK(printed(accuracies(majority_class, {})) == "0.7877 0.6353 0.7899");
+  CHECK(printed(accuracies(threshold_baseline, {"Light"})) == "0.9878 0.9786 0.9931");
+  CHECK(printed(accuracies(threshold_baseline, {})) ==
+        "0.9878 0.9786 0.9931");  // Light is found among all five
+  const Values before = accuracies(previous_label, {});
+  CHECK(digits(before[0], 3) + digits(before[1], 3) + digits(before[2], 3) == "0.9950.9900.995");
+  // The penalty of the others' logistic regressions is not known: to 0.005.
+  const auto near = [](const Values& values, const Values& published) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(values[i] >= published[i] - 0.005);
+      CHECK(values[i] <= published[i] + 0.005);
+    }
+  };
+  near(accuracies(logistic_regression, {"Light"}), {0.9856, 0.9786, 0.9923});
+  near(accuracies(logistic_regression, {}), {0.9860, 0.9752, 0.9802});
+  near(accuracies(logistic_regression, {"Temperature", "Humidity", "CO2", "HumidityRatio"}),
+       {0.9253, 0.8822, 0.7632});
 }

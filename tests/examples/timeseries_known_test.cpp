@@ -46,6 +46,8 @@ TEST_CASE("what is known ahead makes forecasts better, and is no target") {
   CHECK(with["the model"]["by_channel"].contains("sales"));
   const double error = with["the model"]["rmse"], baseline = with["mean of training"]["rmse"];
   CHECK(error < 0.5 * baseline);
+  const std::string said = timeseries_out({"explain", "mine.toml", "--csv", "shop.csv"}, folder.path());
+  CHECK_MESSAGE(said.find("ahead.weight") != std::string::npos, said);
   // The command that the output suggests next works.
   const std::string trained = read_text(folder / "said.txt");
   CHECK_MESSAGE(trained.find("--csv shop.csv --future FILE\n") != std::string::npos, trained);
@@ -172,6 +174,8 @@ TEST_CASE("what is known ahead is refused by name where it is not there, or not 
            {train + set({"data.known=[\"offer\", \"sales\"]"}), {"known ahead", "none is left to forecast"}},
            {train + set({"data.known=[\"calendar\"]"}), {"data.known", "calendar", "data.holidays"}},
            {train + set({"data.known=[\"offer\", \"offer\"]"}), {"data.known", "twice"}},
+           {train + set({"data.label=offer", "model.architecture=direct", "model.normalization=none"}),
+            {"data.known"}},
            {train + set({"model.architecture=segment-rnn", "data.horizon=4"}), {"data.known", "segment-rnn"}},
            {train + set({"data.holidays=DE"}), {"data.holidays", "\"DE\"", "a file of dates", "c1369e57"}},
            {train + set({"data.holidays=off.csv"}), {"data.holidays", "linear", "data.known"}}}) {

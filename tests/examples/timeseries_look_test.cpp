@@ -81,6 +81,9 @@ const Folder& prepared() {
   static const bool done = [] {
     folder.write("tiny.toml", recipe);
     folder.write("wave.csv", Wave().csv());
+    std::string to_detect = recipe;
+    to_detect.erase(to_detect.find("horizon = 3\n"), 12);
+    folder.write("detector.toml", to_detect);
     return true;
   }();
   (void)done;
@@ -245,22 +248,35 @@ TEST_CASE("look: the window whose truth is known, another row, another target, a
   CHECK(models[0]["series"]["truth"] == models[1]["series"]["truth"]);
 }
 
-TEST_CASE("look: names that would be markup stay names") {
+TEST_CASE("look: a detector, with labels and without; names that would be markup stay names") {
   const Folder& folder = prepared();
-  std::string csv = "date,</script><b>,\"\"\"quoted\"\" & co\"\n";
+  std::string csv = "date,</script><b>,\"\"\"quoted\"\" & co\",on\n",
+              without = "date,</script><b>,\"\"\"quoted\"\" & co\"\n";
   RandomStream random(3, "on");
   for (int i = 0; i < 160; ++i) {
     const double x = 2 * random.uniform() - 1, y = 2 * random.uniform() - 1;
-    csv += fmt::format("2020-04-{:02} {:02}:00,{:.4f},{:.4f}\n", 1 + i / 24, i % 24, x, y);
+    const std::string row = fmt::format("2020-04-{:02} {:02}:00,{:.4f},{:.4f}", 1 + i / 24, i % 24, x, y);
+    csv += row + (x > 0 ? ",1\n" : ",0\n"), without += row + "\n";
   }
-  folder.write("markup.csv", csv);
-  const Json page = page_of({train("markup", {}, "markup.csv"), "--csv", "markup.csv"}, folder);
+  folder.write("label.csv", csv);
+  folder.write("no-label.csv", without);
+  const std::string model =
+      train("detector", {"data.label=on", "training.epochs=20"}, "label.csv", "detector.toml");
+  const Json page = page_of({model, "--csv", "label.csv"}, folder);
+  const auto printed = lines_of(timeseries_out({"detect", model, "--csv", "label.csv"}, folder.path()));
+  const double expected = std::stod(printed.back().substr(printed.back().find(',') + 1));
+  CHECK(std::abs(page["series"]["forecast"][0].get<double>() - expected) < 1e-6);
+  CHECK(page["series"]["detects"] == true);
+  CHECK((page["series"]["truth"][0] == 0 || page["series"]["truth"][0] == 1));
   CHECK(page["series"]["channels"] == Json({"</script><b>", "\"quoted\" & co"}));
   const std::string text = read_text(folder / "page.html");
   size_t scripts = 0;
   for (size_t at = text.find("<script"); at != text.npos; at = text.find("<script", at + 1)) ++scripts;
   CHECK(scripts == 2);
   CHECK(text.find("https://") == text.npos);
+  const Json unlabelled = page_of({model, "--csv", "no-label.csv"}, folder);
+  CHECK(unlabelled["series"]["truth"][0].is_null());
+  CHECK(unlabelled["series"]["forecast"] == page["series"]["forecast"]);
 }
 
 TEST_CASE("look: what is refused, in one line, and nothing is written") {

@@ -286,6 +286,10 @@ TEST_CASE("masked values are inputs of a network that reads them, and change not
   folder.write("gru.toml",
                "[model]\ncell = \"gru\"\nhidden = 8\n[data]\nwindow = 4\nhorizon = 2\nmissing = \"mask\"\n"
                "[training]\nepochs = 2\n");
+  const std::string said = timeseries_out(Words{"explain", "gru.toml"} + csv, folder.path());
+  CHECK_MESSAGE(
+      said.find("reads 4 rows of value, value missing\nforecasts 2 rows of value\n") != std::string::npos,
+      said);
   timeseries_out(Words{"train", "gru.toml", "--out", "gru"} + csv, folder.path());
   const auto forecast = [&](const std::string& more) {
     folder.write("now.csv", series.csv + "5\n" + more + "\n");

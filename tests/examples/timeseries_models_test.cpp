@@ -1,4 +1,4 @@
-// Training with the program `timeseries`: every architecture and option, and no result that
+// Training with the program `timeseries`: every architecture and option, forecasts and detections, and no result that
 // is too good to be true.
 #include <algorithm>
 

@@ -64,6 +64,16 @@ TEST_CASE("the command of the last line can be given to a shell as it stands") {
       next_of(timeseries_out({"train", "airline", "--set", "training.epochs=1"}, folder.path()));
   CHECK_MESSAGE(bundled.ends_with(" forecast runs/airline-1/best.safetensors"), bundled);
   CHECK(lines_of(shell(bundled)).size() == 2);
+  // A detector is given the series that it was trained on, also if the recipe names it.
+  std::string csv = "value,state\n";
+  for (int i = 0; i < 200; ++i) csv += fmt::format("{},{}\n", i % 7, i % 2);
+  folder.write("my flags.csv", csv);
+  const std::string detect =
+      next_of(timeseries_out(Words{"train", "tiny.toml"} +
+                                 set({"data.file=\"my flags.csv\"", "data.label=state", "training.epochs=1"}),
+                             folder.path()));
+  CHECK_MESSAGE(detect.ends_with(" detect runs/tiny-1/best.safetensors --csv 'my flags.csv'"), detect);
+  CHECK(lines_of(shell(detect)).size() == 190);
 }
 
 TEST_CASE("evaluate gives what training reported, from the model's file and the series") {
@@ -364,4 +374,24 @@ TEST_CASE("backtest: each fold trains anew and tests rows of its own") {
   // The recipe's own split does not matter, even if the series has too few rows for it.
   const auto own = timeseries_json(words + set({"data.split=rows", "data.train_rows=8640"}), folder.path());
   CHECK(own == json);
+}
+
+TEST_CASE("explain: parts, windows, parameters and engine, without writing") {
+  const Folder folder;
+  const std::string out = timeseries_out({"explain", "airline"}, folder.path());
+  for (const char* part :
+       {"1949-01", "1957-01", "48", "lstm.weight_hh_l0", "[256, 64]", "Engine: lstm: fused", "learning rate"})
+    CHECK_MESSAGE(out.find(part) != std::string::npos, out);
+  CHECK(folder.listing().empty());
+  // A detector's test files are parts, by name.
+  folder.write("tiny.toml", tiny);
+  std::string csv = "value,state\n";
+  for (int i = 0; i < 200; ++i) csv += fmt::format("{},{}\n", i % 7, i % 2);
+  folder.write("a.csv", csv), folder.write("b.csv", csv);
+  const std::string detector = timeseries_out(
+      Words{"explain", "tiny.toml", "--csv", "a.csv"} +
+          set({"data.label=state", "data.test_files=[b.csv]", "data.train=0.8", "data.valid=0.2"}),
+      folder.path());
+  for (const char* part : {"detects the last row's of state\n", "\nvalid ", "\nb "})
+    CHECK_MESSAGE(detector.find(part) != std::string::npos, detector);
 }

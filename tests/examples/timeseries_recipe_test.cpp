@@ -48,7 +48,10 @@ TEST_CASE("a key that nothing reads is refused where it was said, and only there
            {{"model.engine=composed", "model.algorithm=standard"}, "model.algorithm"},
            {{"model.engine=cudnn", "model.algorithm=standard"}, "model.algorithm"},
            {{"model.cell=gru", "model.forget_bias=2"}, "model.forget_bias"},
-           {{"training.quantiles=[0.1, 0.5]"}, "training.quantiles"}}) {
+           {{"training.pos_weight=2"}, "training.pos_weight"},
+           {{"training.quantiles=[0.1, 0.5]"}, "training.quantiles"},
+           {{"data.label=on", "training.loss=quantile"}, "training.loss"},
+           {{"data.label=on", "data.horizon=3"}, "data.horizon"}}) {
     const std::string found = error("", assignments);
     CHECK_MESSAGE(lacks(found, {"'" + key + "' is for ", "here nothing reads it"}).empty(), key, ": ", found);
   }
@@ -113,11 +116,6 @@ TEST_CASE(
       error("[model]\nmoving_average = 5\n") ==
       "mine.toml:2: 'model.moving_average' is no key any more: it was of the architecture dlinear; the last version "
       "that has it is commit c1369e57");
-  CHECK(error("[data]\nlabel = \"\"\ntest_files = []\n[training]\npos_weight = 1.0\n") == "");
-  CHECK(
-      error("[data]\nlabel = \"on\"\n") ==
-      "mine.toml:2: 'data.label' is no key any more: this program forecasts, and does not detect labels; the last "
-      "version that has it is commit c1369e57");
   CHECK(
       error("", {{"model.architecture=dlinear"}}) ==
       "--set model.architecture=dlinear: 'model.architecture' = \"dlinear\" is gone; the last version that knows it is "

@@ -325,3 +325,35 @@ TEST_CASE("the training loss is that of the training rows") {
                                                 .epsilon(1e-5));
   CHECK(json["values"] == 136 * 2);  // origins 3 … 138
 }
+
+TEST_CASE("baselines of detection learn from the training rows alone") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  // A quarter of the training rows and three quarters of the others have label 1. Label 1 has x above 5 in training
+  // rows, and below 2 in the others.
+  std::string csv = "x,state\n";
+  std::vector<double> x;
+  std::vector<int> label;
+  for (int i = 0; i < all_rows; ++i) {
+    const bool trains = i < train_end;
+    label.push_back(trains ? i % 4 == 0 : i % 4 != 0);
+    x.push_back(trains ? (label.back() ? 6 : 4) + 0.01 * (i % 7) : (label.back() ? 1 : 9) + 0.01 * (i % 5));
+    csv += fmt::format("{:.2f},{}\n", x.back(), label.back());
+  }
+  folder.write("states.csv", csv);
+  const auto json = timeseries_json(
+      Words{"baselines", "tiny.toml", "--csv", "states.csv"} + set({"data.label=state", "data.window=1"}),
+      folder.path())["test"];
+  double ones = 0, loss = 0, right = 0;
+  for (size_t i = 0; i < train_end; ++i) ones += label[i];
+  const double share = ones / train_end;
+  for (size_t i = valid_end; i < all_rows; ++i)
+    loss -= std::log(label[i] ? share : 1 - share) / (all_rows - valid_end), right += label[i] == 0;
+  CHECK(json["majority class"]["log_loss"].get<double>() == doctest::Approx(loss).epsilon(1e-12));
+  CHECK(json["majority class"]["accuracy"].get<double>() ==
+        doctest::Approx(right / (all_rows - valid_end)).epsilon(1e-12));
+  // Between the greatest value of label 0, 4.06, and the least of label 1, 6.00: always wrong in the test.
+  REQUIRE(json.contains("threshold x > 5.03"));
+  CHECK(json["threshold x > 5.03"]["accuracy"] == 0);
+  CHECK(json["logistic regression"]["accuracy"] == 0);
+}

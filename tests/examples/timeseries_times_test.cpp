@@ -121,6 +121,28 @@ TEST_CASE(
   }
   CHECK(refusal(folder, {"resume", model.substr(0, model.find('/')), "--csv", "hourly.csv"}) ==
         "timeseries: " + model + ": " + said);
+  // A detector, in `detect` with labels and without, and for its test files.
+  const auto labelled = [&](const std::string& name, const std::vector<std::string>& times) {
+    std::string csv = "time,y,on\n", bare = "time,y\n";
+    for (size_t i = 0; i < times.size(); ++i) {
+      csv += fmt::format("{},{},{}\n", times[i], i % 5, i % 2);
+      bare += fmt::format("{},{}\n", times[i], i % 5);
+    }
+    folder.write(name + ".csv", csv);
+    folder.write(name + "-bare.csv", bare);
+  };
+  labelled("days", times_from("2000-01-01", 1, 200));
+  labelled("hours", times_from("2000-01-01 00:00", 3'600'000'000, 200));
+  const std::string detector =
+      "[data]\nwindow = 3\nlabel = \"on\"\n[model]\nhidden = 2\n[training]\nepochs = 1\nkeep = \"last\"\n";
+  folder.write("detector.toml", detector);
+  timeseries_out({"train", "detector.toml", "--csv", "days.csv", "--out", "detector"}, folder.path());
+  for (const char* csv : {"hours.csv", "hours-bare.csv"})
+    CHECK(lacks(refusal(folder, {"detect", "detector/last.safetensors", "--csv", csv}),
+                {"the model's rows are a day apart", "an hour apart"}) == "");
+  CHECK(refusal(folder, Words{"train", "detector.toml", "--csv", "days.csv"} +
+                            set({"data.test_files=hours.csv", "data.train=0.8", "data.valid=0.2"})) ==
+        "timeseries: the first file's rows are a day apart, those of hours.csv an hour apart");
   // Days written with a time of day are days.
   folder.write("midnights.csv", series_of(times_from("2000-01-01 00:00", 86'400'000'000, 300)));
   CHECK(forecast_times(folder, model, "midnights.csv").starts_with("2000-10-27 00:00:00"));

@@ -1,10 +1,10 @@
 // Verdicts on a model beside the baselines: by which measures it wins and by which it does not, in digits that are
 // there whatever the unit.
-#include "examples/timeseries/scores/verdict.cpp"
 #include <cmath>
 #include <regex>
 #include <set>
 
+#include "examples/timeseries/scores/verdict.cpp"
 #include "tests/examples/timeseries.h"
 
 using namespace unroll;
@@ -26,9 +26,11 @@ std::map<std::string, std::set<std::string>> by_hand(const json& scores,
     bool compared = false;
     std::set<std::string> not_beaten;
     for (const auto& [name, row] : scores.items()) {
-      if (name == "the model" || row[measure].is_null()) continue;
+      if (name == "the model" || name == "label one row before" || row[measure].is_null()) continue;
       compared = true;
-      if (model.get<double>() >= row[measure].get<double>()) not_beaten.insert(name);
+      const bool more_is_better = !row.contains("rmse") && measure != "log_loss";
+      const double a = model.get<double>(), b = row[measure].get<double>();
+      if (more_is_better ? a <= b : a >= b) not_beaten.insert(name);
     }
     if (compared) result[measure] = not_beaten;
   }
@@ -142,10 +144,27 @@ TEST_CASE(
   CHECK(lost > 0);
 }
 
-TEST_CASE("backtests have verdicts, too") {
+TEST_CASE("detectors and backtests have verdicts, too") {
   const Folder folder;
+  folder.write("tiny.toml", tiny);
   folder.write("linear.toml", linear_recipe);
   folder.write("two.csv", two_units());
+  RandomStream random(32, "states");
+  std::string csv = "x,state\n";
+  for (int i = 0; i < 300; ++i) {
+    const double x = random.uniform();
+    csv += fmt::format("{:.4f},{}\n", x, x + 0.3 * random.uniform() > 0.8 ? 1 : 0);
+  }
+  folder.write("states.csv", csv);
+  const ProgramRun run =
+      started(Words{"train", "tiny.toml", "--csv", "states.csv", "--json", "--out", "run"} +
+                  set({"data.label=state"}),
+              folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  check_verdict(json::parse(run.out)["scores"]["test"], run.err,
+                {"accuracy", "balanced", "precision", "recall", "F1", "ROC-AUC", "log loss"},
+                {"accuracy", "balanced_accuracy", "precision", "recall", "f1", "roc_auc", "log_loss"});
+
   // A backtest's verdict is over the means of the folds.
   const Words backtest = {"backtest", "linear.toml", "--csv", "two.csv", "--folds", "2", "--test-rows", "48"};
   json means = json::object();
@@ -163,6 +182,28 @@ TEST_CASE("backtests have verdicts, too") {
     CAPTURE(name);
     CHECK(better_by(out, name).empty() == not_beaten.empty());
   }
+}
+
+TEST_CASE("the mean of a backtest is that of the folds in which a measure is defined") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  RandomStream random(32, "states");
+  std::string csv = "x,state\n";  // no state 1 in the first of three folds: nothing is balanced there
+  for (int i = 0; i < 300; ++i) {
+    const double x = random.uniform();
+    csv += fmt::format("{:.4f},{}\n", x, i > 110 && x > 0.7 ? 1 : 0);
+  }
+  folder.write("states.csv", csv);
+  const Words words = Words{"backtest", "tiny.toml", "--csv", "states.csv", "--folds", "3"} +
+                      set({"data.label=state", "training.epochs=1"});
+  const json folds = timeseries_json(words, folder.path());
+  CHECK(folds[0]["scores"]["the model"]["balanced_accuracy"].is_null());
+  double sum = 0;
+  for (const int fold : {1, 2}) sum += folds[fold]["scores"]["the model"]["balanced_accuracy"].get<double>();
+  const std::string out = timeseries_out(words, folder.path());
+  const std::string table = out.substr(out.find("\nbalanced "));
+  const std::string row = table.substr(table.find("\nmean ") + 1);
+  CHECK_MESSAGE(std::regex_search(row, std::regex(fmt::format("^mean +{:.4f} ", sum / 2))), table);
 }
 
 TEST_CASE("scores of tiny and of huge units have their digits, and no line of a table is wider than a page") {
@@ -197,12 +238,14 @@ TEST_CASE("scores of tiny and of huge units have their digits, and no line of a 
 }
 
 TEST_CASE("a model does not beat a baseline that is as good") {
-  const timeseries::Comparison comparison{.baselines = {"last value"},
-                                          .measures = {{.name = "MAE", .key = "mae", .values = {2, 2}},
-                                                       {.name = "MASE", .key = "mase", .values = {0.5, 0.5}},
-                                                       {.name = "RMSE", .key = "rmse", .values = {2, 3}}}};
-  CHECK(timeseries::verdicts(comparison) ==
-        std::vector<std::string>{
-            "the model is better than every baseline by RMSE (2.0000)",
-            "the model is not the best: last value has MAE 2.0000 (the model 2.0000), MASE 0.5000 (0.5000)"});
+  const timeseries::Comparison comparison{
+      .baselines = {"last value"},
+      .measures = {{.name = "MAE", .key = "mae", .values = {2, 2}},
+                   {.name = "accuracy", .key = "accuracy", .less_is_better = false, .values = {0.5, 0.5}},
+                   {.name = "RMSE", .key = "rmse", .values = {2, 3}}}};
+  CHECK(
+      timeseries::verdicts(comparison) ==
+      std::vector<std::string>{
+          "the model is better than every baseline by RMSE (2.0000)",
+          "the model is not the best: last value has MAE 2.0000 (the model 2.0000), accuracy 0.5000 (0.5000)"});
 }

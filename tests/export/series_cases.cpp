@@ -22,6 +22,7 @@ struct SeriesCase {
 
   Series series() const {
     std::vector<std::string> names{"a", "b", "c"};
+    if (recipe.detects()) names[2] = recipe.data.label;
     const int calendar = 2 * static_cast<int>(recipe.data.calendar.size());
     for (int k = 0; k < calendar; ++k) names.push_back(fmt::format("day {}", k));
     RandomStream random(6, name);
@@ -30,10 +31,12 @@ struct SeriesCase {
     for (int row = 0; row < rows; ++row) {
       for (int k = 0; k < 3; ++k)
         values.push_back(10 * (k + 1) + 5 * std::sin(0.7 * row + k) + random.uniform());
+      if (recipe.detects()) values.back() = random.uniform() < 0.5;
       for (int k = 0; k < calendar; ++k) values.push_back(2 * random.uniform() - 1);
     }
     Series made = make_series(names, values);
     made.calendar = calendar;
+    if (recipe.detects()) made.label = 2;
     for (int k = 0; members > 1 && k < members; ++k)
       made.members.push_back({fmt::format("s{}", k), k * rows / members, (k + 1) * rows / members});
     return made;
@@ -55,7 +58,8 @@ void check_step(const SeriesCase& of, RealTimeStep& step, int b, const Tensor& x
   const int batch = x.dim(1);
   std::ranges::copy(row_of(x, b, batch, x.dim(2)), step["x"].begin());
   step(of.members > 1 ? member : 0);
-  require_step(of.name, step["forecast"], row_of(found, b, batch, found.dim(3)));
+  require_step(of.name, step[of.recipe.detects() ? "probability" : "forecast"],
+               row_of(found, b, batch, found.dim(3)));
 }
 
 void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
@@ -88,7 +92,7 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
     Tensor found = model.predict(batch.input).clone();  // [outputs, horizon, batch, targets]
     for (int b = 0; b < size; ++b) {
       const int64_t origin = batch.origins[static_cast<size_t>(b)],
-                    first = origin - options.window;
+                    first = origin - options.lead - options.window + 1;
       const int member = series.member_of(first);
       members.data()[b] = static_cast<real>(member);
       for (int t = 0; t < read; ++t)
@@ -101,17 +105,16 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
         }
       const int targets = static_cast<int>(options.targets.size());
       for (int64_t o = 0; o < found.size() / size / targets; ++o)  // outputs and steps
-        for (int k = 0; k < targets; ++k) {
+        for (int k = 0; k < targets && !recipe.detects(); ++k) {
           real& value = found.data()[(o * size + b) * targets + k];
           value = static_cast<real>(scaling.undo(
               static_cast<double>(value), scaling.place(options.targets[static_cast<size_t>(k)], member)));
         }
     }
-    for (int b = 0; b < size; ++b)
-      check_step(of, step, b, x, static_cast<int>(members.data()[b]), found);
+    for (int b = 0; b < size; ++b) check_step(of, step, b, x, static_cast<int>(members.data()[b]), found);
     one.input("x", x);
     if (of.members > 1) one.input("series", members);
-    one.output("forecast", found);
+    recipe.detects() ? one.output("probability", found.reshape({size})) : one.output("forecast", found);
   }
   one.write();
 }
@@ -149,15 +152,17 @@ std::vector<SeriesCase> series_cases() {
     c.recipe.model.shared_channels = true;
     with_quantiles(c.recipe);
   });
+  add("detector", "direct", [](SeriesCase& c) {
+    c.recipe.data.label = "on", c.recipe.model.highway = 3, c.recipe.data.horizon = 1;
+  });
   add("direct_log", "direct", [](SeriesCase& c) { c.recipe.scaling.transform = Transform::log; });
   add("direct_several", "direct", [](SeriesCase& c) { c.members = 3, c.recipe.data.id = "id"; });
   add("segments", "segment-rnn", [&](SeriesCase& c) {
     c.recipe.model.segment = 2, c.recipe.model.normalization = Normalization::last;
     with_quantiles(c.recipe);
   });
-  add("linear", "linear", [](SeriesCase& c) {
-    c.recipe.model.normalization = Normalization::last, c.recipe.data.known = {"b"};
-  });
+  add("linear", "linear",
+      [](SeriesCase& c) { c.recipe.model.normalization = Normalization::last, c.recipe.data.known = {"b"}; });
   return cases;
 }
 

@@ -230,3 +230,120 @@ TEST_CASE("pure noise is not forecast better than its variance, unless a channel
   CHECK(test_error(make_series({"x"}, once)) > 1 - 4 * standard_error);
   CHECK_FALSE(test_error(make_series({"x", "leak"}, leaking)) > 1 - 4 * standard_error);
 }
+
+// --- detection ---------------------------------------------------------------------------------------------
+
+namespace {
+
+// Label 1 where x > 2, y is noise, z is constant.
+Series labelled(int64_t rows) {
+  Noise noise(5);
+  Values values;
+  for (int64_t i = 0; i < rows; ++i) {
+    const double x = 2 + noise();
+    for (const double value : {x, noise(), 7.0, x > 2 ? 1.0 : 0.0}) values.push_back(value);
+  }
+  Series series = make_series({"x", "y", "z", "on"}, values);
+  series.label = 3;
+  return series;
+}
+
+}  // namespace
+
+TEST_CASE("baselines of detection find what decides") {
+  const Series series = labelled(400);
+  const SeriesWindows train(series, unscaled(series), {{0, 300, 0}}, "train", {.window = 3, .lead = 0});
+  const SeriesWindows test(series, unscaled(series), {{300, 400, 0}}, "test", {.window = 3, .lead = 0});
+  CHECK(test.count() == 100);
+  const DetectionBaseline threshold = threshold_baseline(train);
+  CHECK(lacks(threshold.name, {"threshold x >"}) == "");
+  CHECK(score(threshold, test).accuracy >= 0.98);
+  const DetectionScores logistic = score(logistic_regression(train), test);
+  CHECK(logistic.accuracy >= 0.97);
+  CHECK(logistic.roc_auc >= 0.999);
+  const DetectionScores majority = score(majority_class(train), test);
+  CHECK(majority.roc_auc == 0.5);
+  const double positives = static_cast<double>(majority.positives) / 100;
+  CHECK((majority.accuracy == positives || majority.accuracy == 1 - positives));
+
+  Series reversed = series;  // the label means the opposite
+  for (int64_t row = 0; row < 400; ++row)
+    reversed.values[static_cast<std::size_t>(4 * row + 3)] = 1 - series.at(row, 3);
+  const SeriesWindows other(reversed, unscaled(reversed), {{0, 300, 0}}, "train", {.window = 3, .lead = 0});
+  CHECK(lacks(threshold_baseline(other).name, {"threshold x <"}) == "");
+  for (int64_t row = 0; row < 400; ++row) reversed.values[static_cast<std::size_t>(4 * row + 3)] = row == 200;
+  for (int64_t row = 0; row < 400; ++row) reversed.values[static_cast<std::size_t>(4 * row)] = 1;
+  const SeriesWindows rare(reversed, unscaled(reversed), {{0, 300, 0}}, "train",
+                           {.window = 3, .lead = 0, .inputs = {0}});
+  CHECK(threshold_baseline(rare).name == "threshold: always 0");  // where no threshold is right more often
+  CHECK(lacks(error_of([&] {
+                window_labels(SeriesWindows(series, unscaled(series), {{0, 9, 0}}, "train",
+                                            {.window = 1, .inputs = {0}, .targets = {0}}));
+              }),
+              {"predict one label"}) == "");
+}
+
+TEST_CASE("baselines look at the last row that a window reads, and at the label before the one asked for") {
+  const Series series = labelled(50);
+  // Early warning: the label of the row after the last one read is noise to the baselines.
+  const SeriesWindows late(series, unscaled(series), {{0, 50, 0}}, "train", {.window = 1, .lead = 1});
+  const DetectionBaseline before = previous_label(late);
+  std::vector<int> labels = window_labels(late);
+  for (std::size_t i = 1; i < labels.size(); ++i)
+    CHECK(before.probability(series, late.origins()[i], late.origins()[i] - 1) == labels[i - 1]);
+  CHECK(before.probability(series, 0, 0) == 0);
+  const DetectionBaseline threshold = threshold_baseline(late);
+  Series changed = series;
+  changed.values[4 * 20] = changed.values[4 * 20 + 1] = 1e6;  // row 20 is asked for, 19 was read
+  CHECK(threshold.probability(changed, 20, 19) == threshold.probability(series, 20, 19));
+}
+
+TEST_CASE("logistic regression is at the minimum of its loss, also where classes can be parted") {
+  // At the minimum Σ (label - p) x = w for each standardised channel, Σ (label - p) = 0.
+  const Series series = labelled(200);
+  const SeriesWindows train(series, unscaled(series), {{0, 200, 0}}, "train", {.window = 1, .lead = 0});
+  const DetectionBaseline logistic = logistic_regression(train);
+  double error_sum = 0;
+  Values weight(2), gradient(2, 0), mean(2, 0), deviation(2, 0);
+  for (int c = 0; c < 2; ++c) {
+    const auto i = static_cast<std::size_t>(c);
+    for (int64_t row = 0; row < 200; ++row) mean[i] += series.at(row, c) / 200;
+    for (int64_t row = 0; row < 200; ++row) deviation[i] += std::pow(series.at(row, c) - mean[i], 2) / 200;
+    deviation[i] = std::sqrt(deviation[i]);
+    // The weight, from what a step of one deviation does to the logit.
+    Series probe = make_series(series.channels, {mean[0], mean[1], 7, 0, mean[0], mean[1], 7, 0});
+    probe.values[static_cast<std::size_t>(4 + c)] += deviation[i] / 8;
+    const auto logit = [&](int64_t row) {
+      const double p = logistic.probability(probe, row, row);
+      return std::log(p / (1 - p));
+    };
+    weight[i] = 8 * (logit(1) - logit(0));
+  }
+  for (int64_t row = 0; row < 200; ++row) {
+    const double error = series.at(row, 3) - logistic.probability(series, row, row);
+    error_sum += error;
+    for (int c = 0; c < 2; ++c) {
+      const auto i = static_cast<std::size_t>(c);
+      gradient[i] += error * (series.at(row, c) - mean[i]) / deviation[i];
+    }
+  }
+  // The search ends where the loss falls by less than 1e-12 of itself: the gradient is about the root of
+  // that.
+  CHECK(std::abs(error_sum) < 1e-4);
+  for (std::size_t i = 0; i < 2; ++i) CHECK(std::abs(gradient[i] - weight[i]) < 1e-4);
+}
+
+TEST_CASE("a signal ends every baseline, whose data may be large") {
+  const Series series = labelled(50);
+  const SeriesWindows rows(series, unscaled(series), {{0, 50, 0}}, "train", {.window = 1, .lead = 0});
+  const SeriesWindows ahead(series, unscaled(series), {{0, 50, 0}}, "train", {.window = 2, .targets = {0}});
+  const std::vector<int32_t> text = {0, 1, 2, 0, 1, 2};
+  const NgramModel counted(3, text, 3, 2);
+  const SignalGuard guard;
+  std::raise(SIGTERM);
+  CHECK_THROWS_AS(NgramModel(3, text, 3, 2), Interrupted);
+  CHECK_THROWS_AS((void)counted.perplexity(text), Interrupted);
+  CHECK_THROWS_AS((void)for_each_forecast(last_value(), ahead, [](auto, const auto&) {}), Interrupted);
+  CHECK_THROWS_AS((void)threshold_baseline(rows), Interrupted);
+  CHECK_THROWS_AS((void)logistic_regression(rows), Interrupted);
+}

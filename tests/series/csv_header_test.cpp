@@ -108,6 +108,7 @@ TEST_CASE("a file without a header is refused: its first row would be lost") {
        {"1,2\n3,4\n", "10,10\n11,10\n", "2020-01-01,5\n2020-01-02,6\n", "2020-01,5\n2020-02,6\n",
         "2020-01-01 14:05,-5e3\n2020-01-01 14:06,6\n", "01/31/2020,+5\n02/28/2020,6\n", "1,2\n"})
     CHECK_MESSAGE(lacks(refusal(text), {"x.csv:1: the first line must name the columns"}) == "", text);
+  CHECK(lacks(refusal("5,0\n6,1\n", {.label = "on"}), {"must name the columns"}) == "");
   // A cell that says that it is missing is a value too.
   for (const std::string missing : {"NA", "N/A", "nan", "null", "?", "\"?\""}) {
     CHECK(lacks(refusal(missing + ",5.1,3.2\n5,5.2,3.3\n"), {"x.csv:1: the first line must name"}) == "");
@@ -125,6 +126,7 @@ TEST_CASE("a file without a header is refused: its first row would be lost") {
   CHECK(parse("date,2019,2020\n2020-01-01,1,2\n").channels == Names{"2019", "2020"});
   CHECK(parse("may,june\n1,2\n").channels == Names{"may", "june"});
   CHECK(parse("1,2\n3,4\n", {.channels = {"2"}}).channels == Names{"2"});
+  CHECK(parse("1,2\n3,0\n", {.label = "2"}).channels == Names{"1", "2"});
   CHECK(parse(",0,1\n0,5,6\n").channels == Names{"0", "1"});
   CHECK(parse("0,1\n0,5,6\n").channels == Names{"0", "1"});
   CHECK(parse("\"\",\"1\",\"2\"\n\"1\",5,6\n").channels == Names{"1", "2"});

@@ -186,6 +186,19 @@ TEST_CASE("missing values are filled in as asked, never with zero") {
   CHECK(series.values[1] == 0);
 }
 
+TEST_CASE("a label is 0 or 1, and there") {
+  const std::string text = "a,on\n5,0\n6,1.0\n";
+  const Series series = parse(text, {.label = "on"});
+  CHECK(series.label == 1);
+  CHECK(series.values == Values{5, 0, 6, 1});
+  CHECK(parse(text, {.channels = {"a"}, .label = "on"}).channels == Names{"a", "on"});
+  CHECK(lacks(refusal("a,on\n5,0\n6,2\n", {.label = "on"}),
+              {"x.csv:3: column 2 ('on')", "0 or 1, not '2'"}) == "");
+  CHECK(lacks(refusal("a,on\n5,0\n6,\n", {.label = "on", .missing = Missing::previous}),
+              {"x.csv:3: column 2 ('on')", "a label is missing"}) == "");
+  CHECK(lacks(refusal(text, {.label = "On"}), {"no column 'On'", "'on'"}) == "");
+}
+
 TEST_CASE("times must be read, ascend, be different, and leave no gaps") {
   for (const char* beyond : {"-9223372036854775808", "9223372036854775807", "9223372036854775808"})
     CHECK(!parse_time(beyond));
@@ -318,5 +331,25 @@ TEST_CASE("the files that data/get-series.sh fetches are read whole") {
     CHECK(series.channels == Names{"HUFL", "HULL", "MUFL", "MULL", "LUFL", "LULL", "OT"});
     CHECK(series.times.text(17'420) == "2018-06-26 20:00:00");
     CHECK(series.notes.empty());
+  }
+  for (const auto& [name, rows, occupied] : {std::tuple{"occupancy-datatraining.csv", 8143, 1729},
+                                             {"occupancy-datatest.csv", 2665, 972},
+                                             {"occupancy-datatest2.csv", 9752, 2049}}) {
+    const auto path = file(name);
+    if (path.empty()) continue;
+    const Series series = load_series(path, {.label = "Occupancy"});
+    CHECK(series.rows() == rows);
+    CHECK(series.channels == Names{"Temperature", "Humidity", "Light", "CO2", "HumidityRatio", "Occupancy"});
+    int64_t count = 0;
+    for (int64_t row = 0; row < series.rows(); ++row) count += series.at(row, series.label) == 1;
+    CHECK(count == occupied);
+    REQUIRE(series.notes.size() == 2);  // the row numbers; no gap
+    CHECK(series.notes[1] == "rows are 60 s apart, give or take 1 s");
+  }
+  if (const auto path = file("eeg-eye-state.csv"); !path.empty()) {
+    const Series series = load_series(path, {.label = "Class"});
+    CHECK(series.rows() == 14'980);
+    CHECK(series.width() == 15);
+    CHECK(series.times.form == TimeForm::number);
   }
 }

@@ -54,6 +54,7 @@ TEST_CASE(
   CHECK(years.notes == Names{"column 1 ('year') holds years, and is taken as the time (data.time)"});
   const Series days = parse(rows("day,y", 20'011'226));
   CHECK(days.times.text(6) == "20020101");  // the sixth is the 31st
+  CHECK(parse(rows("year,y", 1900), {.label = "y"}).label == 0);
   CHECK(parse(rows(",y", 20'011'226)).times.text(6) == "20020101");
   // Ordinals may be either.
   const std::string ordinals = rows("id,y", 1, 8);
@@ -261,7 +262,6 @@ TEST_CASE("several series in one file are told from one, and one of them can be 
 TEST_CASE("a name that no column has: the nearest is named, or all there are") {
   CHECK(lacks(refusal("date,cnt\n2020-01-01,1\n", {.channels = {"count"}}),
               {"no column 'count'", "'date', 'cnt'"}) == "");
-  CHECK(lacks(refusal("a,b\n1,2\n", {.channels = {"state"}}), {"no column 'state'; there are 'a', 'b'"}) ==
-        "");
+  CHECK(lacks(refusal("a,b\n1,2\n", {.label = "state"}), {"no column 'state'; there are 'a', 'b'"}) == "");
   CHECK(lacks(refusal("a\n1\n", {.time = "when"}), {"no column 'when'; there is 'a'"}) == "");
 }

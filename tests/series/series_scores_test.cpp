@@ -1,8 +1,10 @@
-// Errors of forecasts, by hand, and where they are not defined.
+// Errors of forecasts and of detection, by hand, and where they are not defined.
 #include <cmath>
 #include <limits>
 
+#include "examples/timeseries/series/detection_scores.h"
 #include "examples/timeseries/series/forecast_scores.h"
+#include "framework/random.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -10,6 +12,7 @@ using namespace unroll;
 namespace {
 
 using Values = std::vector<double>;
+using Labels = std::vector<int>;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -94,7 +97,8 @@ TEST_CASE("the scale of mase is the error of the seasonal naive forecast within 
   CHECK(mase_scale(series, {{0, 2, 0}, {2, 4, 2}}, 1, both)[0] == 2.5);  // not across spans
   CHECK(std::isnan(mase_scale(series, {{0, 4, 0}}, 4, both)[0]));
   Series filled = series;
-  filled.filled.assign(10, 0), filled.filled[2] = 1;  // what was filled in is no end of a step, nor its beginning
+  filled.filled.assign(10, 0),
+      filled.filled[2] = 1;  // what was filled in is no end of a step, nor its beginning
   CHECK(mase_scale(filled, {{0, 4, 0}}, 1, both)[0] == 4);
   const SeriesWindows windows(series, {.shift = {0, 0}, .scale = {1, 1}}, {{4, 5, 0}}, "test", {.window = 1});
   ForecastScores scores(windows, mase_scale(series, {{0, 4, 0}}, 1, both));
@@ -102,4 +106,95 @@ TEST_CASE("the scale of mase is the error of the seasonal naive forecast within 
   CHECK(scores.of_target(0).mase == doctest::Approx(3));
   CHECK(std::isnan(scores.of_target(1).mase));  // a channel that was constant
   CHECK(std::isnan(scores.overall().mase));
+}
+
+TEST_CASE("scores of detection, by hand") {
+  const Values probability = {0.9, 0.8, 0.7, 0.4, 0.3, 0.1};
+  const Labels label = {1, 0, 1, 1, 0, 0};
+  const DetectionScores s = score_detection(probability, label);
+  CHECK(s.count == 6);
+  CHECK(s.positives == 3);
+  CHECK(s.accuracy == doctest::Approx(4.0 / 6));
+  CHECK(s.balanced_accuracy == doctest::Approx(4.0 / 6));
+  CHECK(s.precision == doctest::Approx(2.0 / 3));
+  CHECK(s.recall == doctest::Approx(2.0 / 3));
+  CHECK(s.f1 == doctest::Approx(2.0 / 3));
+  CHECK(s.roc_auc == doctest::Approx(7.0 / 9));
+  CHECK(s.log_loss == doctest::Approx(-(std::log(0.9) + std::log(0.2) + std::log(0.7) + std::log(0.4) +
+                                        std::log(0.7) + std::log(0.9)) /
+                                      6));
+  const DetectionScores bold = score_detection(probability, label, 0.35);
+  CHECK(bold.recall == 1);
+  CHECK(bold.precision == 0.75);
+  CHECK(bold.roc_auc == s.roc_auc);
+  CHECK(score_detection(Values{0.5, 0.5}, Labels{0, 1}).accuracy == 0.5);  // the threshold itself is negative
+}
+
+TEST_CASE("ties count half, and certainty that is wrong costs log 1e7") {
+  CHECK(score_detection(Values{0.5, 0.5, 0.5}, Labels{0, 1, 1}).roc_auc == 0.5);
+  CHECK(score_detection(Values{0.9, 0.5, 0.5, 0.1}, Labels{1, 1, 0, 0}).roc_auc == 0.875);
+  CHECK(score_detection(Values{0, 1}, Labels{1, 0}).log_loss == doctest::Approx(7 * std::log(10)));
+}
+
+TEST_CASE("what is not defined is NaN, and what is, is not") {
+  const DetectionScores none = score_detection(Values{0.1, 0.2}, Labels{0, 0});
+  CHECK(none.accuracy == 1);
+  for (const double score : {none.balanced_accuracy, none.precision, none.recall, none.f1, none.roc_auc})
+    CHECK(std::isnan(score));
+  const DetectionScores all = score_detection(Values{0.9, 0.2}, Labels{1, 1});
+  CHECK(all.recall == 0.5);
+  CHECK(all.precision == 1);
+  CHECK(std::isnan(all.roc_auc));
+  const DetectionScores silent = score_detection(Values{0.1, 0.2}, Labels{0, 1});
+  CHECK(std::isnan(silent.precision));
+  CHECK(silent.recall == 0);
+  CHECK(silent.f1 == 0);
+  CHECK(silent.balanced_accuracy == 0.5);
+  CHECK(lacks(error_of([] { score_detection(Values{}, Labels{}); }), {"0 probabilities for 0 labels"}) == "");
+  CHECK(lacks(error_of([] { score_detection(Values{0.5}, Labels{0, 1}); }), {"1 probabilities for 2"}) == "");
+  CHECK(lacks(error_of([] { score_detection(Values{std::nan("")}, Labels{0}); }),
+              {"nan is no probability"}) == "");
+  CHECK(lacks(error_of([] { score_detection(Values{1.5}, Labels{0}); }), {"1.5 is no probability"}) == "");
+  CHECK(lacks(error_of([] { score_detection(Values{0.5}, Labels{2}); }), {"not 2"}) == "");
+}
+
+TEST_CASE("the curve's area is the area of the scores") {
+  const auto area = [](const std::vector<RocPoint>& curve) {
+    double sum = 0;
+    for (std::size_t i = 1; i < curve.size(); ++i)
+      sum += (curve[i].false_positive_rate - curve[i - 1].false_positive_rate) *
+             (curve[i].true_positive_rate + curve[i - 1].true_positive_rate) / 2;
+    return sum;
+  };
+  RandomStream random(5, "curve");
+  Values probability;
+  Labels label;
+  for (int i = 0; i < 500; ++i) {
+    label.push_back(random.below(3) == 0);
+    probability.push_back(random.below(20) / 40.0 + (label.back() ? 0.3 : 0));  // many ties
+  }
+  const auto curve = roc_curve(probability, label);
+  CHECK(area(curve) == doctest::Approx(score_detection(probability, label).roc_auc).epsilon(1e-12));
+  CHECK(curve.front().true_positive_rate == 0);
+  CHECK(curve.back().true_positive_rate == 1);
+  CHECK(curve.back().false_positive_rate == 1);
+  // A point only where the curve turns.
+  const auto corner = roc_curve(Values{0.9, 0.8, 0.3, 0.2}, Labels{1, 1, 0, 0});
+  REQUIRE(corner.size() == 3);
+  CHECK(corner[0].threshold == infinity);
+  CHECK(corner[1].threshold == 0.8);
+  CHECK(corner[1].true_positive_rate == 1);
+  CHECK(corner[1].false_positive_rate == 0);
+  CHECK(roc_curve(Values{0.5}, Labels{1}).empty());
+}
+
+TEST_CASE("reliability compares what was said with what came") {
+  const auto bins = reliability(Values{0, 0.05, 0.52, 0.58, 0.55, 1}, Labels{0, 1, 1, 0, 1, 1}, 10);
+  REQUIRE(bins.size() == 3);
+  CHECK(bins[0].count == 2);
+  CHECK(bins[0].mean_probability == doctest::Approx(0.025));
+  CHECK(bins[0].positive_share == 0.5);
+  CHECK(bins[1].mean_probability == doctest::Approx(0.55));
+  CHECK(bins[1].positive_share == doctest::Approx(2.0 / 3));
+  CHECK(bins[2].count == 1);  // 1 belongs to the last interval
 }

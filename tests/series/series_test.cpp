@@ -106,6 +106,19 @@ TEST_CASE("what a calendar says of rows beyond the last follows from their dates
   }
 }
 
+TEST_CASE("a label is not scaled, nor called constant") {
+  const Series series = parse_series("x,fault\n5,0\n7,0\n9,1\n11,1\n", "x.csv", {.label = "fault"});
+  for (const ScalingKind kind : {ScalingKind::standard, ScalingKind::minmax}) {
+    std::vector<std::string> notes;
+    const Scaling scaling = fit_scaling(series, whole_series(series), kind, notes);
+    CHECK(scaling.scale[0] > 1);
+    CHECK(scaling.shift[1] == 0);
+    CHECK(scaling.scale[1] == 1);
+    fit_scaling(series, {{0, 2, 0}}, kind, notes);  // rows without a fault
+    CHECK(notes.empty());
+  }
+}
+
 TEST_CASE("calendar features are points of a circle, and not scaled") {
   Series series = parse_series("t,x\n2020-01-31 23:00,5\n2020-02-01 00:00,7\n2020-02-01 06:00,9\n", "x.csv",
                                {.gaps = Gaps::allow});

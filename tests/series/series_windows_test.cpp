@@ -73,6 +73,20 @@ TEST_CASE("rolling origins end with the series, and train on what is before") {
   CHECK(lacks(input_error_of([] { rolling_origin(35, 3, 10, 5); }), {"need 36 rows, not 35"}) == "");
 }
 
+TEST_CASE("contiguous blocks test each row once, and train across no border of another part") {
+  const auto folds = contiguous_blocks(103, 5);
+  std::vector<int> tested(103, 0);
+  for (const SeriesSplit& split : folds) {
+    CHECK(rows_of(split.train) + rows_of(split.valid) + rows_of(split.test) == 103);
+    for (const Span& span : split.test)
+      for (int64_t row = span.begin; row < span.end; ++row) ++tested[static_cast<std::size_t>(row)];
+    for (const Span& span : split.train) CHECK(span.history == span.begin);
+  }
+  CHECK(tested == std::vector<int>(103, 1));
+  CHECK(text_of(folds[2]) == "[0,20)<0 [61,103)<61 | [20,41)<0 | [41,61)<0 ");
+  CHECK(text_of(folds[0]) == "[20,82)<20 | [82,103)<0 | [0,20)<0 ");
+}
+
 // --- scaling -----------------------------------------------------------------------------------------------
 
 TEST_CASE("scaling is measured on the training part alone") {
@@ -116,6 +130,25 @@ TEST_CASE("a window reads the rows before its origin and predicts those from it"
   CHECK(batch.target.to_host() == std::vector<real>{500, 600, 600, 700});
   CHECK(windows.input_before(12).to_host() == std::vector<real>{901, 900, 1001, 1000, 1101, 1100});
   CHECK(lacks(input_error_of([&] { windows.input_before(2); }), {"window of 3 rows before row 2"}) == "");
+}
+
+TEST_CASE("to detect, the label is that of the last row read, and no input") {
+  Series series = counting(6, 2);
+  series.label = 1;
+  for (int64_t row = 0; row < 6; ++row)
+    series.values[static_cast<std::size_t>(2 * row + 1)] = double(row % 2);
+  SeriesWindows windows(series, unscaled(series), {{0, 6, 0}}, "train", {.window = 2, .lead = 0});
+  CHECK(windows.options().inputs == std::vector<int>{0});
+  CHECK(windows.options().targets == std::vector<int>{1});
+  CHECK(origins(windows) == Ints{1, 2, 3, 4, 5});
+  const SeriesBatch batch = windows.batch(0, 2);
+  CHECK(batch.input.to_host() == std::vector<real>{0, 100, 100, 200});
+  CHECK(batch.target.to_host() == std::vector<real>{1, 0});
+  CHECK(lacks(error_of([&] {
+                SeriesWindows(series, unscaled(series), {{0, 6, 0}}, "train",
+                              {.window = 2, .lead = 0, .inputs = {0, 1}});
+              }),
+              {"'c1'", "read and predicted at once"}) == "");
 }
 
 TEST_CASE("every row of a part is predicted, and none of another's") {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "examples/timeseries/series/detection_scores.h"
 #include "examples/timeseries/series/forecast_scores.h"
 #include "examples/timeseries/series/series.h"
 #include "examples/timeseries/series/series_windows.h"
@@ -201,5 +202,28 @@ const std::vector<std::string>& baseline_words();
 const ForecastBaselineRow* baseline_row(std::string_view word);
 // Fits the baselines of the tables, in this order. `left_out` gets those that cannot be fitted, with the reason.
 std::vector<ForecastBaseline> baselines_of(const BaselineRows& rows, std::vector<std::string>& left_out);
+
+// A baseline learns from the same windows as a model, but looks only at a window's last row.
+struct DetectionBaseline {
+  std::string name;
+  // The probability of label 1 in row `origin`, from the channels of row `last`, the last row that the window reads.
+  std::function<double(const Series& series, int64_t origin, int64_t last)> probability;
+};
+
+// The share of label 1 in training, for every row.
+DetectionBaseline majority_class(const SeriesWindows& train);
+// The rule that is most often right in training: "channel > value", "channel < value" or "always" a label; 0 or 1.
+DetectionBaseline threshold_baseline(const SeriesWindows& train);
+// Logistic regression on standardised channels by Newton's method; ½ |w|² (without bias) is added to the summed log
+// loss.
+DetectionBaseline logistic_regression(const SeriesWindows& train);
+// The label of the previous row. It knows what no detector is told, and shows how seldom the label changes. For the
+// first row of a series it says 0.
+DetectionBaseline previous_label(const SeriesWindows& train);
+
+// Scores all windows. Requires: horizon 1, and a label as the target.
+DetectionScores score(const DetectionBaseline& baseline, const SeriesWindows& windows);
+// The windows' labels, in their current order.
+std::vector<int> window_labels(const SeriesWindows& windows);
 
 }  // namespace unroll

@@ -151,6 +151,7 @@ bool RangeSoFar::is_left_by(std::span<const double> forecast, const Series& seri
 bool for_each_forecast(const ForecastBaseline& baseline, const SeriesWindows& windows,
                        const std::function<void(int64_t origin, const std::vector<double>& forecast)>& use) {
   const std::vector<int>& targets = windows.options().targets;
+  require(windows.options().lead == 1, "baselines: a window that reads what it predicts needs no forecast");
   const std::span<const int64_t> origins = windows.origins();
   std::vector<double> forecast(static_cast<std::size_t>(windows.options().horizon)),
       all(forecast.size() * targets.size());

@@ -130,6 +130,8 @@ Watching watching(const Command& command, const AnomaliesOptions& asked) {
   if (!asked.is_file) {
     all.saved = one_series(read_saved_model(command.positional()), "anomalies", asked.only);
     all.recipe = all.saved->recipe;
+    require_input(!all.recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
+                  all.saved->path.string());
     all.data =
         std::make_unique<SeriesData>(all.recipe, asked.csv, Purpose{.model = &*all.saved, .trains = false});
     all.model = all.saved->make_model(*all.data->train);
@@ -186,7 +188,7 @@ void anomalies(Command& command) {
   const Series& series = data.series();
   const std::vector<int>& targets = data.targets();
   const size_t drawn = asked.place_drawn(command, series, targets);
-  const Watch found = watch(all.recipe, data, *data.test, all.forecasts());
+  const Watch found = watch(all.recipe, data, data.tests.front().windows, all.forecasts());
   require_input(
       !found.values.empty(),
       "{}: fewer than 8 forecasts lie before the rows that are watched, to hold their errors against",

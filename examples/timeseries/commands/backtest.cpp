@@ -17,6 +17,7 @@ namespace {
 
 struct Judged {
   std::string name;
+  bool knows_labels = false;
   std::vector<std::vector<double>> folds = {};  // by fold: scores by measure
 
   std::vector<double> of(size_t measure) const {
@@ -27,8 +28,11 @@ struct Judged {
 };
 
 void add(std::vector<Judged>& all, const JudgedRow& row) {
-  const auto found = std::ranges::find(all, row.name, &Judged::name);
-  (found == all.end() ? all.emplace_back(Judged{row.name}) : *found).folds.push_back(row.values);
+  const std::string name =
+      row.name.starts_with("threshold") ? "threshold" : row.name;  // each fold has its own
+  const auto found = std::ranges::find(all, name, &Judged::name);
+  (found == all.end() ? all.emplace_back(Judged{name, row.knows_labels}) : *found)
+      .folds.push_back(row.values);
 }
 
 // The mean over the folds in which the score is defined.
@@ -65,13 +69,14 @@ std::vector<JudgedRow> means_of(const std::vector<Judged>& all, size_t folds) {
   std::vector<JudgedRow> rows;
   for (const Judged& judged : all) {
     if (judged.folds.size() != folds) continue;
-    rows.push_back({.name = judged.name});
+    rows.push_back({.name = judged.name, .knows_labels = judged.knows_labels});
     for (size_t k = 0; k < judged.folds[0].size(); ++k) rows.back().values.push_back(mean_of(judged.of(k)));
   }
   return rows;
 }
 
 std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, int folds, int64_t test_rows) {
+  if (recipe.detects()) return contiguous_blocks(series.rows(), folds);
   require_input(test_rows == 0 || test_rows >= recipe.data.horizon,
                 "backtest: --test-rows {} is less than the horizon, data.horizon = {}: no window would fit",
                 test_rows, recipe.data.horizon);
@@ -82,7 +87,8 @@ std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, in
 // A fold's scores as bytes for other ranks; every number keeps its bits.
 std::string bytes_of(const Evaluation& evaluation) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const JudgedRow& row : judged_rows(evaluation)) rows.push_back({row.name, row.values});
+  for (const JudgedRow& row : judged_rows(evaluation))
+    rows.push_back({row.name, row.knows_labels, row.values});
   const auto bytes = nlohmann::ordered_json::to_cbor({{"rows", rows}, {"scores", json_of(evaluation)}});
   return {bytes.begin(), bytes.end()};
 }
@@ -132,8 +138,10 @@ struct BacktestOptions {
 void declare(Command& command, BacktestOptions& asked) {
   command.describe(
       "Trains a recipe's model anew for each of several folds, and scores it on each fold's test beside the "
-      "baselines. The origin rolls: each fold tests the rows after those of the fold before, and trains on all rows "
-      "before its validation rows. Scored windows look back into the rows before theirs. The recipe's own split is not used; "
+      "baselines. To forecast, the origin rolls: each fold tests the rows after those of the fold before, "
+      "and trains on all rows before its validation rows. To detect, each fold tests one contiguous block, "
+      "validates on the one before it, and trains on the others. Training windows cross no border of the "
+      "two; scored windows look back into the rows before theirs. The recipe's own split is not used; "
       "nothing is written. Processes that mpirun started share the folds.");
   asked.options.add_with_recipe(command, {.seed = true});
   command.group(csv_option().heading);
@@ -142,14 +150,21 @@ void declare(Command& command, BacktestOptions& asked) {
   command.group("Folds");
   command.option("folds", asked.folds, "N", "how many");
   command
-      .option("test-rows", asked.test_rows, "N", "rows that a fold tests, and as many that it validates on")
+      .option("test-rows", asked.test_rows, "N",
+              "to forecast: rows that a fold tests, and as many that it validates on")
       .otherwise("a twentieth of the series, the horizon at least");
   command.group("Output");
   add_json_option(command, asked.run.json);
   command.example("backtest airline --folds 4 --test-rows 12", "the last four years, one after the other");
+  command.example("backtest eeg --folds 10", "ten contiguous blocks");
 }
 
-void check(const Recipe& recipe) {
+void check(const Command& command, const Recipe& recipe) {
+  require_input(
+      !recipe.detects() || !command.given("test-rows"),
+      "backtest: --test-rows is for forecasts; to detect (data.label), a fold tests one of --folds blocks");
+  require_input(recipe.data.test_files.empty(),
+                "backtest: the test of this recipe is files of their own (data.test_files)");
   require_input(
       recipe.training.on_divergence != OnDivergence::rollback,
       "backtest: training.on_divergence = \"rollback\" goes back to checkpoints, and the folds write "
@@ -174,7 +189,7 @@ void backtest(Command& command) {
   require_input(asked.test_rows >= 0, "backtest: --test-rows {} is negative", asked.test_rows);
   const Recipe recipe = load_recipe(command.positional(), asked.options.overrides(command));
   asked.machine.set_up(command, recipe.training.precision);
-  check(recipe);
+  check(command, recipe);
   RunOptions& run = asked.run;
   run.program = command.program();
   run.data = asked.csv;
@@ -193,15 +208,18 @@ void backtest(Command& command) {
   const std::vector<std::string> found = score_folds(run, recipe, splits, names);
   for (size_t k = 0; k < splits.size(); ++k) {
     const auto fold = nlohmann::ordered_json::from_cbor(found[k]);
-    for (const auto& row : fold.at("rows")) add(judged, {.name = row.at(0), .values = row.at(1)});
+    for (const auto& row : fold.at("rows"))
+      add(judged, {.name = row.at(0), .knows_labels = row.at(1), .values = row.at(2)});
     json.push_back({{"test", names[k]}, {"scores", fold.at("scores")}});
   }
-  const Comparison comparison = compare(means_of(judged, splits.size()));
-  const std::string key = summary_measure(first_fold.targets().size()).key;
-  const auto measure = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
-  console.print("\n");
-  console.print(
-      table_of(measure->name, static_cast<size_t>(measure - comparison.measures.begin()), judged, names));
+  const Comparison comparison = compare(means_of(judged, splits.size()), recipe.detects());
+  for (const char* key : recipe.detects() ? std::vector{"accuracy", "balanced_accuracy"}
+                                          : std::vector{summary_measure(first_fold.targets().size()).key}) {
+    const auto measure = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
+    console.print("\n");
+    console.print(
+        table_of(measure->name, static_cast<size_t>(measure - comparison.measures.begin()), judged, names));
+  }
   console.print("\nBy the means over all folds:\n");
   for (const std::string& line : verdicts(comparison)) console.print("{}\n", line);
   if (run.json) show("{}\n", json_text(json));

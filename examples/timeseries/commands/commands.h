@@ -11,11 +11,13 @@ void resume(unroll::Command& command);
 void sweep(unroll::Command& command);
 void evaluate(unroll::Command& command);
 void forecast(unroll::Command& command);
+void detect(unroll::Command& command);
 void look(unroll::Command& command);
 void anomalies(unroll::Command& command);
 void backtest(unroll::Command& command);
 void generate(unroll::Command& command);
 void baselines(unroll::Command& command);
+void explain(unroll::Command& command);
 void export_model(unroll::Command& command);
 
 }  // namespace timeseries

@@ -46,13 +46,26 @@ std::string csv_of(const WindowForecast& forecast, const Series& series, const s
   return text;
 }
 
-// The windows of a split by its name.
-SeriesWindows windows_of(const Recipe& recipe, const SeriesData& data, const std::string& split) {
-  if (split == "test") return *data.test;
+// The parts of a split by its name; "test" may have several, by file.
+std::vector<TestPart> parts_of(const Recipe& recipe, const SeriesData& data, const std::string& split) {
+  if (split == "test") return data.tests;
   if (split == "train")  // every window, even if training strides over some
-    return make_windows(recipe, data.series(), data.facts.scaling, data.split.train, split);
+    return {{split, make_windows(recipe, data.series(), data.facts.scaling, data.split.train, split)}};
   require_input(data.valid.has_value(), "there are no rows that validate");
-  return *data.valid;
+  return {{split, *data.valid}};
+}
+
+// Prints and returns the scores by part.
+nlohmann::ordered_json scores_of(const Console& console, const Recipe& recipe, const SeriesData& data,
+                                 std::vector<TestPart>& parts, const SeriesModel* model,
+                                 const ForecastUse& each = {}) {
+  nlohmann::ordered_json scores = nlohmann::ordered_json::object();
+  for (TestPart& part : parts) {
+    const Evaluation evaluation = evaluate(recipe, data, part, model, each);
+    print(console, evaluation, data, model != nullptr);
+    scores[part.name] = json_of(evaluation);
+  }
+  return scores;
 }
 
 RunResult result_of(const SavedModel& saved, const SeriesModel& model, int64_t count, double seconds) {
@@ -96,25 +109,30 @@ void evaluate(Command& command) {
   machine.set_up(command);
   const Console console{.out = json ? stderr : stdout};
   const SavedModel saved = read_saved_model(command.positional());
+  require_input(
+      out.empty() || !saved.recipe.detects(),
+      "evaluate: --out writes forecasts, and the model of {} detects; 'timeseries detect' writes what it finds",
+      saved.path.string());
   SeriesData data(saved.recipe, csv, {.model = &saved, .trains = false});
-  if (auto warning = warning_of_training(data, split)) data.warnings.push_back(std::move(*warning));
+  for (std::string& warning : warnings_of_training(data, split)) data.warnings.push_back(std::move(warning));
   const auto model = saved.make_model(*data.train);
   print_notes(console, data);
 
   const double begin = clock_seconds();
+  std::vector<TestPart> parts = parts_of(saved.recipe, data, split);
   std::string forecasts = data.series().members.empty() ? "" : "series,";
   forecasts += "origin,step,time,channel,truth,forecast,low,high\n";
   const auto write = [&](WindowForecast& forecast) {
     forecasts += csv_of(forecast, data.series(), data.targets());
   };
-  SeriesWindows windows = windows_of(saved.recipe, data, split);
-  const Evaluation evaluation = evaluate(saved.recipe, data, {split, windows}, model.get(),
-                                         out.empty() ? ForecastUse() : ForecastUse(write));
-  print(console, evaluation, data, true);
+  const auto scores = scores_of(console, saved.recipe, data, parts, model.get(),
+                                out.empty() ? ForecastUse() : ForecastUse(write));
   if (!out.empty()) write_new_file(out, forecasts);
   if (!json) return;
-  result_of(saved, *model, windows.count(), clock_seconds() - begin)
-      .print_json("windows", "windows_per_second", {{"scores", {{split, json_of(evaluation)}}}});
+  int64_t count = 0;
+  for (const TestPart& part : parts) count += part.windows.count();
+  result_of(saved, *model, count, clock_seconds() - begin)
+      .print_json("windows", "windows_per_second", {{"scores", scores}});
 }
 
 void baselines(Command& command) {
@@ -122,8 +140,9 @@ void baselines(Command& command) {
   bool json = false;
   RecipeOptions options = recipe_options();
   command.describe(fmt::format(
-      "Scores the baselines on the windows that a recipe's model would be scored on: {}. A model that "
-      "does not beat them has learnt nothing.",
+      "Scores the baselines on the windows that a recipe's model would be scored on: {}; to detect, the "
+      "majority class, a threshold of one channel, logistic regression. A model that does not beat them has "
+      "learnt nothing.",
       fmt::join(baseline_words(), ", ")));
   options.add_with_recipe(command, {.engine = false});
   command.group("Series");
@@ -138,10 +157,9 @@ void baselines(Command& command) {
   const SeriesData data(recipe, csv);
   const Console console{.out = json ? stderr : stdout};
   print_notes(console, data);
-  SeriesWindows windows = windows_of(recipe, data, split);
-  const Evaluation evaluation = evaluate(recipe, data, {split, windows}, nullptr);
-  print(console, evaluation, data, false);
-  if (json) show("{}\n", json_text(nlohmann::ordered_json{{split, json_of(evaluation)}}));
+  std::vector<TestPart> parts = parts_of(recipe, data, split);
+  const auto scores = scores_of(console, recipe, data, parts, nullptr);
+  if (json) show("{}\n", json_text(scores));
 }
 
 }  // namespace timeseries

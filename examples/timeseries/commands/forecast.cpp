@@ -57,6 +57,8 @@ SavedModel train_on_series(const Command& command, const ForecastOptions& asked)
   Wishes wishes = asked.file.wishes(command, asked.steps, asked.options.overrides(command));
   wishes.train = 0.8, wishes.valid = 0.1, wishes.network = true;
   const Recipe recipe = asked.guess(command, wishes);
+  require_input(!recipe.detects(), "forecast: data.label is for detectors, and {} is to be forecast",
+                csv.string());
   asked.check_target(command, recipe);
   require_input(asked.only.empty() || !recipe.data.id.empty(),
                 "forecast: --series {}: {} is of one series (data.id names none)", one_line(asked.only),

@@ -28,6 +28,8 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
                        const std::filesystem::path& future, const std::string& only)
     : saved_(saved), steps_(steps) {
   const Recipe& recipe = saved_.recipe;
+  require_input(!recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
+                saved.path.string());
   const int horizon = recipe.data.horizon, blocks = (steps + horizon - 1) / horizon;
   beyond_ = int64_t{blocks} * horizon;
   series_ = load_series(saved_, csv, beyond_, {future, steps, only});

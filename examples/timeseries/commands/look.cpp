@@ -16,8 +16,8 @@ namespace timeseries {
 static void require_alike(const LookedWindow& first, const LookedWindow& other, const LookCommand::Model& a,
                           const LookCommand::Model& b) {
   const auto what = [](const LookedWindow& window) {
-    return fmt::format("forecasts {} row{} of {} from {} on", window.horizon(),
-                       window.horizon() == 1 ? "" : "s", window.target_name(),
+    return fmt::format("{} {} row{} of {} from {} on", window.detects() ? "detects" : "forecasts",
+                       window.horizon(), window.horizon() == 1 ? "" : "s", window.target_name(),
                        window.series().times.text(window.origin()));
   };
   require_input(what(first) == what(other), "look: {} {}, and {} {}: they cannot be held against each other",
@@ -34,7 +34,9 @@ void look(Command& command) {
       "file that loads nothing.");
   page.add_to(command, "window");
   add_csv_option(command, csv);
-  command.option("at", at, "TIME", "the first row to forecast, by its time")
+  command
+      .option("at", at, "TIME",
+              "the first row to forecast, by its time; of a detector, the row to give a label")
       .otherwise("the last whose truth is known");
   command.option("series", only, "NAME", "the series that is looked at, of a model of several (data.id)");
   command.option("target", target, "NAME", "the channel whose forecast is looked at")

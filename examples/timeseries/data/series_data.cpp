@@ -52,12 +52,19 @@ std::string split_keys(const Recipe& recipe) {
 // `not_split`: those of several series that are too short for the split, or have no row at a part's times.
 SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows_beyond,
                        std::vector<int>& not_split) {
+  const auto& d = recipe.data;
   const auto known = [&](int member) {
     return series.end_of(member) - series.begin_of(member) - rows_beyond;
   };
+  const int64_t rows = known(0), border = unroll::share_of(rows, d.train);
+  if (!d.test_files.empty()) {
+    require_input(border > 0, "{}: data.train = {} leaves no rows to train on of {}", series.origin, d.train,
+                  rows);
+    return {{{0, border, 0}}, {{border, rows, 0}}, {}};
+  }
   try {
-    if (series.members.empty()) return split_by_keys(recipe, series, known(0));
-    const bool by_time = recipe.data.split == SplitKind::time;
+    if (series.members.empty()) return split_by_keys(recipe, series, rows);
+    const bool by_time = d.split == SplitKind::time;
     return split_each(
         series,
         [&](int member) {
@@ -100,7 +107,7 @@ std::vector<std::string> names_of_members(const Series& series) {
   return names;
 }
 
-// The channels to forecast: named, or all but those known ahead. Empty: all.
+// The channels to forecast: named, or all but those known ahead. Empty: all, or a label is to be detected.
 std::vector<int> targets_of(const Recipe& recipe, const Series& series) {
   const auto& d = recipe.data;
   std::vector<int> targets;
@@ -125,15 +132,28 @@ ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part
           .trained = trained_on(series, train)};
 }
 
+void warn_of_one_class(const Series& series, const Part& train, std::vector<std::string>& warnings) {
+  int64_t ones = 0;
+  for (const Span& span : train)
+    for (int64_t row = span.begin; row < span.end; ++row) ones += series.at(row, series.label) == 1;
+  if (ones == 0 || ones == rows_of(train))
+    warnings.push_back(
+        fmt::format("'{}' is {} in all rows that train: no detector can learn from them what {} looks like",
+                    one_line(series.channels[series.label]), ones == 0 ? 0 : 1, ones == 0 ? 1 : 0));
+}
+
 }  // namespace
 
 SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Scaling& scaling,
                            const Part& part, const std::string& part_name, int stride) {
   SeriesWindowOptions options{.window = recipe.data.window,
-                              .horizon = recipe.data.horizon,
+                              .horizon = recipe.horizon(),
                               .stride = stride,
+                              .lead = recipe.detects() ? 0 : 1,
                               .inputs = {},
                               .targets = {}};
+  require_input(series.width() > 1 || !recipe.detects(), "{}: there is no column to detect '{}' from",
+                series.origin, one_line(recipe.data.label));
   require_positive(series, scaling);
   const int columns = series.width() - series.calendar;
   for (const std::string& name : recipe.data.channels) options.inputs.push_back(series.channel(name));
@@ -171,23 +191,39 @@ std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& seri
   } catch (const InputError&) { return {}; }
 }
 
-std::optional<std::string> warning_of_training(const SeriesData& data, const std::string& split) {
-  if (split == "train") return {};
-  return data.facts.trained.warning_of(data.series(), split == "valid" ? data.split.valid : data.split.test,
-                                       split);
+std::vector<std::string> warnings_of_training(const SeriesData& data, const std::string& split) {
+  std::vector<std::string> warnings;
+  const auto look = [&](const Series& series, const Part& part, const std::string& name) {
+    if (auto warning = data.facts.trained.warning_of(series, part, name)) warnings.push_back(*warning);
+  };
+  if (split == "valid") look(data.series(), data.split.valid, split);
+  for (const TestPart& test : data.tests)
+    if (split == "test") look(test.windows.series(), test.rows, test.name);
+  return warnings;
+}
+
+// How files to test on are read: as the first file. Inputs and scaling refer to the order of its channels.
+static SeriesOptions options_of_tests(const Recipe& recipe, const SavedModel* saved, const Series& first) {
+  SeriesOptions options = series_options(recipe, saved);
+  options.channels.assign(first.channels.begin(), first.channels.end() - first.calendar);
+  options.usual_time = first.time_name;
+  if (first.date_order != DateOrder::unknown) options.usual_order = first.date_order;
+  if (!saved && !first.time_name.empty()) options.step = first.times.step;
+  return options;
 }
 
 SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose& purpose)
     : warnings(warnings_of(recipe)) {
   const auto& [saved, trains, fold] = purpose;
   if (!csv.empty() || !is_name(recipe.data.file)) file = csv.empty() ? fs::path(recipe.data.file) : csv;
-  series_ = saved ? load_series(*saved, csv) : load_series(recipe, csv);
+  all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
   notes = series().notes;
   std::vector<int> not_split;
   split = fold ? *fold : make_split(recipe, series(), 0, not_split);
   if (trains) require_valid_rows(recipe, series(), split);
   if (trains && !fold)
     std::ranges::copy(warnings_of_outliers(series(), split.train), std::back_inserter(warnings));
+  if (recipe.detects() && trains) warn_of_one_class(series(), split.train, warnings);
   facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);
   if (saved) facts.scaling = scaling_for(series(), split.train, recipe, facts, notes);
   facts.members = names_of_members(series());
@@ -196,11 +232,25 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   const Scaling& scaling = facts.scaling;
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
   if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
-  if (rows_of(split.test) > 0) test.emplace(make_windows(recipe, series(), scaling, split.test, "test"));
-  mase_scale = unroll::mase_scale(series(), split.train, recipe.data.period, targets());
+  if (rows_of(split.test) > 0)
+    tests.push_back({"test", make_windows(recipe, series(), scaling, split.test, "test"), split.test});
+  const SeriesOptions of_test = options_of_tests(recipe, saved, series());
+  for (const std::string& name : recipe.data.test_files) {
+    const fs::path path = file.parent_path() / name;
+    const auto same_stem = [&](const std::string& other) { return fs::path(other).stem() == path.stem(); };
+    const bool alone = std::ranges::count_if(recipe.data.test_files, same_stem) == 1;
+    all.push_back(with_calendar(recipe, load_csv(path, of_test)));
+    for (const std::string& note : all.back().notes)
+      notes.push_back(fmt::format("{}: {}", path.filename().string(), note));
+    const Part rows = whole_series(all.back());
+    tests.push_back({alone ? path.stem().string() : name,
+                     make_windows(recipe, all.back(), scaling, rows, path.string()), rows});
+  }
+  if (!recipe.detects())
+    mase_scale = unroll::mase_scale(series(), split.train, recipe.data.period, targets());
   if (trains && !fold)
     for (const char* part : {"valid", "test"})
-      if (auto warning = warning_of_training(*this, part)) warnings.push_back(std::move(*warning));
+      std::ranges::copy(warnings_of_training(*this, part), std::back_inserter(warnings));
   if (saved && trains) facts.trained.add(series(), split.train);
   set_trained_on(TrainedOn(facts.trained));
   note_short_series(not_split);
@@ -244,7 +294,7 @@ void SeriesData::note_short_series(const std::vector<int>& not_split) {
   };
   say(without(*train), too_short("among the rows that train, and train nothing"));
   if (valid) say(without(*valid), too_short("that validates"));
-  if (test) say(without(*test), too_short("in the test, and are not scored"));
+  if (!tests.empty()) say(without(tests.front().windows), too_short("in the test, and are not scored"));
 }
 
 void SeriesData::note_targets_left_out() {
@@ -255,7 +305,7 @@ void SeriesData::note_targets_left_out() {
   };
   add("train", *train);
   if (valid) add("valid", *valid);
-  if (test) add("test", *test);
+  for (const TestPart& test : tests) add(test.name, test.windows);
   if (!counts.empty())
     notes.push_back(fmt::format("filled-in values are read but are no targets: left out are {}",
                                 fmt::join(counts, ", ")));

@@ -1,6 +1,7 @@
 // Reads a recipe's series, splits and scales it, and cuts it into windows.
 #pragma once
 
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -25,10 +26,11 @@ std::optional<SeriesWindows> windows_if_any(const Recipe& recipe, const Series& 
 // The recipe's split without the last `rows_beyond` rows of each series; none if they are too few for it.
 std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& series, int64_t rows_beyond);
 
-// A part to score: "train", "valid" or "test".
-struct ScoredPart {
-  std::string name;
-  SeriesWindows& windows;
+// A part to score: the test split, or one of the files in data.test_files.
+struct TestPart {
+  std::string name;  // "test", or the file's name
+  SeriesWindows windows;
+  Part rows = {};
 };
 
 // The purpose for which a series is read.
@@ -44,16 +46,18 @@ struct SeriesData {
   SeriesData(const SeriesData&) = delete;  // windows refer to the series
   SeriesData& operator=(const SeriesData&) = delete;
 
-  const Series& series() const { return series_; }
+  const Series& series() const { return all.front(); }
   const std::vector<int>& targets() const { return train->options().targets; }
 
   std::vector<std::string> notes;     // not asked for: filled values, constant channels
   std::vector<std::string> warnings;  // about inflated scores, or an impossible model
   std::filesystem::path file;         // the file read; empty for a bundled series
+  std::deque<Series> all;             // the series to train on, then the test files
   SeriesSplit split;
   ModelFacts facts;  // a saved model's own, else those of the model to be trained
-  std::optional<SeriesWindows> train, valid, test;
-  std::vector<double> mase_scale;  // [series, targets]
+  std::optional<SeriesWindows> train, valid;
+  std::vector<TestPart> tests;
+  std::vector<double> mase_scale;  // [series, targets]; empty for detectors
   // By series: the first row after those that may have trained; earlier rows count in no interval.
   std::vector<int64_t> first_untrained;
 
@@ -61,13 +65,12 @@ struct SeriesData {
   void set_trained_on(const TrainedOn& trained);
 
  private:
-  Series series_;
   void note_targets_left_out();
   void note_short_series(const std::vector<int>& not_split);
 };
-// A warning that rows of the part "valid" or "test" trained the model whose facts the data have: a shorter file than
-// in training is split differently. None: no row did.
-std::optional<std::string> warning_of_training(const SeriesData& data, const std::string& split);
+// Warnings that rows of the part "valid" or "test" trained the model whose facts the data have. A shorter file than
+// in training is split differently, and data.test_files may name rows that trained.
+std::vector<std::string> warnings_of_training(const SeriesData& data, const std::string& split);
 // Prints the notes and warnings, one a line.
 void print_notes(const Console& console, const SeriesData& data);
 

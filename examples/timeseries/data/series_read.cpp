@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "data/csv.h"
 #include "data/text_file.h"
 #include "examples/timeseries/data/bundled_series.h"
 #include "examples/timeseries/files/series_file.h"
@@ -30,6 +31,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
                         .date_order = d.date_order,
                         .channels = d.channels,
                         .known = names_of_header(d),
+                        .label = d.label,
                         .only = d.only,
                         .id = d.id,
                         .missing = d.missing,
@@ -238,6 +240,26 @@ std::vector<std::string> columns_of_future(const Recipe& recipe) {
   std::vector<std::string> names = recipe.data.known;
   std::erase(names, known_calendar);
   return names;
+}
+
+bool has_column(const fs::path& csv, char separator, const std::string& name) {
+  const std::string text = csv_text(csv);
+  CsvReader reader(text, name_of_series_file(csv), separator);
+  return reader.next() && std::ranges::find(reader.cells(), name) != reader.cells().end();
+}
+
+Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
+  const Recipe& recipe = saved.recipe;
+  SeriesOptions options = series_options(recipe, &saved);
+  const auto label = std::ranges::find(options.channels, recipe.data.label) - options.channels.begin();
+  std::erase(options.channels, recipe.data.label);
+  options.times_alone = options.channels.empty();  // it reads the calendar
+  options.label.clear();
+  Series series = load_csv(csv, options);
+  series.insert_channels(static_cast<int>(label), {recipe.data.label},
+                         {std::vector<double>(static_cast<size_t>(series.rows()))});
+  series.label = static_cast<int>(label);
+  return with_calendar(recipe, std::move(series));
 }
 
 Recipe trained_on_file(Recipe recipe, const fs::path& csv) {

@@ -6,10 +6,11 @@ namespace timeseries {
 
 static Series blank_series(const SavedModel& saved) {
   const auto& names = saved.facts.channels;
-  const size_t rows = static_cast<size_t>(saved.recipe.data.window + saved.recipe.data.horizon);
+  const size_t rows = static_cast<size_t>(saved.recipe.data.window + saved.recipe.horizon());
   Series series = make_series(names, std::vector<double>(rows * names.size(), 1.0));
   series.origin = saved.path.string();
   series.calendar = static_cast<int>(names.size() - saved.columns().size());
+  if (saved.recipe.detects()) series.label = series.channel(saved.recipe.data.label);
   return series;
 }
 

@@ -92,8 +92,8 @@ StepPlan step_plan(const SavedModel& saved) {
   const StepScaling between{step, scaling};
   between.apply(scaled, blank.inputs);
   const StepVector y = forecast_step(step, plan, scaled);
-  between.undo(y, blank.targets);
-  step.output("forecast", y);
+  if (!task.detects) between.undo(y, blank.targets);
+  step.output(task.detects ? "probability" : "forecast", y);
   return step.plan();
 }
 

@@ -55,6 +55,10 @@ OnnxValue highway(const Parts& parts, const OnnxValue& x) {
   const NetworkPlan& plan = parts.plan;
   const int length = plan.keys.highway;
   OnnxValues values;
+  if (plan.task.detects) {
+    for (int c = 0; c < plan.columns.inputs; ++c) values.push_back(last_values(x, c, length));
+    return parts.dense("highway", concat(values, 1));
+  }
   for (int k = 0; k < plan.width(); ++k)
     values.push_back(unsqueeze(parts.dense("highway", last_values(x, plan.feature_of(k), length)), 2));
   return reshape(concat(values, 2), {0, parts.all_outputs()});

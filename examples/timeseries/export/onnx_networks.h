@@ -13,7 +13,7 @@ struct OnnxWindow {
   OnnxValue batch;  // [1], a whole number: by channel there are as many rows for each as there are targets
 };
 
-// [rows, outputs * horizon * width]. `params`: of the network, under its names.
+// [rows, outputs * horizon * width]; of a detector the logits [rows, 1]. `params`: of the network, under its names.
 OnnxValue onnx_network(const NetworkPlan& plan, const ParameterSet& params, const OnnxWindow& window);
 
 }  // namespace timeseries

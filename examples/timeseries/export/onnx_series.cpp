@@ -120,7 +120,7 @@ struct OnnxSeries {
       window.x = concat({window.x, repeated(chosen(read, beside), std::ssize(beside))}, 2);
     if (columns.ahead() > 0) window.ahead = ahead(x);
     const OnnxValue y = onnx_network(plan, params, window);
-    if (!level.graph) return y;
+    if (!level.graph || task.detects) return y;
     const auto of_targets = [&](const OnnxValue& all) {
       return reshape(chosen(all, columns.targets), {-1, 1, plan.width()});
     };
@@ -153,11 +153,15 @@ void write_onnx(const std::filesystem::path& path, const SavedModel& saved) {
   OnnxScaling scaling{saved, {}};
   if (!facts.members.empty()) scaling.series = graph.input("series", {"batch"}, OnnxType::int64);
   const OnnxValue y = network.outputs(cast(scaling.apply(x, inputs), OnnxType::real32));
-  const int outputs = task.outputs(), width = plan.width(), targets = plan.targets();
-  const OnnxValue apart = reshape(y, {-1, targets / width, outputs, task.horizon, width});
-  const OnnxValue found = reshape(permute(apart, {2, 3, 0, 1, 4}), {outputs, task.horizon, -1, targets});
-  graph.output("forecast", scaling.undo(cast(in_order(found, outputs), OnnxType::real64), blank.targets),
-               {outputs, task.horizon, "batch", targets}, OnnxType::real64);
+  if (task.detects) {
+    graph.output("probability", reshape(sigmoid(y), {-1}), {"batch"});
+  } else {
+    const int outputs = task.outputs(), width = plan.width(), targets = plan.targets();
+    const OnnxValue apart = reshape(y, {-1, targets / width, outputs, task.horizon, width});
+    const OnnxValue found = reshape(permute(apart, {2, 3, 0, 1, 4}), {outputs, task.horizon, -1, targets});
+    graph.output("forecast", scaling.undo(cast(in_order(found, outputs), OnnxType::real64), blank.targets),
+                 {outputs, task.horizon, "batch", targets}, OnnxType::real64);
+  }
   const auto names = [&](const std::vector<int>& channels) {
     return json_text(nlohmann::ordered_json(blank.names(channels)));
   };

@@ -48,6 +48,12 @@ struct Row {
 // As Direct::linear_path.
 void Row::add_highway() const {
   const int length = plan.keys.highway, width = plan.width();
+  if (plan.task.detects) {
+    const StepVector all = step.work("highway_x", length * plan.columns.inputs);
+    for (int c = 0; c < plan.columns.inputs; ++c)
+      step.copy(all.part(c * length, (c + 1) * length), last_values("highway_values", c, length));
+    return step.call("add", y, {dense("highway", y.size, all)});
+  }
   for (int k = 0; k < width; ++k) {
     const StepVector path =
         dense("highway", outputs() * horizon(), last_values("highway_x", plan.feature_of(k), length));
@@ -158,7 +164,8 @@ struct Reader {
   }
 
   // Writes columns of rows first … of the input to `to` [count, wide].
-  void add_columns(const StepVector& to, int wide, const std::vector<int>& columns, int first, int count) const {
+  void add_columns(const StepVector& to, int wide, const std::vector<int>& columns, int first,
+                   int count) const {
     int at = 0;
     for (const int column : columns)
       move(step, count, to.part(at++, to.size), wide, input.part(first * inputs + column, input.size),
@@ -206,7 +213,7 @@ StepVector forecast_step(StepBuilder& step, const NetworkPlan& plan, const StepV
   const StepVector ahead = reader.ahead(), y = step.work("row", outputs * horizon * width);
   // The levels and deviations of targets, in their order.
   const auto of_targets = [&](const char* name, const StepVector& all) {
-    if (all.size == 0) return StepVector();
+    if (all.size == 0 || plan.task.detects) return StepVector();
     const StepVector chosen = step.work(name, targets);
     for (int k = 0; k < targets; ++k) {
       const int column = plan.columns.targets[static_cast<size_t>(k)];
@@ -221,6 +228,7 @@ StepVector forecast_step(StepBuilder& step, const NetworkPlan& plan, const StepV
     for (size_t k = 0; k < all.size(); ++k) all[k] = static_cast<int>(k);
     run_network({step, plan, reader.features(all), ahead, y});
     if (level.size > 0) undo(step, y, deviation, level);
+    if (plan.task.detects) step.call("sigmoid", y);
     if (outputs > 1) step.call({.kernel = "sort", .sizes = {outputs, horizon * width}, .places = {y.place}});
     return y;
   }

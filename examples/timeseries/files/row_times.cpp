@@ -24,6 +24,7 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
   if (!columns.time_found || columns.form == TimeForm::number || !options.model.empty()) return "";
   std::vector<std::string> names = {columns.names[columns.time]};
   for (const int column : columns.chosen) names.push_back(columns.names[column]);
+  if (columns.label >= 0) names.erase(names.begin() + 1 + columns.label);
   return fmt::format("; if the column holds values, data.channels = {} reads it as a channel",
                      toml_list(names));
 }

@@ -70,7 +70,7 @@ void require_names(const CsvReader& csv, const Row& names, const Row& below, std
                    const SeriesOptions& options) {
   std::unordered_set<std::string> named(options.channels.begin(), options.channels.end());
   named.insert(options.known.begin(), options.known.end());
-  named.insert({options.time, options.id});
+  named.insert({options.time, options.label, options.id});
   const auto is_quoted_alone = [&](std::size_t i) {
     const std::size_t under = i + unnamed;
     return names.quoted[i] && !says_missing(names.cells[i]) && under < below.cells.size() &&
@@ -188,7 +188,7 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
     const auto has = [&](const std::vector<std::string>& names) {
       return std::find(names.begin(), names.end(), name) != names.end();
     };
-    return is_id(i) || has(options.channels);
+    return name == options.label || is_id(i) || has(options.channels);
   };
   const auto name = [&](int column) { return one_line(columns.names[column]); };
   const auto take = [&](const std::vector<int>& dated, TimeForm form, bool is_sure) {
@@ -300,6 +300,9 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   require_input(columns.id < 0 || columns.id != columns.time,
                 "{}: column '{}' cannot both name the series and hold the times", csv.origin(),
                 one_line(options.id));
+  const int label = options.label.empty() ? -1 : find_column(csv, columns, options.label, options);
+  require_input(label < 0 || label != columns.time, "{}: column '{}' cannot be both the times and the label",
+                csv.origin(), one_line(options.label));
   std::vector<bool> is_chosen(columns.names.size());
   for (const std::string& name : options.channels) {
     const int column = find_column(csv, columns, name, options);
@@ -311,11 +314,18 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
     is_chosen[column] = true;
     columns.chosen.push_back(column);
   }
-  for (int i = 0; options.channels.empty() && i < static_cast<int>(columns.names.size()); ++i) {
+  const bool every = options.channels.empty() && !options.times_alone;
+  for (int i = 0; every && i < static_cast<int>(columns.names.size()); ++i) {
     if (i != columns.time && i != columns.only && i != columns.id && !is_chosen[i])
       columns.chosen.push_back(i);
   }
-  require_input(!columns.chosen.empty(), "{}: there is no column of values", csv.origin());
+  if (label >= 0) {
+    const auto found = std::find(columns.chosen.begin(), columns.chosen.end(), label);
+    columns.label = static_cast<int>(found - columns.chosen.begin());
+    if (found == columns.chosen.end()) columns.chosen.push_back(label);
+  }
+  require_input(!columns.chosen.empty() || options.times_alone, "{}: there is no column of values",
+                csv.origin());
   require_printable(columns, csv, columns.chosen);
 }
 

@@ -20,6 +20,7 @@ struct SeriesColumns {
   DateOrder order = DateOrder::unknown;         // for dates whose year comes last
   bool time_found = false;                      // the options do not name `time`; its cells showed it
   std::vector<int> chosen;                      // column by channel of the series
+  int label = -1;                               // channel of the label; -1: none
   int id = -1;                                  // column that names a row's series; -1: one series
   int only = -1;                                // column that selects rows; -1: all rows are read
   std::string only_word;                        // the word that selects

@@ -50,9 +50,11 @@ std::string advice(const SeriesText& file, int column, std::string_view cell, bo
   if (is_date && columns.time < 0 && options.model.empty())
     return fmt::format("; {} makes it the time", toml_line("data.time", columns.names[column]));
   std::vector<std::string> others;
-  for (const int other : columns.chosen)
-    if (written_number(file.cell(other), marks_of(options)) || says_missing(file.cell(other)))
+  for (const int other : columns.chosen) {
+    const bool is_label = columns.label >= 0 && other == columns.chosen[columns.label];
+    if (!is_label && (written_number(file.cell(other), marks_of(options)) || says_missing(file.cell(other))))
       others.push_back(columns.names[other]);
+  }
   if (!options.channels.empty() || others.empty()) return "";
   return fmt::format("; a column of {} is left out by naming the channels: data.channels = {}",
                      is_date ? "dates" : "text", toml_list(others));
@@ -69,6 +71,7 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
   const int column = columns.chosen[channel];
   const auto where = [&] { return file.where(column); };
   if (says_missing(cell)) {
+    if (channel == columns.label) throw InputError(fmt::format("{}: a label is missing", where()));
     if (options.missing == Missing::error) {
       throw InputError(fmt::format(
           "{}: a value is missing{}{}", where(), cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell)),
@@ -96,6 +99,8 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
         column + columns.skipped + 1, one_line(columns.names[column]), one_line(cell), csv.line(), value);
   if (!std::isfinite(value))
     throw InputError(fmt::format("{}: '{}' is no finite number", where(), one_line(cell)));
+  if (channel == columns.label && value != 0 && value != 1)
+    throw InputError(fmt::format("{}: a label is 0 or 1, not '{}'", where(), one_line(cell)));
   return value;
 }
 
@@ -116,6 +121,8 @@ void check_row_number(const CsvReader& csv, std::optional<int64_t>& before) {
   before = number->count;
 }
 
+constexpr const char* stamps = "dates with a time of day, which are read as 2017-03-31 14:05:59 alone";
+
 // The kind of times that a channel's whole numbers may be: "years", "seconds since 1970". "": none.
 std::string times_in_channel(const Series& series, int channel) {
   std::vector<int64_t> numbers;
@@ -132,6 +139,7 @@ std::string times_in_channel(const Series& series, int channel) {
   }
   const auto rows = static_cast<std::size_t>(series.rows());
   const std::string& name = series.channels[channel];
+  if (are_stamps(numbers, rows)) return stamps;
   const TimeForm form = ascends ? form_of_numbers(numbers, name, rows) : TimeForm::number;
   return form != TimeForm::number ? times_called(form) : moments_of_numbers(numbers, name, rows);
 }
@@ -139,8 +147,9 @@ std::string times_in_channel(const Series& series, int channel) {
 // Throws InputError if a column may be the time, and the options name neither the time nor the channels.
 void require_no_times(const Series& series, const SeriesColumns& columns, const NumberOrder& first,
                       const SeriesOptions& options) {
-  if (!options.channels.empty() && !options.channels_guessed) return;
+  if ((!options.channels.empty() && !options.channels_guessed) || options.times_alone) return;
   std::vector<std::string> others = series.channels;
+  if (columns.label >= 0) others.erase(others.begin() + columns.label);
   const auto refuse = [&](int channel, const std::string& what, bool may_be_time) {
     const std::string& name = series.channels[channel];
     std::erase(others, name);
@@ -152,8 +161,9 @@ void require_no_times(const Series& series, const SeriesColumns& columns, const 
   };
   if (others.size() < 2) return;
   for (int channel = 0; channel < series.width(); ++channel) {
+    if (channel == columns.label) continue;
     if (const std::string times = times_in_channel(series, channel); !times.empty())
-      refuse(channel, times, true);
+      refuse(channel, times, times != stamps);
     const bool is_first = columns.chosen[channel] == 0 && columns.skipped == 0;
     if (is_first && !first.described().empty()) refuse(channel, first.described(), first.is_whole());
   }
@@ -170,6 +180,7 @@ class SeriesReader {
         written_(columns_.chosen.size()) {
     const auto& names = columns_.names;
     series_.origin = origin;
+    series_.label = columns_.label;
     series_.date_order = columns_.order;
     series_.notes = columns_.notes;
     if (columns_.time >= 0) series_.time_name = names[columns_.time];
@@ -242,7 +253,7 @@ class SeriesReader {
     for (int channel = 0; channel < width; ++channel) {
       const std::string_view cell = file_.cell(columns_.chosen[channel]);
       WrittenChannel& how = written_[channel];
-      if (!how.unit || how.unit->empty())
+      if (channel != columns_.label && (!how.unit || how.unit->empty()))
         if (const auto plain = plain_decimal(cell, options_.decimal)) {
           how.unit.emplace();
           *to++ = *plain;

@@ -20,9 +20,11 @@ std::string summary_of(const LookedWindow& window) {
   };
   std::string made_of = describe_layers(window.recipe());
   made_of[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(made_of[0])));
-  return fmt::format("{}; reads {} of {}, forecasts {}; {} parameters", made_of,
-                     count(window.window(), "row"), count(window.inputs().size(), "channel"),
-                     count(window.horizon(), "row"), with_commas(window.model().params.count()));
+  return fmt::format("{}; reads {} of {}, {}; {} parameters", made_of, count(window.window(), "row"),
+                     count(window.inputs().size(), "channel"),
+                     window.detects() ? "detects " + window.recipe().data.label
+                                      : "forecasts " + count(window.horizon(), "row"),
+                     with_commas(window.model().params.count()));
 }
 
 Json reach_json(const OutputReach& reach) {
@@ -66,6 +68,7 @@ Json series_json(const LookedWindow& window, const LookedSeries& look) {
     return numbers;
   };
   Json json{{"target", window.target_name()},
+            {"detects", window.detects()},
             {"rows", rows},
             {"channels", channels},
             {"values", values},

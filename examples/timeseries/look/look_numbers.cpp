@@ -66,11 +66,17 @@ LookedWindow::LookedWindow(const SavedModel& saved, const std::filesystem::path&
   const std::string path = saved.path.string();
   require_input(steps() <= most_steps, "{}: it reads a window in {} steps; a page has {} at most", path,
                 steps(), most_steps);
-  series_ = load_series(saved, csv, horizon());
-  rows_ = series_.rows() - horizon();
+  if (detects()) {
+    labelled_ = csv.empty() || has_column(csv, recipe().data.separator[0], recipe().data.label);
+    series_ = labelled_ ? load_series(saved, csv) : load_unlabelled(saved, csv);
+    rows_ = series_.rows();
+  } else {
+    series_ = load_series(saved, csv, horizon());
+    rows_ = series_.rows() - horizon();
+  }
   require_input(rows_ >= window(), "{}: it has {} row{}; the model of {} reads {}", series_.origin, rows_,
                 rows_ == 1 ? "" : "s", path, window());
-  origin_ = at.empty() ? std::max(first_origin(), rows_ - horizon()) : row_of(at);
+  origin_ = at.empty() ? (detects() ? rows_ - 1 : std::max(first_origin(), rows_ - horizon())) : row_of(at);
   windows_ = std::make_unique<SeriesWindows>(
       make_windows(recipe(), series_, scaling(), {{first_origin(), series_.rows(), 0}}, "look"));
   model_ = saved.make_model(*windows_);
@@ -97,7 +103,7 @@ int64_t LookedWindow::row_of(const std::string& at) const {
 }
 
 bool LookedWindow::is_known(int64_t row, int channel) const {
-  return row < rows_ && !series_.is_filled(row, channel);
+  return row < rows_ && !series_.is_filled(row, channel) && (labelled_ || channel != series_.label);
 }
 
 std::vector<std::vector<double>> LookedWindow::forecast() const {
@@ -105,7 +111,8 @@ std::vector<std::vector<double>> LookedWindow::forecast() const {
   require_finite(found, *windows_, origin_);
   const auto values = found.to_host();
   const int targets = found.dim(3);
-  const Bound bound = bounds_of(recipe(), saved_.facts.trained, *windows_).at(origin_, target_);
+  const Bound bound =
+      detects() ? Bound{} : bounds_of(recipe(), saved_.facts.trained, *windows_).at(origin_, target_);
   std::vector<std::vector<double>> result(found.dim(0));
   for (int q = 0; q < found.dim(0); ++q)
     for (int step = 0; step < horizon(); ++step)

@@ -15,7 +15,8 @@ namespace timeseries {
 // A window of a series, and the model that reads it. Requires: the saved model outlives it.
 class LookedWindow {
  public:
-  // `at`: the time of the first forecast row; empty: the last one whose truth is known. `target`: the channel whose forecast to look at; empty: the first. Throws InputError: no such row or
+  // `at`: the time of the first forecast row, or of the row that a detector labels; empty: the last one whose truth
+  // is known. `target`: the channel whose forecast to look at; empty: the first. Throws InputError: no such row or
   // target, a window that does not fit, or more steps than a page has.
   LookedWindow(const SavedModel& saved, const std::filesystem::path& csv, const std::string& at,
                const std::string& target);
@@ -31,8 +32,9 @@ class LookedWindow {
   const std::vector<int>& inputs() const { return windows_->options().inputs; }
   int channel() const { return windows_->options().targets[target_]; }
   int target() const { return target_; }  // index among the model's targets
+  bool detects() const { return recipe().detects(); }
   int window() const { return recipe().data.window; }
-  int horizon() const { return recipe().data.horizon; }
+  int horizon() const { return recipe().horizon(); }
   int steps() const { return window() / recipe().model.segment; }  // of the layers that read the window
   int64_t first_read() const { return first_read(origin_); }       // row of the window
   int64_t origin() const { return origin_; }                       // first row forecast
@@ -42,20 +44,22 @@ class LookedWindow {
   // [window, 1, inputs], scaled: this window, or any window of the file's rows.
   Tensor input() const { return windows_->input_before(origin_); }
   Tensor input(int64_t origin) const { return windows_->input_before(origin); }
-  int64_t first_read(int64_t origin) const { return origin - window(); }
+  int64_t first_read(int64_t origin) const { return origin - lead() - window() + 1; }
   // Possible origins: the first, and one past the last whose input the file has.
-  int64_t first_origin() const { return window(); }
-  int64_t end_of_origins() const { return rows_ + 1; }
-  // The forecast [outputs][horizon] in the file's unit.
+  int64_t first_origin() const { return window() + lead() - 1; }
+  int64_t end_of_origins() const { return rows_ + lead(); }
+  // The forecast [outputs][horizon] in the file's unit; for a detector a probability.
   std::vector<std::vector<double>> forecast() const;
   std::unique_ptr<SeriesModel> untrained() const;
 
  private:
+  int lead() const { return detects() ? 0 : 1; }
   int64_t row_of(const std::string& at) const;
 
   const SavedModel& saved_;
   Series series_;
   int64_t rows_ = 0;  // rows of the file
+  bool labelled_ = true;
   int target_ = 0;
   int64_t origin_ = 0;
   std::unique_ptr<SeriesWindows> windows_;

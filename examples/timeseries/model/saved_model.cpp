@@ -228,9 +228,9 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
 std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe) {
   if (path.empty()) return {};
   SavedModel model = read_saved_model(path);
-  constexpr std::array of_units = {"data.channels",     "data.targets",      "data.calendar", "data.id",
-                                   "data.known",        "data.holidays",     "scaling.kind",  "training.loss",
-                                   "scaling.transform", "training.quantiles"};
+  constexpr std::array of_units = {"data.channels", "data.targets",      "data.calendar",     "data.label",
+                                   "data.id",       "data.known",        "data.holidays",     "scaling.kind",
+                                   "training.loss", "scaling.transform", "training.quantiles"};
   for (const DifferingKey& key : differing_keys(model.recipe, recipe))
     require_input(std::ranges::find(of_units, key.path) == of_units.end(),
                   "{}: '{}' is {} in it; its weights mean nothing with {}", path.string(), key.path,
@@ -245,9 +245,10 @@ std::vector<std::string> SavedModel::columns() const {
   const auto& all = facts.channels;
   require_input(calendar <= all.size(), "{}: {} channels in its metadata, {} of the calendar", path.string(),
                 all.size(), calendar);
-  // Each channel may have an indicator of missing values.
-  const size_t both = all.size() - calendar, half = both / 2;
-  const bool is_masked = half < both && all[half] == all[0] + " missing",
+  // Each channel but the label may have an indicator of missing values.
+  const size_t both = all.size() - calendar, half = (both + recipe.detects()) / 2;
+  const size_t first = both > 1 && recipe.detects() && all[0] == recipe.data.label;
+  const bool is_masked = half < both && all[half] == all[first] + " missing",
              masks = recipe.data.missing == Missing::mask;
   require_input(
       is_masked == masks,

@@ -7,9 +7,11 @@ namespace timeseries {
 static NetworkTask task_of(const Recipe& recipe) {
   return {.name = recipe.name,
           .window = recipe.data.window,
-          .horizon = recipe.data.horizon,
+          .horizon = recipe.horizon(),
+          .detects = recipe.detects(),
           .quantiles = recipe.has_quantiles() ? recipe.training.quantiles : std::vector<double>(),
-          .middle = recipe.middle_output()};
+          .middle = recipe.middle_output(),
+          .pos_weight = recipe.training.pos_weight};
 }
 
 SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)

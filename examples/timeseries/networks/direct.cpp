@@ -13,8 +13,10 @@ struct Direct : Network {
         head(plan.dense("head", plan.keys.output(), plan.task.horizon * plan.outputs())),
         ahead(plan, plan.keys.output()) {
     if (plan.keys.highway > 0)
-      highway.emplace(plan.place("highway"), HighwayConfig{.length = plan.keys.highway,
-                                                           .out = plan.task.outputs() * plan.task.horizon});
+      highway.emplace(
+          plan.place("highway"),
+          HighwayConfig{.length = plan.keys.highway * (plan.task.detects ? plan.columns.inputs : 1),
+                        .out = plan.task.outputs() * plan.task.horizon});
   }
 
   Var operator()(const Window& window) const override {
@@ -25,11 +27,16 @@ struct Direct : Network {
   }
   const RecurrentLayer* recurrent() const override { return &layers; }
 
-  // Each target reads its own values.
+  // Each target reads its own values. A detector reads all inputs, one after the other as one channel.
   Var linear_path(const Var& x) const {
     std::vector<int> channels(static_cast<size_t>(plan.width()));
     for (size_t k = 0; k < channels.size(); ++k) channels[k] = plan.feature_of(static_cast<int>(k));
-    return reshape((*highway)(x, channels), {x.dim(1), highway->config.out * plan.width()});
+    if (!plan.task.detects)
+      return reshape((*highway)(x, channels), {x.dim(1), highway->config.out * plan.width()});
+    Vars inputs;
+    for (int c = 0; c < plan.columns.inputs; ++c) inputs.push_back(last_values(x, c, plan.keys.highway));
+    const Var all = transpose(concat(inputs, 1));
+    return reshape((*highway)(reshape(all, {all.dim(0), x.dim(1), 1}), std::array{0}), {x.dim(1), 1});
   }
 
   const NetworkPlan plan;

@@ -25,7 +25,7 @@ Columns columns_of(const SeriesWindows& windows) {
 SeriesNetwork::SeriesNetwork(const NetworkPlan& plan) : plan_(plan) {
   const auto& [keys, task, columns, place] = plan_;
   const bool reads_targets =
-      plan_.by_channel() || keys.normalization != Normalization::none || keys.highway > 0;
+      !task.detects && (plan_.by_channel() || keys.normalization != Normalization::none || keys.highway > 0);
   require_input(!reads_targets || std::ranges::find(columns.targets, -1) == columns.targets.end(),
                 "{}: data.targets must be among data.channels: the model goes on from their values",
                 task.name);
@@ -109,8 +109,8 @@ Window SeriesNetwork::window(const Var& input, int target) const {
   }
   const std::vector<int>& of = own.empty() ? columns.targets : own;
   const auto of_targets = [&](const Var& all) { return reshape(chosen(all, of), {-1, 1, plan_.width()}); };
-  if (level.value().defined()) result.level = of_targets(level);
-  if (deviation.value().defined()) result.deviation = of_targets(deviation);
+  if (level.value().defined() && !task.detects) result.level = of_targets(level);
+  if (deviation.value().defined() && !task.detects) result.deviation = of_targets(deviation);
   return result;
 }
 
@@ -138,9 +138,12 @@ Var SeriesNetwork::loss(const SeriesBatch& batch) const {
   const Vars y = outputs(window(batch.input));
   const Tensor target = in_rows(batch.target),
                weights = batch.weights.defined() ? in_rows(batch.weights) : Tensor();
-  const auto& quantiles = plan_.task.quantiles;
-  return quantiles.empty() ? mean_squared_error(y[0], target, {.weights = weights})
-                           : quantile_loss(y, target, quantiles, {.weights = weights});
+  const NetworkTask& task = plan_.task;
+  if (task.detects)
+    return binary_cross_entropy(y[0], target,
+                                {.pos_weight = static_cast<real>(task.pos_weight), .weights = weights});
+  return task.quantiles.empty() ? mean_squared_error(y[0], target, {.weights = weights})
+                                : quantile_loss(y, target, task.quantiles, {.weights = weights});
 }
 
 Tensor SeriesNetwork::predict(const Tensor& input) const {
@@ -151,7 +154,12 @@ Tensor SeriesNetwork::predict(const Tensor& input) const {
     of = reshape(permute(reshape(of, {batch, targets / width, -1, width}), {2, 0, 1, 3}),
                  {-1, batch, targets});
   // Quantiles that were learnt one by one may cross: in order they are no worse (Chernozhukov, Fernández-Val, Galichon 2010).
-  return (y.size() == 1 ? stack(y) : flip(topk(stack(y), static_cast<int>(y.size()), 0).values)).value();
+  const Tensor result =
+      (y.size() == 1 ? stack(y) : flip(topk(stack(y), static_cast<int>(y.size()), 0).values)).value();
+  if (!plan_.task.detects) return result;
+  for (real& v : result.on_host(Access::change))
+    v = static_cast<real>(1 / (1 + std::exp(-static_cast<double>(v))));
+  return result;
 }
 
 void require_finite(const Tensor& found, const SeriesWindows& windows, int64_t origin) {

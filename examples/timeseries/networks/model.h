@@ -18,13 +18,14 @@ class SeriesNetwork {
 
   // The loss of a batch, as the task has it, mean over its observed targets.
   Var loss(const SeriesBatch& batch) const;
-  // Forecasts [outputs, horizon, batch, targets], scaled as the input; outputs: by quantile. Nothing is recorded.
+  // Forecasts [outputs, horizon, batch, targets], scaled as the input; outputs: by quantile. A detector
+  // gives probabilities [1, 1, batch, 1]. Nothing is recorded.
   Tensor predict(const Tensor& input) const;
 
   // A batch's input [rows, batch, columns], scaled, as the network reads it. All is in operations, so gradients go back
   // to the input. `target`: by channel the only one; -1: all.
   Window window(const Var& input, int target = -1) const;
-  // By output [rows, horizon * width], scaled as the input.
+  // By output [rows, horizon * width], scaled as the input. A detector gives logits.
   Vars outputs(const Window& window) const;
   const RecurrentLayer* recurrent() const { return network_->recurrent(); }
   const NetworkPlan& plan() const& { return plan_; }

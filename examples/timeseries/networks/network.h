@@ -33,8 +33,10 @@ struct Columns {
 struct NetworkTask {
   std::string name;             // of the recipe, for messages
   int window = 0, horizon = 0;  // rows
+  bool detects = false;
   std::vector<double> quantiles = {};  // ascending; empty: there is one output
   int middle = 0;                      // the output of quantile 0.5
+  double pos_weight = 1;               // of the loss where the label is 1
 
   int outputs() const { return quantiles.empty() ? 1 : static_cast<int>(quantiles.size()); }
 };
@@ -68,9 +70,9 @@ struct NetworkPlan {
 
 // Windows as a network reads them.
 struct Window {
-  Var x;                     // [window, rows, features], normalized
-  Var ahead = {};            // [horizon * rows, Columns::ahead()]; undefined: nothing is known
-  std::vector<int> targets;  // by channel: the rows' targets, in turns
+  Var x;                           // [window, rows, features], normalized
+  Var ahead = {};                  // [horizon * rows, Columns::ahead()]; undefined: nothing is known
+  std::vector<int> targets;        // by channel: the rows' targets, in turns
   Var level = {}, deviation = {};  // [rows, 1, width]: y * deviation + level; undefined: no such
   // Runs recurrent layers. A caller that looks inside puts a function in its place that keeps what it sees.
   std::function<RecurrentOutput(const RecurrentLayer&, const Var& x, const RecurrentVars& state)> run =
@@ -82,7 +84,7 @@ struct Window {
 class Network {
  public:
   virtual ~Network() = default;
-  // [rows, outputs * horizon * width]
+  // [rows, outputs * horizon * width]; of a detector the logits [rows, 1]
   virtual Var operator()(const Window& window) const = 0;
   virtual const RecurrentLayer* recurrent() const { return nullptr; }  // nullptr: it has none
 };

@@ -26,9 +26,9 @@ struct NetworkRow {
   const char* meaning;    // in the key's description
   std::unique_ptr<Network> (*make)(const NetworkPlan& plan);
   // The keys of [model] that it needs, if not all networks read them: "cell" stands for all of recurrent layers. Also
-  // "known" if it reads data.known. Without "cell" it reads its target's values alone, no calendar; without
-  // "shared_channels" each target is always a row of its own.
-  std::array<std::string_view, 5> needs = {};
+  // "known" if it reads data.known, and "label" if it can detect. Without "cell" it reads its target's values alone, no
+  // calendar; without "shared_channels" each target is always a row of its own.
+  std::array<std::string_view, 6> needs = {};
   KeyFault (*fault_in)(const NetworkKeys& keys, int horizon) = nullptr;  // its rules between keys
   const char* layers = "{0}";  // in words; {0} stands for the recurrent layers
 
@@ -47,7 +47,7 @@ inline constexpr NetworkRow series_networks[] = {
      .meaning =
          "recurrent layers over the window, and a dense layer from their last step to the whole horizon",
      .make = make_direct,
-     .needs = {"cell", "shared_channels", "segment", "highway", "known"}},
+     .needs = {"cell", "shared_channels", "segment", "highway", "known", "label"}},
     {.word = "segment-rnn",
      .meaning =
          "each target alone, in segments; the same layers take one step for each segment of the horizon, all "

@@ -273,7 +273,7 @@ std::vector<std::string> warnings_of_outliers(const Series& series, const Part& 
       for (const Span& span : part)
         for (int64_t row = span.begin; row < span.end; ++row)
           if (!series.is_filled(row, channel)) values.push_back(series.at(row, channel));
-      if (values.size() < least_rows) continue;
+      if (values.size() < least_rows || channel == series.label) continue;
       std::ranges::sort(values);
       const std::span<const double> rest = without_stand_in(values);
       const size_t few = 2 + rest.size() / 100;

@@ -30,10 +30,11 @@ struct Recipe {
   NetworkKeys model;
   struct : BaselineKeys {
     std::string file;
+    std::vector<std::string> test_files;
     std::string time, only, id;
     DateOrder date_order = DateOrder::unknown;
     std::vector<std::string> channels, targets, calendar, known;
-    std::string holidays;
+    std::string holidays, label;
     std::string separator = ",", decimal = ".", thousands;
     Missing missing = Missing::error;
     Gaps gaps = Gaps::error;
@@ -53,17 +54,20 @@ struct Recipe {
   struct Training : TrainingSection {
     Loss loss = Loss::mse;
     std::vector<double> quantiles = {0.1, 0.5, 0.9};
+    double pos_weight = 1;
     Training() : TrainingSection{.epochs = 100, .clip = 1, .keep = Keep::best, .log_every = 20} {}
   } training;
   OptimizerSection optimizer{.kind = OptimizerKind::adam, .learning_rate = 1e-3};
   ScheduleSection schedule;
 
   TrainingSections sections() const { return {training, optimizer, schedule}; }
+  bool detects() const { return !data.label.empty(); }
   bool validates() const;  // whether it has a validation part
-  bool has_quantiles() const { return training.loss == Loss::quantile; }
+  bool has_quantiles() const { return training.loss == Loss::quantile && !detects(); }
   // Values predicted for each step and target: one for each quantile.
   int outputs() const { return has_quantiles() ? static_cast<int>(training.quantiles.size()) : 1; }
   int middle_output() const;  // index of quantile 0.5
+  int horizon() const { return detects() ? 1 : data.horizon; }
 };
 
 inline const CellFacts& cell_of(const Recipe& recipe) { return facts_of(recipe.model.cell); }

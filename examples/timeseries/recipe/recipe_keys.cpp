@@ -44,19 +44,16 @@ void declare_gone(RecipeReader& reader) {
   gone("model", "moving_average", "it was of the architecture dlinear", "25");
   gone("data", "drop_last_pairs", "it was of a tutorial's faults");
   gone("scaling", "fit", "the rows that train are measured, since others would leak", "train");
-  gone("data", "label", "this program forecasts, and does not detect labels");
-  gone("data", "test_files", "it was of detectors (data.label)");
   gone("data", "autoregression", "it was a baseline, and no forecast of a model", "*");
   gone("data", "categories", "columns are numbers: one of 0 and 1 for each word");
   gone("data", "resample", "rows of one time, or of no rule, are put together before they come here");
   gone("data", "together", "it was of data.resample", "mean");
-  gone("training", "pos_weight", "it was of detectors (data.label)", "1");
 }
 
 void declare_model(RecipeReader& reader, Recipe& r) {
   const char *zeng = "Zeng et al. 2023", *kim = "Kim et al. 2022";
   const auto of = [](const char* key, const char* meaning) { return networks_reading(key) + ": " + meaning; };
-  reader.section("model", "The network: from a window of rows to a forecast.");
+  reader.section("model", "The network: from a window of rows to a forecast, or to a probability.");
   std::vector<std::pair<std::string, const NetworkRow*>> networks;
   std::vector<std::string> meanings;
   for (const NetworkRow& row : series_networks) {
@@ -97,8 +94,8 @@ void declare_model(RecipeReader& reader, Recipe& r) {
   rows_key(
       reader, "highway", r.model.highway,
       of("highway",
-         "so many last values of each target are added to its output as weighted sums, with the same weights "
-         "for all; 0: none"),
+         "so many last values are added to the output as weighted sums: to forecast, of each target's own, "
+         "with the same weights for all; to detect, of all channels'; 0: none"),
       0)
       .source("Lai et al. 2018")
       .fixed();
@@ -113,6 +110,10 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   key(reader, "file", d.file,
       "a CSV file with a header, or the name of a bundled series; --csv goes before it")
       .harmless();
+  key(reader, "test_files", d.test_files,
+      "CSV files that are the test split, each scored by itself; looked for beside the first")
+      .harmless()
+      .cuts_windows();
   key(reader, "time", d.time,
       "the column of times; \"\": the first column, if it holds dates, or the only one that does")
       .harmless();
@@ -128,7 +129,8 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       "of a file of several series: the column that names the series of each row; one model is trained on "
       "all; \"\": one series")
       .fixed();
-  key(reader, "channels", d.channels, "the columns that are read; none named: all but the time").fixed();
+  key(reader, "channels", d.channels, "the columns that are read; none named: all but time and label")
+      .fixed();
   key(reader, "targets", d.targets, "the channels that are forecast; none named: all").fixed();
   key(reader, "calendar", d.calendar, "what is read of the time besides, as sines and cosines")
       .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month"})
@@ -139,6 +141,8 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .fixed();
   key(reader, "holidays", d.holidays,
       "a file of holidays, one date a line, read as a feature of the calendar; \"\": none")
+      .fixed();
+  key(reader, "label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast")
       .fixed();
   key(reader, "separator", d.separator, "between the cells of a row").one_of({",", ";", "\t"}).harmless();
   key(reader, "decimal", d.decimal, "before the decimals of a number").one_of({".", ","}).harmless();
@@ -191,7 +195,8 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .at_most(1)
       .may_change()
       .cuts_windows();
-  key(reader, "valid", d.valid, "fraction: share of those after them that validate; the rest are the test")
+  key(reader, "valid", d.valid,
+      "fraction: share of those after them that validate, beside test_files all; the rest are the test")
       .at_least(0)
       .below(1)
       .may_change();
@@ -253,6 +258,9 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .above(0)
       .below(1)
       .fixed();
+  key(reader, "pos_weight", r.training.pos_weight, "factor of the loss where the label is 1")
+      .above(0)
+      .rescores();
   declare_optimizer_keys(reader, r.optimizer);
   declare_schedule_keys(reader, r.schedule);
 }
@@ -263,6 +271,7 @@ int Recipe::middle_output() const {
 }
 
 bool Recipe::validates() const {
+  if (!data.test_files.empty()) return data.train < 1;
   switch (data.split) {
     case SplitKind::fraction:
       return data.valid > 0;

@@ -16,6 +16,18 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// Rows of the first file that do not train validate. A run of an older version, which ignored other values of
+// data.valid, can still go on, and its model be scored.
+void check_shares_beside_test_files(const RecipeReader& reader, const Recipe& r) {
+  const auto& d = r.data;
+  const bool said = !reader.spelled_out() || reader.overridden("data.train") ||
+                    reader.overridden("data.valid") || reader.overridden("data.test_files");
+  reader.refuse_if(
+      !d.test_files.empty() && said && std::abs(d.train + d.valid - 1) > 1e-9, "data.valid",
+      "must be 1 - data.train ({:.10g}), not {:.10g}: the test is files of its own (data.test_files)",
+      1 - d.train, d.valid);
+}
+
 void check_missing(const RecipeReader& reader, const Recipe& r) {
   const auto& d = r.data;
   reader.refuse_if(d.decimal == d.thousands, "data.thousands", "= {0}: data.decimal = {0} too",
@@ -56,12 +68,27 @@ void check_series(const RecipeReader& reader, const Recipe& r) {
 
 void check_rules(const RecipeReader& reader, const Recipe& r) {
   const NetworkRow& network = *r.model.architecture;
+  if (r.detects()) {
+    reader.refuse_if(!network.reads("label"), "model.architecture", "must be {} to detect a label",
+                     networks_reading("label", " or "));
+    for (const auto& [key, is_set] : {std::pair{"model.shared_channels", r.model.shared_channels},
+                                      {"data.targets", !r.data.targets.empty()},
+                                      {"data.known", !r.data.known.empty()},
+                                      {"data.id", !r.data.id.empty()}})
+      reader.refuse_if(is_set, key, "is for forecasts; there is a label (data.label)");
+  } else if (!r.data.test_files.empty()) {
+    reader.refuse("data.test_files",
+                  "are for detection (data.label); a forecast's test rows follow its training rows");
+  }
+  reader.refuse_if(r.detects() && has(r.data.channels, r.data.label), "data.channels",
+                   "has '{}' in it, the label that is to be detected (data.label)", one_line(r.data.label));
   const auto refuse_repeated = [&](const char* key, const std::vector<std::string>& names) {
     for (auto name = names.begin(); name != names.end(); ++name)
       reader.refuse_if(has({names.begin(), name}, *name), key, "has '{}' in it twice", one_line(*name));
   };
   refuse_repeated("data.targets", r.data.targets);
   refuse_repeated("data.known", r.data.known);
+  refuse_repeated("data.test_files", r.data.test_files);
   const auto& bounds = r.data.bounds;
   reader.refuse_if(!bounds.empty() && (bounds.size() != 2 || !(bounds[0] < bounds[1])), "data.bounds",
                    "must be two numbers that ascend, or none");
@@ -91,6 +118,9 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   reader.refuse_if(r.has_quantiles() && (!std::ranges::is_sorted(q, std::less_equal{}) ||
                                          std::ranges::find(q, 0.5) == q.end()),
                    "training.quantiles", "must ascend, and 0.5 must be among them");
+  reader.refuse_if(!r.data.test_files.empty() && r.data.split != SplitKind::fraction, "data.test_files",
+                   "need data.split = \"fraction\": train and valid share the first file");
+  check_shares_beside_test_files(reader, r);
   reader.refuse_if(r.data.split == SplitKind::rows && r.data.train_rows == 0 && r.data.test_rows == 0,
                    "data.split", "= \"rows\" needs data.train_rows or data.test_rows");
   check_series(reader, r);
@@ -127,8 +157,15 @@ UnreadKeys unread_keys(const Recipe& r) {
   unread.add_unless(split == SplitKind::rows, "data.split = \"rows\"",
                     {"data.train_rows", "data.valid_rows", "data.test_rows"});
   unread.add_unless(split == SplitKind::time, "data.split = \"time\"", {"data.valid_from", "data.test_from"});
-  unread.add_unless(r.training.loss == Loss::quantile, "training.loss = \"quantile\"",
+  const char* of_forecasts = "forecasts, and there is a label (data.label)";
+  unread.add_unless(!r.detects(), of_forecasts,
+                    {"data.horizon", "data.period", "data.second_period", "data.bounds", "training.loss",
+                     "training.quantiles"});
+  for (const ForecastBaselineRow& row : forecast_baselines)
+    if (row.key) unread.add_unless(!r.detects(), of_forecasts, {fmt::format("data.{}", row.word).c_str()});
+  unread.add_unless(r.training.loss == Loss::quantile || r.detects(), "training.loss = \"quantile\"",
                     {"training.quantiles"});
+  unread.add_unless(r.detects(), "detection (data.label)", {"training.pos_weight"});
   return unread;
 }
 

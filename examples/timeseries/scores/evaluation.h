@@ -8,6 +8,7 @@
 
 #include "examples/timeseries/model/interval.h"
 #include "examples/timeseries/recipe/recipe.h"
+#include "examples/timeseries/series/detection_scores.h"
 #include "examples/timeseries/series/forecast_scores.h"
 
 namespace timeseries {
@@ -19,7 +20,12 @@ struct ForecastRow {
   ForecastScores scores;
   double level = 0.8;  // the interval's level
 };
-// Scores of one part. The model, if there is one, comes first.
+struct DetectionRow {
+  std::string name;
+  DetectionScores scores;
+  bool knows_labels = false;  // reads other rows' labels, which a detector does not see
+};
+// Scores of one part: `forecasts` or `detections`, depending on the task. The model, if there is one, comes first.
 struct Evaluation {
   std::string part;
   const Recipe* recipe;
@@ -34,6 +40,8 @@ struct Evaluation {
   std::optional<ForecastInterval> interval = {};
   // The model's forecasts to draw, with intervals: the last one, or the last `most_drawn` if the horizon is 1.
   std::deque<WindowForecast> drawn = {};
+  std::vector<DetectionRow> detections = {};
+  bool detects() const { return !detections.empty(); }
   std::string protocol = {};               // windows, scaling, seed, values left out
   std::vector<std::string> warnings = {};  // about the model: values far outside of its training values
   std::vector<std::string> details = {};   // about baselines: what was fitted to which rows

@@ -36,7 +36,7 @@ std::vector<int> scored_series(const ForecastScores& scores, int count) {
 
 }  // namespace
 
-void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const ScoredPart& part,
+void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const TestPart& part,
                            Evaluation& evaluation) {
   const Series& series = data.series();
   std::deque<Method> methods;

@@ -11,7 +11,7 @@ namespace timeseries {
 
 // Adds baselines fitted to each series' own training rows, and scored on that series' windows, without intervals. A
 // baseline that does not suit every series with windows is left out, and named.
-void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const ScoredPart& part,
+void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const TestPart& part,
                            Evaluation& evaluation);
 
 // The series with the largest errors, and on how many the model beats each baseline. None: there is one series.

@@ -1,4 +1,4 @@
-// Pictures for a run's report: forecasts beside true values, errors by step.
+// Pictures for a run's report: forecasts beside true values, errors by step, or a detector's calibration.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 namespace timeseries {
 
 // Pictures of the model on `part`, whose scores `evaluation` has.
-std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, const ScoredPart& part,
-                               const Evaluation& evaluation);
+std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, TestPart& part,
+                               const SeriesModel& model, const Evaluation& evaluation);
 
 // Draws value `at` of a forecast as the chart's second series, and its interval, if there is one, as the band.
 void draw_forecast(Chart& chart, double x, std::span<const double> values, std::span<const double> low,

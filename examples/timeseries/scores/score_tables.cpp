@@ -29,6 +29,19 @@ std::vector<ForecastMeasure> all_forecast_measures() {
   return all;
 }
 
+struct DetectionMeasure {
+  const char *name, *key;
+  double DetectionScores::*value;
+};
+constexpr DetectionMeasure detection_measures[] = {
+    {"accuracy", "accuracy", &DetectionScores::accuracy},
+    {"balanced", "balanced_accuracy", &DetectionScores::balanced_accuracy},
+    {"precision", "precision", &DetectionScores::precision},
+    {"recall", "recall", &DetectionScores::recall},
+    {"F1", "f1", &DetectionScores::f1},
+    {"ROC-AUC", "roc_auc", &DetectionScores::roc_auc},
+    {"log loss", "log_loss", &DetectionScores::log_loss}};
+
 }  // namespace
 
 const ForecastMeasure& summary_measure(size_t targets) {  // of channels or series
@@ -36,7 +49,28 @@ const ForecastMeasure& summary_measure(size_t targets) {  // of channels or seri
   return *std::ranges::find(forecast_measures, std::string_view(key), &ForecastMeasure::key);
 }
 
+std::optional<int> only_label(const DetectionScores& scores) {
+  if (scores.positives == 0) return 0;
+  return scores.positives == scores.count ? std::optional(1) : std::nullopt;
+}
+
+static RunDescription::Table table_of_detections(const Evaluation& evaluation) {
+  const DetectionScores& first = evaluation.detections[0].scores;
+  RunDescription::Table table{.title = "Scores: " + evaluation.part,
+                              .note = fmt::format("{} rows, {} of them positive.", with_commas(first.count),
+                                                  with_commas(first.positives)),
+                              .columns = {""}};
+  for (const DetectionMeasure& measure : detection_measures) table.columns.push_back(measure.name);
+  for (const DetectionRow& row : evaluation.detections) {
+    table.rows.push_back({row.name});
+    for (const DetectionMeasure& measure : detection_measures)
+      table.rows.back().push_back(figure(row.scores.*measure.value));
+  }
+  return table;
+}
+
 RunDescription::Table table_of(const Evaluation& evaluation) {
+  if (evaluation.detects()) return table_of_detections(evaluation);
   RunDescription::Table table{.title = "Scores: " + evaluation.part, .note = {}, .columns = {""}};
   for (const ForecastMeasure& measure : forecast_measures) table.columns.push_back(measure.name);
   for (const ForecastRow& row : evaluation.forecasts) {
@@ -120,6 +154,7 @@ std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, 
   const auto add = [&](std::optional<RunDescription::Table> table) {
     if (table) tables.push_back(std::move(*table));
   };
+  if (evaluation.detects()) return tables;
   add(table_by_step(evaluation));
   add(table_of_intervals(evaluation));
   add(table_by_series(evaluation, data));
@@ -134,14 +169,26 @@ std::vector<JudgedRow> judged_rows(const Evaluation& evaluation) {
     for (const ForecastMeasure& measure : all_forecast_measures())
       rows.back().values.push_back(errors.*measure.value);
   }
+  for (const DetectionRow& row : evaluation.detections) {
+    rows.push_back({.name = row.name, .knows_labels = row.knows_labels});
+    for (const DetectionMeasure& measure : detection_measures)
+      rows.back().values.push_back(row.scores.*measure.value);
+  }
   return rows;
 }
 
-Comparison compare(const std::vector<JudgedRow>& rows) {
+Comparison compare(const std::vector<JudgedRow>& rows, bool detects) {
   Comparison comparison{.baselines = {}};
-  for (const ForecastMeasure& measure : all_forecast_measures())
-    comparison.measures.push_back({.name = measure.name, .key = measure.key});
+  if (detects)
+    for (const DetectionMeasure& measure : detection_measures)
+      comparison.measures.push_back({.name = measure.name,
+                                     .key = measure.key,
+                                     .less_is_better = measure.value == &DetectionScores::log_loss});
+  else
+    for (const ForecastMeasure& measure : all_forecast_measures())
+      comparison.measures.push_back({.name = measure.name, .key = measure.key});
   for (const JudgedRow& row : rows) {
+    if (row.knows_labels) continue;
     if (&row != rows.data()) comparison.baselines.push_back(row.name);
     for (size_t k = 0; k < row.values.size(); ++k) comparison.measures[k].values.push_back(row.values[k]);
   }
@@ -155,12 +202,18 @@ Comparison compare(const std::vector<JudgedRow>& rows) {
 }
 
 std::vector<std::string> verdicts(const Evaluation& evaluation) {
-  return verdicts(compare(judged_rows(evaluation)));
+  std::vector<std::string> lines = verdicts(compare(judged_rows(evaluation), evaluation.detects()));
+  if (evaluation.detects())
+    if (const auto only = only_label(evaluation.detections[0].scores))
+      lines.push_back(fmt::format("all labels here are {}: there is no balanced accuracy to compare", *only));
+  return lines;
 }
 
 RunDescription::Figure tile_of(const Evaluation& evaluation) {
-  const Comparison comparison = compare(judged_rows(evaluation));
-  const std::string key = summary_measure(evaluation.summed()).key;
+  const Comparison comparison = compare(judged_rows(evaluation), evaluation.detects());
+  std::string key = summary_measure(evaluation.summed()).key;
+  if (evaluation.detects())
+    key = only_label(evaluation.detections[0].scores) ? "accuracy" : "balanced_accuracy";
   const auto shown = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
   return {fmt::format("{}: {}", evaluation.part, shown->name), figure(shown->values[0]),
           fmt::format("{}", fmt::join(verdicts(comparison), "; "))};
@@ -203,9 +256,14 @@ Json json_of(const Evaluation& evaluation) {
   if (evaluation.interval)
     if (const auto coverage = evaluation.interval->coverage())
       json["the model"]["interval_coverage"] = *coverage;
+  for (const DetectionRow& row : evaluation.detections) {
+    for (const DetectionMeasure& measure : detection_measures)
+      json[row.name][measure.key] = number_or_null<Json>(row.scores.*measure.value);
+    json[row.name]["rows"] = row.scores.count;
+  }
   if (!json.contains("the model")) return json;
   json["the model"]["protocol"] = evaluation.protocol;
-  json["the model"].update(json_of(compare(judged_rows(evaluation))));
+  json["the model"].update(json_of(compare(judged_rows(evaluation), evaluation.detects())));
   return json;
 }
 

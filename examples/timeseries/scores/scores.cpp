@@ -16,12 +16,12 @@ namespace {
 struct Scoring {
   const Recipe& recipe;
   const SeriesData& data;
-  const ScoredPart& part;
+  TestPart& part;
   bool is_test = true;                      // else its rows trained the model, or helped to choose it
   std::optional<SeriesWindows> valid = {};  // its errors set the first widths
   // Whether no row of the test helped to choose the model. Not known if the training file had other validation rows.
   bool is_clean = false;
-  Scoring(const Recipe& recipe, const SeriesData& data, const ScoredPart& part)
+  Scoring(const Recipe& recipe, const SeriesData& data, TestPart& part)
       : recipe(recipe), data(data), part(part), is_test(part.name != "train" && part.name != "valid") {
     if (is_test)
       valid = windows_if_any(recipe, data.series(), data.facts.scaling,
@@ -66,14 +66,28 @@ void add_forecasts(const Recipe& recipe, const SeriesData& data, Scoring& scorin
   }
 }
 
+void add_detections(const SeriesModel* model, const Recipe& recipe, const SeriesData& data,
+                    SeriesWindows& windows, Evaluation& evaluation) {
+  if (model)
+    evaluation.detections.push_back(
+        {"the model",
+         score_detection(detect(*model, windows, recipe.data.eval_batch), window_labels(windows))});
+  for (const DetectionBaseline& baseline :
+       {majority_class(*data.train), threshold_baseline(*data.train), logistic_regression(*data.train)})
+    evaluation.detections.push_back({baseline.name, score(baseline, windows)});
+  const DetectionBaseline previous = previous_label(*data.train);
+  evaluation.detections.push_back({previous.name, score(previous, windows), true});
+}
+
 // Warns of inputs and targets far outside of the training values.
 void warn_of_far_values(const SeriesData& data, const SeriesWindows& windows, Evaluation& evaluation) {
   const auto& options = windows.options();
   const auto origins = windows.origins();
+  const int64_t first_read = 1 - options.lead - options.window;
   FarOutside far(data.facts.trained, data.facts.scaling);
   std::set<int> channels(options.inputs.begin(), options.inputs.end());
   channels.insert(options.targets.begin(), options.targets.end());
-  far.look(windows.series(), origins.front() - options.window, origins.back() + options.horizon, channels);
+  far.look(windows.series(), origins.front() + first_read, origins.back() + options.horizon, channels);
   if (auto warning = far.warning_of_inputs(windows.series()))
     evaluation.warnings.push_back(std::move(*warning));
 }
@@ -109,8 +123,7 @@ void add_model(const SeriesModel& model, Scoring& scoring, const ForecastUse& ea
 }
 
 // The conditions that a reader needs to reproduce the table.
-std::string protocol_of(const Recipe& recipe, const SeriesData& data, const ScoredPart& part,
-                        bool with_model) {
+std::string protocol_of(const Recipe& recipe, const SeriesData& data, const TestPart& part, bool with_model) {
   const char* const scaled = recipe.scaling.kind == ScalingKind::standard ? "mean and standard deviation"
                              : recipe.scaling.kind == ScalingKind::minmax ? "least and most"
                                                                           : "";
@@ -120,7 +133,7 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Scor
       data.facts.members.empty()
           ? ""
           : fmt::format(" of {} series, scaled each by itself", with_commas(data.series().count())),
-      recipe.data.window, recipe.data.window == 1 ? "" : "s", recipe.data.horizon, data.targets().size(),
+      recipe.data.window, recipe.data.window == 1 ? "" : "s", recipe.horizon(), data.targets().size(),
       data.targets().size() == 1 ? "" : "s");
   if (recipe.scaling.transform == Transform::log) text += "logarithms; ";
   text += *scaled ? fmt::format("scaled by {} of the rows that train; ", scaled) : "not scaled; ";
@@ -142,16 +155,33 @@ SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int size
           .score = [](const ScoreSum& sum) { return sum.total / static_cast<double>(sum.count); }};
 }
 
-Evaluation evaluate(const Recipe& recipe, const SeriesData& data, const ScoredPart& part,
-                    const SeriesModel* model, const ForecastUse& each) {
+std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int size) {
+  windows.in_order();
+  std::vector<double> probabilities;
+  for (int64_t k = 0; k < windows.batches(size); ++k) {
+    stop_if_signalled();
+    const SeriesBatch batch = windows.batch(k, size);
+    const Tensor found = model.predict(batch.input);
+    require_finite(found, windows, batch.origins.front());
+    std::ranges::copy(found.to_host(), std::back_inserter(probabilities));
+  }
+  return probabilities;
+}
+
+Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel* model,
+                    const ForecastUse& each) {
   Evaluation evaluation{.part = part.name,
                         .recipe = &recipe,
-                        .horizon = recipe.data.horizon,
+                        .horizon = recipe.horizon(),
                         .targets = static_cast<int>(data.targets().size())};
   part.windows.in_order();
   evaluation.targets_left_out = part.windows.targets_left_out();
   evaluation.protocol = protocol_of(recipe, data, part, model != nullptr);
   if (model) warn_of_far_values(data, part.windows, evaluation);
+  if (recipe.detects()) {
+    add_detections(model, recipe, data, part.windows, evaluation);
+    return evaluation;
+  }
   for (const int target : data.targets()) evaluation.channels.push_back(data.series().channels[target]);
   evaluation.members = data.facts.members;
   Scoring scoring(recipe, data, part);

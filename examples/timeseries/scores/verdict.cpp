@@ -26,13 +26,15 @@ std::vector<size_t> not_beaten(const Measure& measure) {
   const double model = measure.values[0];
   for (size_t k = 1; k < measure.values.size(); ++k) {
     const double baseline = measure.values[k];
-    if (!std::isnan(baseline) && !(model < baseline)) found.push_back(k - 1);
+    const bool beaten = measure.less_is_better ? model < baseline : model > baseline;
+    if (!std::isnan(baseline) && !beaten) found.push_back(k - 1);
   }
   return found;
 }
 
 size_t best_baseline(const Measure& measure) {
-  return std::ranges::min(not_beaten(measure), {}, [&](size_t k) { return measure.values[k + 1]; });
+  const auto score = [&](size_t k) { return (measure.less_is_better ? 1 : -1) * measure.values[k + 1]; };
+  return std::ranges::min(not_beaten(measure), {}, score);
 }
 
 // Groups the lost measures by the baseline that is best: "last value has RMSE 15.60 (the model 17.20), MAE 9.100

@@ -10,7 +10,8 @@ namespace timeseries {
 
 struct Comparison {
   struct Measure {
-    std::string name, key;            // "RMSE", "rmse"
+    std::string name, key;  // "RMSE", "rmse"
+    bool less_is_better = true;
     std::vector<double> values = {};  // the model's, then each baseline's; NaN: not defined
   };
   std::vector<std::string> baselines;

@@ -123,6 +123,7 @@ Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, const 
   if (kind == ScalingKind::none) return scaling;
   const Measured measured(series, part);
   for (int channel = 0; channel < series.width() - series.calendar; ++channel) {
+    if (channel == series.label) continue;
     const auto& [rows, least, most, sum, squares] = measured.channels[channel];
     require_input(rows > 0, "{}: channel {}: all values to measure its scale on are missing", series.origin,
                   name_of(series, channel, part));
@@ -147,7 +148,7 @@ Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, st
   for (int channel = 0;
        transform == Transform::log && transformed.empty() && channel < series.width() - series.calendar;
        ++channel)
-    logs.push_back(channel);
+    if (channel != series.label) logs.push_back(channel);
   Scaling all;
   all.members = series.count();
   if (!logs.empty()) {  // checks all values, also those of rows that are not measured

@@ -51,7 +51,8 @@ struct Scaling {
 // series is measured on its own rows of the part, or on all its rows if it has none there. A channel that is
 // constant there keeps scale 1, and a line in `notes` says so.
 //
-// `transformed` names the channels whose logarithms are scaled, if `transform` says so; empty: all but calendar features.
+// `transformed` names the channels whose logarithms are scaled, if `transform` says so; empty: all but the label and calendar
+// features.
 // Throws InputError: a channel has no observed value in the part, or a value whose logarithm is taken is not above 0.
 Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, std::vector<std::string>& notes,
                     Transform transform = Transform::none, const std::vector<int>& transformed = {});

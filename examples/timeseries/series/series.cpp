@@ -36,7 +36,7 @@ Series Series::part(int64_t begin, int64_t end) const {
   };
   Series one;
   one.origin = origin, one.time_name = time_name, one.date_order = date_order, one.channels = channels;
-  one.calendar = calendar;
+  one.label = label, one.calendar = calendar;
   one.times = {.form = times.form,
                .compact = times.compact,
                .utc = times.utc,
@@ -115,6 +115,7 @@ void add_indicators(Series& series) {
   std::vector<std::string> names;
   std::vector<std::vector<double>> columns;
   for (int channel = 0; channel < series.width(); ++channel) {
+    if (channel == series.label) continue;
     names.push_back(series.channels[channel] + " missing");
     require_input(std::ranges::find(series.channels, names.back()) == series.channels.end(),
                   "{}: there is a channel '{}' already", series.origin, one_line(names.back()));

@@ -35,10 +35,13 @@ struct SeriesOptions {
   DateOrder date_order = DateOrder::unknown, usual_order = DateOrder::unknown;
   // Channels in this order; empty: all other columns, in the file's order.
   std::vector<std::string> channels = {};
+  bool times_alone = false;       // reads only the times, no channels
   bool channels_guessed = false;  // a program chose `channels`; it is an error if one may be the time
   // Further names of columns, which the file need not have. Like all names here, they tell a header of numbers from
   // a row of values.
   std::vector<std::string> known = {};
+  // A column of 0 and 1 to detect, in addition to `channels`.
+  std::string label = {};
   // "column=word": only rows with this word in this column; "": all rows.
   std::string only = {};
   // The column that names each row's series; "": all rows are one series.
@@ -79,6 +82,7 @@ struct Series {
   // in the order in which the file first names them; times ascend within a series. Empty: all rows are one series.
   std::string id_name;
   std::vector<SeriesMember> members;
+  int label = -1;                  // channel of the label, -1: none. Never scaled.
   int calendar = 0;                // features of the calendar: channels at the end. Never scaled.
   std::vector<std::string> notes;  // for the user: columns left out, values filled, gaps
 
@@ -125,7 +129,7 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 //   1,048,576 columns.
 // * Row numbers are not whole or do not ascend.
 // * A name is empty, repeated, or has a control character. A channel is unknown (with the nearest).
-// * A cell is no number, infinite or missing.
+// * A cell is no number, infinite or missing. A label is neither 0 nor 1.
 // * The order of day and month in the times is ambiguous, and the options do not say it.
 // * Times cannot be read, descend, repeat, are not a step apart, or have another step than asked for.
 // * The rows are several series, and SeriesOptions::id names no column for them. A row does not name its series.
@@ -134,7 +138,7 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options = {});
 Series parse_series(std::string_view text, const std::string& origin, const SeriesOptions& options = {});
 
-// Appends an indicator for each channel: "load missing" is 1 where the value of "load" was filled in,
+// Appends an indicator for each channel but the label: "load missing" is 1 where the value of "load" was filled in,
 // else 0. Indicators count as calendar features. Requires: no calendar features are added yet. Throws InputError if
 // a channel of this name exists.
 void add_indicators(Series& series);

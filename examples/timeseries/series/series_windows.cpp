@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "framework/check.h"
+#include "framework/one_line.h"
 #include "framework/random.h"
 
 namespace unroll {
@@ -17,9 +18,10 @@ namespace {
 
 void fill_in_channels(const Series& series, SeriesWindowOptions& options) {
   if (options.inputs.empty()) {
-    options.inputs.resize(series.width());
-    std::iota(options.inputs.begin(), options.inputs.end(), 0);
+    for (int c = 0; c < series.width(); ++c)
+      if (c != series.label) options.inputs.push_back(c);
   }
+  if (options.targets.empty() && series.label >= 0) options.targets = {series.label};
   if (options.targets.empty()) {
     options.targets.resize(series.width() - series.calendar);
     std::iota(options.targets.begin(), options.targets.end(), 0);
@@ -46,6 +48,11 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
               static_cast<int>(scaling.scale.size()) == series.width() * series.count(),
           "windows: a scaling of {} channels of {} series for {} of {}", scaling.scale.size(),
           scaling.members, series.width() * series.count(), series.count());
+  require(options.lead == 0 || options.lead == 1, "windows: a lead of {} is neither 0 nor 1", options.lead);
+  for (const int target : options_.targets)
+    require(options_.lead == 1 || std::ranges::count(options_.inputs, target) == 0,
+            "windows: with a lead of 0, channel '{}' would be read and predicted at once",
+            one_line(series.channels[target]));
   for (const int input : options_.inputs)
     is_known_.push_back(std::ranges::find(options_.known, input) != options_.known.end());
   require(std::ranges::count(is_known_, uint8_t{1}) == std::ssize(options_.known),
@@ -58,11 +65,11 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
     require(series.begin_of(member) <= span.history && span.end <= series.end_of(member),
             "windows: rows {} to {} with history from {} are of two series", span.begin, span.end,
             span.history);
-    const int64_t first = std::max(span.begin, span.history + options_.window);
+    const int64_t first = std::max(span.begin, span.history + options_.window + options_.lead - 1);
     for (int64_t origin = first; origin + options_.horizon <= span.end; origin += options_.stride)
       origins_.push_back(origin);
   }
-  const int64_t needed = int64_t{options_.window} + options_.horizon;
+  const int64_t needed = int64_t{options_.window} + options_.lead - 1 + options_.horizon;
   const int64_t history = part.empty() ? 0 : part.front().begin - part.front().history;
   require_input(
       !origins_.empty(),
@@ -100,7 +107,7 @@ void SeriesWindows::shuffle(uint64_t seed, uint32_t epoch) {
 
 void SeriesWindows::read(const Series& rows, int64_t first_row, int64_t origin, real* to,
                          int64_t step) const {
-  const int64_t first = origin - options_.window;
+  const int64_t first = origin - options_.lead - options_.window + 1;
   const int base = scaling_.place(0, series_->member_of(first));
   const auto scaled = [&](int64_t row, int channel) {
     return static_cast<real>(scaling_.apply(rows.at(row - first_row, channel), base + channel));
@@ -192,7 +199,7 @@ SeriesBatch SeriesWindows::batch(int64_t k, int size, int first, int end) {
 }
 
 Tensor SeriesWindows::input_before(int64_t origin, const Series& rows, int64_t first) const {
-  const int64_t last = origin - 1, begin = origin - options_.window;
+  const int64_t last = origin - options_.lead, begin = last - options_.window + 1;
   require_input(begin >= 0 && last < series_->rows() && series_->begin_of(series_->member_of(last)) <= begin,
                 "{}: a window of {} rows before row {} does not lie in {} rows", series_->origin,
                 options_.window, origin, series_->rows());

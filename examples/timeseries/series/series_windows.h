@@ -8,7 +8,7 @@
 // enough history is predicted. A span belongs to one series.
 //
 // A filled-in value (Series::filled) is no target: its weight is 0. A window whose targets were all filled in is
-// left out.
+// left out. To detect, `lead` is 0: the label is the one of the last row read.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,11 @@
 namespace unroll {
 
 struct SeriesWindowOptions {
-  int window = 24;    // rows read
-  int horizon = 1;    // rows predicted
-  int stride = 1;     // rows from a window's origin to the next one's; 1 to score every window
-  // Empty inputs: all channels. Empty targets: all but calendar features.
+  int window = 24;  // rows read
+  int horizon = 1;  // rows predicted
+  int stride = 1;   // rows from a window's origin to the next one's; 1 to score every window
+  int lead = 1;     // rows from the last one read to the first one predicted: 1 to forecast, 0 to detect
+  // Empty inputs: all channels but the label. Empty targets: the label if there is one, else all but calendar features.
   std::vector<int> inputs = {}, targets = {};
   // Inputs that are also known for the predicted rows.
   std::vector<int> known = {};

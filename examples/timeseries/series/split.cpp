@@ -122,4 +122,27 @@ std::vector<SeriesSplit> rolling_origin(int64_t rows, int folds, int64_t test_ro
   return result;
 }
 
+std::vector<SeriesSplit> contiguous_blocks(int64_t rows, int folds) {
+  require_input(folds >= 3 && rows >= folds,
+                "blocks: {} rows in {} blocks; it takes at least 3, and a row in each", rows, folds);
+  std::vector<SeriesSplit> result;
+  for (int fold = 0; fold < folds; ++fold) {
+    SeriesSplit split;
+    for (int block = 0; block < folds; ++block) {
+      const Span span{rows * block / folds, rows * (block + 1) / folds, 0};
+      if (block == fold) {
+        split.test = {span};
+      } else if (block == (fold + folds - 1) % folds) {
+        split.valid = {span};
+      } else if (!split.train.empty() && split.train.back().end == span.begin) {
+        split.train.back().end = span.end;
+      } else {
+        split.train.push_back({span.begin, span.end, span.begin});
+      }
+    }
+    result.push_back(split);
+  }
+  return result;
+}
+
 }  // namespace unroll

@@ -51,5 +51,8 @@ SeriesSplit split_each(const Series& series, const std::function<SeriesSplit(int
 // all rows before those. The last fold tests the last rows of the series. Throws InputError if no row is left to
 // train on.
 std::vector<SeriesSplit> rolling_origin(int64_t rows, int folds, int64_t test_rows, int64_t valid_rows);
+// Contiguous blocks: fold k tests block k of `folds`, validates on the block before it (the last block for the
+// first fold) and trains on the others. Training windows do not look across the borders of those two blocks.
+std::vector<SeriesSplit> contiguous_blocks(int64_t rows, int folds);
 
 }  // namespace unroll

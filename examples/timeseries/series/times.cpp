@@ -110,6 +110,14 @@ TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view n
                                                                                    : TimeForm::number;
 }
 
+bool are_stamps(const std::vector<int64_t>& numbers, std::size_t rows) {
+  return most_are(numbers, rows, [](int64_t number) {
+    for (int64_t rest = number; rest > 0 && rest % 100 < 60; rest /= 100)  // without seconds, minutes
+      if (rest % 100 < 24 && from_digits(rest / 100, TimeForm::date)) return true;
+    return false;
+  });
+}
+
 std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows) {
   const NameWords words(name);
   const NumberSteps apart(numbers);

@@ -62,6 +62,9 @@ inline TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string
 std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows);
 // Columns that begin with a smaller number are none of these.
 constexpr int64_t least_dated = 1500;
+// Whether more than half of the cells are dates with an hour, minutes or seconds: 2017033114, 201703311405,
+// 20170331140559. These are not read.
+bool are_stamps(const std::vector<int64_t>& numbers, std::size_t rows);
 
 // The largest magnitude of numbers read as times: beyond nanoseconds since 1970 in the first half of this century.
 constexpr int64_t largest_number = 3'000'000'000'000'000'000;

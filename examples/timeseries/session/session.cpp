@@ -39,24 +39,26 @@ std::vector<RunDescription::Figure> SeriesTraining::facts() const {
   const SeriesSplit& split = data_.split;
   const auto& options = data_.train->options();
   const int64_t valid = data_.valid ? data_.valid->count() : 0;
-  const int64_t test = data_.test ? data_.test->count() : 0;
+  int64_t test_rows = 0, test = 0;
+  for (const TestPart& part : data_.tests) test_rows += rows_of(part.rows), test += part.windows.count();
   const auto [first, last] = rows_of_first_and_last_time(series);
   std::vector<RunDescription::Figure> facts = {
       {"recipe", fmt::format("{}: {}", recipe_.name, describe(recipe_, options_.data))},
       {"series",
        fmt::format("{} / {} / {} rows", with_commas(rows_of(split.train)), with_commas(rows_of(split.valid)),
-                   with_commas(rows_of(split.test))),
+                   with_commas(test_rows)),
        fmt::format("to train on, to validate, to test; {}{} rows, {} to {}{}",
                    series.members.empty() ? "" : fmt::format("{} series of ", with_commas(series.count())),
                    with_commas(series.rows()), series.times.text(first), series.times.text(last),
                    series.time_name.empty() ? "" : ", " + apart_text(series.times.step))},
       {"windows",
        fmt::format("{} / {} / {}", with_commas(data_.train->count()), with_commas(valid), with_commas(test)),
-       fmt::format(
-           "to train on, to validate, to test; each {} row{} of {} channel{}, to forecast {} row{} of {}",
-           recipe_.data.window, plural(recipe_.data.window), options.inputs.size(),
-           plural(options.inputs.size()), recipe_.data.horizon, plural(recipe_.data.horizon),
-           options.targets.size())},
+       fmt::format("to train on, to validate, to test; each {} row{} of {} channel{}, to {}",
+                   recipe_.data.window, plural(recipe_.data.window), options.inputs.size(),
+                   plural(options.inputs.size()),
+                   recipe_.detects() ? "tell the label of the last one"
+                                     : fmt::format("forecast {} row{} of {}", recipe_.data.horizon,
+                                                   plural(recipe_.data.horizon), options.targets.size()))},
       {"model", fmt::format("{}, dropout {:g}: {} parameters", describe_layers(recipe_),
                             recipe_.model.dropout, with_commas(model_.params.count()))},
       {"engine", describe_engine(model_)},
@@ -76,9 +78,9 @@ RunDescription SeriesTraining::description() const {
   std::vector<RunDescription::Table> tables;
   if (model_.recurrent()) tables.push_back(engine_table(model_.recurrent()->choice()));
   return {.title = {},
-          .summary = fmt::format("Forecasts by a model of {} parameters: {}",
-                                 format_number(static_cast<double>(model_.params.count())),
-                                 describe(recipe_, options_.data)),
+          .summary = fmt::format(
+              "{} of {} parameters: {}", recipe_.detects() ? "Detector" : "Forecasts by a model",
+              format_number(static_cast<double>(model_.params.count())), describe(recipe_, options_.data)),
           .names = {.unit = "values", .perplexity = false},
           .facts = facts(),
           .results = {},
@@ -141,7 +143,7 @@ TrainingRun SeriesTraining::training_run() {
           .report = [this](std::optional<double> valid,
                            RunDescription& description) { report(valid, description); },
           .print_json = [this](const RunResult& run) { print_json(run); },
-          .next = "forecast",
+          .next = recipe_.detects() ? "detect" : "forecast",
           .next_words = next_words(),
           .look_words = look_words()};
 }
@@ -164,8 +166,10 @@ std::function<std::vector<std::string>()> SeriesTraining::look_words() const {
   };
 }
 
+// A forecast finds the recipe's own series by itself; to detect, there is none to begin with.
 std::vector<std::string> SeriesTraining::csv_words() const {
-  const std::string csv = options_.data.string();
+  const std::string csv =
+      options_.data.empty() && recipe_.detects() ? recipe_.data.file : options_.data.string();
   if (csv.empty()) return {};
   return {"--csv", csv == standard_input ? csv : shell_path(csv)};
 }
@@ -195,7 +199,7 @@ DataDifferences SeriesTraining::differences(const Metadata& then) const {
 
 Evaluation SeriesTraining::score_fold() {
   fit();
-  return evaluate(recipe_, data_, {"test", *data_.test}, &model_);
+  return evaluate(recipe_, data_, data_.tests.front(), &model_);
 }
 
 void SeriesTraining::score_a_little() {
@@ -212,30 +216,32 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
   if (valid)
     console_.print("valid   loss {}, {} windows scored\n", format_score(*valid, 5),
                    with_commas(data_.valid->count()));
-  const bool by_valid = recipe_.data.score == Scored::valid;
-  const ScoredPart part{by_valid ? "valid" : "test", by_valid ? *data_.valid : *data_.test};
-  const Evaluation evaluation = evaluate(recipe_, data_, part, &model_);
-  RunDescription::Table table = table_of(evaluation);
-  console_.print("\n{}\n", part.name), console_.print(table);
-  for (const std::string& warning : evaluation.warnings) {
-    console_.print("warning {}\n", warning);
-    table.note += fmt::format(" Warning: {}.", warning);
+  std::vector<TestPart> parts = data_.tests;
+  if (recipe_.data.score == Scored::valid) parts = {{"valid", *data_.valid}};
+  for (TestPart& part : parts) {
+    const Evaluation evaluation = evaluate(recipe_, data_, part, &model_);
+    RunDescription::Table table = table_of(evaluation);
+    console_.print("\n{}\n", part.name), console_.print(table);
+    for (const std::string& warning : evaluation.warnings) {
+      console_.print("warning {}\n", warning);
+      table.note += fmt::format(" Warning: {}.", warning);
+    }
+    for (const std::string& line : verdicts(evaluation)) {
+      console_.print("{}\n", line);
+      table.note += fmt::format(" On these windows {}.", line);
+    }
+    console_.print("protocol: {}\n", evaluation.protocol);
+    table.note += fmt::format(" Protocol: {}.", evaluation.protocol);
+    description.results.push_back(tile_of(evaluation));
+    description.tables.insert(description.tables.end() - 1, table);
+    for (const RunDescription::Table& further : further_tables(evaluation, data_)) {
+      console_.print("\n{}\n", further.title), console_.print(further);
+      description.tables.insert(description.tables.end() - 1, further);
+    }
+    for (Chart& chart : pictures_of(recipe_, data_, part, model_, evaluation))
+      description.charts.push_back(std::move(chart));
+    scores_[part.name] = json_of(evaluation);
   }
-  for (const std::string& line : verdicts(evaluation)) {
-    console_.print("{}\n", line);
-    table.note += fmt::format(" On these windows {}.", line);
-  }
-  console_.print("protocol: {}\n", evaluation.protocol);
-  table.note += fmt::format(" Protocol: {}.", evaluation.protocol);
-  description.results.push_back(tile_of(evaluation));
-  description.tables.insert(description.tables.end() - 1, table);
-  for (const RunDescription::Table& further : further_tables(evaluation, data_)) {
-    console_.print("\n{}\n", further.title), console_.print(further);
-    description.tables.insert(description.tables.end() - 1, further);
-  }
-  for (Chart& chart : pictures_of(recipe_, data_, part, evaluation))
-    description.charts.push_back(std::move(chart));
-  scores_[part.name] = json_of(evaluation);
   console_.print("\n");
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("every command that only looks works beside a training, which goes on 
       done = true;
     });
     const Words commands = subject.program == "ptb" ? Words{"report", "evaluate", "explain", "generate"}
-                                                    : Words{"report", "evaluate", "forecast"};
+                                                    : Words{"report", "evaluate", "explain", "forecast"};
     std::vector<std::string> failed;
     do {
       for (const std::string& command : commands) {

@@ -116,13 +116,13 @@ TEST_CASE(
     const Copy folder(subject);
     for (const std::string& text : nested_toml(depth)) {
       folder.write("deep.toml", text);
-      check_refused(subject, {"train", "deep.toml"}, folder, {"deep.toml:1: ", "32 deep"});
+      check_refused(subject, {"explain", "deep.toml"}, folder, {"deep.toml:1: ", "32 deep"});
     }
     const std::string deep_value = repeated("[", 20'000) + repeated("]", 20'000);
-    check_refused(subject, {"train", "tiny.toml", "--set", "model.hidden=" + deep_value}, folder,
+    check_refused(subject, {"explain", "tiny.toml", "--set", "model.hidden=" + deep_value}, folder,
                   {"--set model.hidden=[["});
     const std::string deep_key = repeated("a.", depth) + "a = 1\n";
-    check_refused(subject, {"train", "tiny.toml", "--set", repeated("a.", depth) + "a=1"}, folder,
+    check_refused(subject, {"explain", "tiny.toml", "--set", repeated("a.", depth) + "a=1"}, folder,
                   {"--set a.a."});
 
     const std::string good = read_text(folder / "whole/last.safetensors");

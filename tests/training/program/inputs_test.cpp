@@ -23,13 +23,17 @@ ProgramRun shell(const Subject& subject, const std::string& line, const Folder& 
 }  // namespace
 
 TEST_CASE("a pipe is read whole, wherever a text or a series is read, as often as the command looks at it") {
+  for (const Subject& subject : subjects) {
+    CAPTURE(subject.program);
+    const Copy folder(subject);
+    const std::string data = fmt::format("{}", fmt::join(subject.data, " "));
+    const auto explained = lines_of(output_of(shell(subject, "$P explain tiny.toml " + data, folder))),
+               by_pipe = lines_of(output_of(shell(subject, "$P explain <(cat tiny.toml) " + data, folder)));
+    // The first line has the recipe's name, and those further below what is measured.
+    REQUIRE(std::min(explained.size(), by_pipe.size()) > 8);
+    CHECK(std::equal(explained.begin() + 1, explained.begin() + 8, by_pipe.begin() + 1));
+  }
   const Copy series(subjects[1]), text(subjects[0]);
-  const std::string data = fmt::format("{}", fmt::join(subjects[0].data, " "));
-  const auto explained = lines_of(output_of(shell(subjects[0], "$P explain tiny.toml " + data, text))),
-             piped = lines_of(output_of(shell(subjects[0], "$P explain <(cat tiny.toml) " + data, text)));
-  // The first line has the recipe's name, and those further below what is measured.
-  REQUIRE(std::min(explained.size(), piped.size()) > 8);
-  CHECK(std::equal(explained.begin() + 1, explained.begin() + 8, piped.begin() + 1));
   for (const std::string command : {"evaluate", "forecast"}) {
     const std::string from = "$P " + command + " whole/last.safetensors --csv ";
     const ProgramRun by_pipe = shell(subjects[1], from + "<(sleep 0.1; cat series.csv)", series);
@@ -61,14 +65,15 @@ TEST_CASE("a pipe that nobody writes to is refused, and so is a device; a model 
 }
 
 TEST_CASE("a variable of the environment that is empty is one that is not set") {
-  const Subject& subject = subjects[0];
-  const Folder folder;
-  write_inputs(subject, folder);
-  const std::string explain = fmt::format("$P explain tiny.toml {}", fmt::join(subject.data, " "));
-  const ProgramRun run =
-      shell(subject, "UNROLL_ISA= UNROLL_RUN= XDG_CACHE_HOME= HOME= TERM= " + explain, folder);
-  CHECK_MESSAGE(run.code == 0, run.err);
-  CHECK(lines_of(run.out).at(0) == lines_of(output_of(shell(subject, explain, folder))).at(0));
+  for (const Subject& subject : subjects) {
+    const Folder folder;
+    write_inputs(subject, folder);
+    const std::string explain = fmt::format("$P explain tiny.toml {}", fmt::join(subject.data, " "));
+    const ProgramRun run =
+        shell(subject, "UNROLL_ISA= UNROLL_RUN= XDG_CACHE_HOME= HOME= TERM= " + explain, folder);
+    CHECK_MESSAGE(run.code == 0, run.err);
+    CHECK(lines_of(run.out).at(0) == lines_of(output_of(shell(subject, explain, folder))).at(0));
+  }
 }
 
 TEST_CASE("an error of the system is one of the user's, of memory or of the machine") {

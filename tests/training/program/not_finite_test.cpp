@@ -56,6 +56,22 @@ TEST_CASE("a model with weights that are not finite is read by no command") {
   }
 }
 
+TEST_CASE("nor is a detector") {
+  const Folder folder;
+  folder.write("tiny.toml", timeseries.recipe);
+  std::string csv = "value,state\n";
+  for (int i = 0; i < 200; ++i) csv += fmt::format("{},{}\n", i % 7, i % 2);
+  folder.write("series.csv", csv);
+  REQUIRE(
+      run(timeseries,
+          train_tiny(timeseries) + Words{"whole", "--set", "data.label=state", "--set", "data.calendar=[]"},
+          folder)
+          .code == 0);
+  change(folder, "whole/best.safetensors", "bad.safetensors", "head.bias", not_a_number);
+  refused(timeseries, {"detect", "bad.safetensors", "--csv", "series.csv"}, folder,
+          "bad.safetensors: 'head.bias' [1] has numbers that are not finite");
+}
+
 TEST_CASE("a run does not go on from weights, or from what its optimizer keeps, that are not finite") {
   for (const Subject& subject : subjects) {
     const Copy folder(subject);

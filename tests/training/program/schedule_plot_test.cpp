@@ -1,4 +1,4 @@
-// "explain --plot": the picture's curves are those of the schedule.
+// "explain --plot", of every program that trains: the picture's curves are those of the schedule.
 #include <cmath>
 #include <regex>
 
@@ -99,9 +99,6 @@ void check_curve(const Drawn& drawn, int epochs, int64_t steps, F value) {
   CHECK(drawn.x_high == epochs);
 }
 
-// The programs that explain a recipe.
-const std::vector<Subject> explaining = {subjects[0]};
-
 struct Explained {
   std::string out;
   std::vector<Drawn> charts;
@@ -123,7 +120,7 @@ Explained explain(const Subject& subject, const Words& set, const Folder& folder
 
 TEST_CASE("the picture's curve is the schedule's, at every step") {
   using Kind = Schedule::Kind;
-  for (const Subject& subject : explaining) {
+  for (const Subject& subject : subjects) {
     CAPTURE(subject.program);
     const Folder folder;
     write_inputs(subject, folder);  // 3 epochs at 0.01
@@ -158,7 +155,7 @@ TEST_CASE("the picture's curve is the schedule's, at every step") {
 }
 
 TEST_CASE("a cycle's picture has the momentum, or beta1, below the rate, and its text says where they turn") {
-  for (const Subject& subject : explaining)
+  for (const Subject& subject : subjects)
     for (const std::string kind : {"adamw", "sgd"}) {
       CAPTURE(subject.program);
       CAPTURE(kind);
@@ -190,7 +187,7 @@ TEST_CASE("a cycle's picture has the momentum, or beta1, below the rate, and its
 }
 
 TEST_CASE("a picture replaces no file, and none is left of a recipe that is refused") {
-  for (const Subject& subject : explaining) {
+  for (const Subject& subject : subjects) {
     const Folder folder;
     write_inputs(subject, folder);
     folder.write("mine.svg", "keep me");

@@ -209,7 +209,8 @@ TEST_CASE("no name in a CSV file, a recipe or a path acts on a terminal") {
   fs::rename(folder / "tiny.toml", folder / recipe);
   std::string next;
   for (const Words& words :
-       {Words{"train", recipe, "--csv", "series.csv", "--out", run, "--threads", "1"},
+       {Words{"explain", recipe, "--csv", "series.csv"},
+        Words{"train", recipe, "--csv", "series.csv", "--out", run, "--threads", "1"},
         Words{"train", recipe, "--csv", "none" + hostile},
         Words{"train", recipe, "--csv", "series.csv", "--set", "data.targets=[\"x" + hostile + "\"]"},
         Words{"resume", run}, Words{"report", run},

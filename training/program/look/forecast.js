@@ -1,5 +1,6 @@
 // Of a series: the forecast beside the truth, and the bar at the top.
 const horizonStep = (m, t = selection.word) => m.series.shown[t];
+const forecastNoun = m => m.series.detects ? 'probability' : 'forecast';
 const amount = value => value === null || !isFinite(value) ? '–' : String(Number(value.toPrecision(6)));
 // The row that a step of the layers read last.
 const rowOfStep = (m, step) => Math.min((step + 1) * m.series.segment, m.series.rows.length) - 1;
@@ -28,7 +29,7 @@ const legendOfSeries =
 // The window of the first of these models, what came, and each model's forecast.
 function forecastChart(place, of, styles) {
   const m = of.reduce((a, b) => b.series.rows.length > a.series.rows.length ? b : a), s = m.series;
-  const rows = s.rows.length, first = rows, count = first + s.times.length,
+  const rows = s.rows.length, first = s.detects ? rows - 1 : rows, count = first + s.times.length,
         chosen = first + horizonStep(of[0]);
   const numbers = [
     s.history, s.truth,
@@ -36,7 +37,7 @@ function forecastChart(place, of, styles) {
   ].flat().filter(v => v !== null);
   const most = Math.max(...numbers), least = Math.min(...numbers),
         room = (most - least || Math.abs(most) || 1) * 0.06, high = most + room, low = least - room;
-  drawing(place, 330, 280, `${shown(s.target)}: the window, forecast and truth`, (svg, width) => {
+  drawing(place, 330, 280, `${shown(s.target)}: the window, ${forecastNoun(m)} and truth`, (svg, width) => {
     const left = 62, right = width - 12, step = (right - left) / count, x = k => left + (k + 0.5) * step,
           y = v => 8 + 212 * (high - v) / (high - low);
     svg.append(draw('rect', {
@@ -50,7 +51,8 @@ function forecastChart(place, of, styles) {
       svg.append(
           draw('line', {class: 'grid', x1: left, x2: right, y1: y(tick), y2: y(tick)}),
           draw('text', {x: left - 6, y: y(tick) + 4, 'text-anchor': 'end'}, amount(tick)));
-    svg.append(draw('line', {class: 'axis', x1: x(rows - 0.5), x2: x(rows - 0.5), y1: 8, y2: 220}));
+    if (!s.detects)
+      svg.append(draw('line', {class: 'axis', x1: x(rows - 0.5), x2: x(rows - 0.5), y1: 8, y2: 220}));
     const curve = (values, from, style) => {
       svg.append(draw('path', {
         class: `curve ${style}`,
@@ -74,7 +76,7 @@ function forecastChart(place, of, styles) {
     curve(s.history, 0, 'untrained');
     curve(s.truth, first, 'truth');
     of.forEach((one, i) => curve(one.series.forecast, first, styles[i]));
-    axisWords(svg, [...s.rows, ...s.times], x, 238, step, chosen);
+    axisWords(svg, s.detects ? s.rows : [...s.rows, ...s.times], x, 238, step, chosen);
     for (let k = 0; k < count; ++k) {
       const ahead = k - first;
       svg.append(draw(
@@ -91,7 +93,7 @@ function forecastChart(place, of, styles) {
               'title', {},
               ahead < 0 ? `${s.rows[k]}: ${amount(s.history[k])}` :
                           `${s.times[ahead]}: ${
-                              of.map(one => `forecast ${amount(one.series.forecast[ahead])}`)
+                              of.map(one => `${forecastNoun(m)} ${amount(one.series.forecast[ahead])}`)
                                   .join(', ')}, truth ${amount(s.truth[ahead])}`)));
     }
   });
@@ -103,17 +105,18 @@ panels.push(function forecast() {
   if (!ofSeries) return;
   const m = model(), s = m.series, t = selection.word, k = horizonStep(m), truth = s.truth[k];
   const text =
-      `forecast ${amount(s.forecast[k])}` + (truth === null ? '' : `, truth ${amount(truth)}`);
+      `${forecastNoun(m)} ${amount(s.forecast[k])}` + (truth === null ? '' : `, truth ${amount(truth)}`);
   at('selected')
       .replaceChildren(`${t + 1} of ${m.target.length}: `, make('strong', {}, word(m.target[t])), ` ${text}`);
   at('previous').disabled = t === 0;
   at('next').disabled = t + 1 === m.target.length;
-  at('forecast-text').textContent =
+  at('forecast-text').textContent = s.detects ?
+      `The probability that ${shown(s.target)} is 1 in the last row of the window, and what the file says.` :
       `What the model reads of ${
           shown(
               s.target)}, what it forecasts, and what came. Choose a row of the forecast by mouse or with the arrow keys; a row of the window chooses the step of the panels below.`;
   legend(at('forecast-legend'), [
-    ...legendOfSeries(m), ['forecast', 'of-c'],
+    ...legendOfSeries(m), [forecastNoun(m), 'of-c'],
     ...(s.low ? [['between its lowest and its highest quantile', 'of-band']] : [])
   ]);
   forecastChart(at('forecast'), [m], ['of-c']);

@@ -39,7 +39,7 @@ panels.unshift(function heading() {
   const m = model();
   document.title = `${m.title}: a look inside`;
   at('title').textContent = `${m.title}, ${
-      ofSeries ? `forecasting ${shown(m.series.target)}` :
+      ofSeries ? `${m.series.detects ? 'detecting' : 'forecasting'} ${shown(m.series.target)}` :
           letters() ? 'letter by letter' :
                       'word by word'}`;
   at('summary').textContent = m.summary;
