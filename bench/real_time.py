@@ -23,14 +23,15 @@ def run(words, **options):
 
 def compiled(program, flags):
     cuda = [arg for arg in ["/usr/local/cuda/lib64/libcudart_static.a"] if pathlib.Path(arg).exists()]
-    run(["g++", "-std=c++20", *flags, f"-I{root}", root / "bench/real_time.cpp", arguments.build / "libunroll.a", *cuda, *LINK,
-         "-o", program])
+    run(["g++", "-std=c++20", *flags, root / "bench/real_time.cpp", program.parent / "ours.o", arguments.build / "libunroll.a", *cuda,
+         *LINK, "-o", program])
     return program
 
 
 with tempfile.TemporaryDirectory() as name:
     folder = pathlib.Path(name)
-    run([compiled(folder / "make", ["-DMAKE_HEADER"]), folder / "amp.h"])
+    run(["g++", "-std=c++20", "-O2", f"-I{root}", "-c", root / "bench/real_time_steps.cpp", "-o", folder / "ours.o"])
+    run([compiled(folder / "make", []), folder / "amp.h"])
     ways = {"": [f"-I{folder}"]}
     if arguments.rtneural:
         archive = subprocess.run(["git", "-C", str(arguments.rtneural), "archive", "HEAD", "RTNeural", "modules"], check=True,

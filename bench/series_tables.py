@@ -6,6 +6,7 @@ import shlex
 import tables
 from series_measures import geometric_mean, mape, mase, naive2, owa, ranks, rmse, seasonal_error, seasonal_naive, smape, winkler
 
+PEERS = ("AutoETS", "AutoTheta", "AutoCES", "AutoARIMA")  # the slowest last
 KINDS = ("yearly", "quarterly", "monthly", "other")
 # No forecast of one series outweighs many: a ratio to the seasonal naive forecast's RMSE below this counts as this.
 LEAST_RATIO = 0.01
@@ -70,6 +71,7 @@ class Scores:
         for method, of_all in enumerate(self.scores.values()):
             for s, places in zip(of_all, by_series):
                 s["rank"] = places[method]
+        self.approximate = {method: count for method, of_all in methods.items() if (count := sum("approximate" in of_all[s.name] for s in series))}
         self.naive2 = [score_of(s, {"forecast": naive2(s.before, s.season, len(s.after))}, b) for s, b in zip(series, baselines)]
 
     def owa(self, scores, part):
@@ -137,7 +139,7 @@ Each series is forecast once, over the competition's horizon: 6 years, 8 quarter
 **The rule.** M1 is for development: methods may be chosen by its tables. M3 and tourism are the test. They are scored once, at the
 end, with `--final`, and nothing is chosen by them.
 
-* **Peers**: AutoETS, AutoTheta, AutoCES and AutoARIMA of {made_by}, each told the true season; their mean and their median.
+* **Peers**: AutoETS, AutoTheta, AutoCES and AutoARIMA of {made_by}, each told the true season; the mean and the median of those in the table.
 * **Relative RMSE**: of a series, over that of the seasonal naive forecast (the last value where there is no season). A ratio below
   {least} counts as {least}. Ranks go over all rows of the table; equal ones share theirs.
 * **No forecast**: a series that a method refuses is scored by the seasonal naive forecast, and counted below.
@@ -168,6 +170,10 @@ def page(scored, options):
         if name not in scored:
             lines += ["Not yet scored.", ""]
             continue
+        if missing := [p for p in PEERS if p not in scored[name].scores]:
+            lines += [f"Without {', '.join(missing)}, which had not forecast all series by then.", ""]
+        for method, count in scored[name].approximate.items():
+            lines += [f"{method} searches with approximation=True on {count} of the series, to save time.", ""]
         no_ratio, no_unit = scored[name].left_out()
         if no_ratio or no_unit:
             lines += [f"The seasonal naive forecast makes no error on {no_ratio} series, which the relative RMSE leaves out, and none on the rows",

@@ -9,7 +9,7 @@ set -euo pipefail
 mkdir -p "$1"
 folder=$(realpath "$1")
 root=$folder/root
-if [ ! -e "$folder/cross.ini" ]; then
+if [ ! -e "$root/usr/include/boost" ]; then
   mkdir -p "$folder"/apt/lists/partial "$folder"/apt/cache/archives/partial "$folder"/packages "$root"
   touch "$folder/apt/status"
   apt=(-qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o APT::Sandbox::User= -o Dir::State="$folder/apt" -o Dir::State::status="$folder/apt/status"
@@ -36,7 +36,7 @@ pkgconfig = 'pkg-config'
 exe_wrapper = ['qemu-aarch64', '-L', '/usr/aarch64-linux-gnu']
 
 [built-in options]
-cpp_args = ['-isystem$root/usr/include']
+cpp_args = ['-isystem$root/usr/include', '-Wno-psabi']
 cpp_link_args = ['-L$root/usr/lib/aarch64-linux-gnu', '-Wl,-rpath,$root/usr/lib/aarch64-linux-gnu']
 
 [properties]

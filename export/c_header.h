@@ -16,6 +16,7 @@
 
 namespace unroll {
 
+// The name and the form of a header.
 struct CHeaderOptions {
   std::string name;  // begins all names of the header: a C identifier
   int bits = 32;     // of a matrix's weight: 32, or 8 with a scale for each row. Biases and gains are float

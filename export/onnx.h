@@ -74,10 +74,10 @@ struct OnnxLayer {
   template <class Cell>
   OnnxLayer(const Recurrent<Cell>& layer) : OnnxLayer(RecurrentLayer(layer)) {}
 
-  bool reads_ids = false;
+  bool reads_ids = false;     // it is an embedding
   int input = 0, output = 0;  // widths
   std::string state = {};     // its name without a number; empty: there is none
-  std::function<OnnxValue(const std::string& name, const OnnxValue& x)> add;
+  std::function<OnnxValue(const std::string& name, const OnnxValue& x)> add;  // to a graph; returns y
 };
 
 // Writes the file whole or not at all. Throws InputError, naming both widths, if a layer does not read what the one before it

@@ -33,7 +33,11 @@ constexpr int dims = 1, type = 2, name = 8, bytes = 9;
 }
 
 constexpr int64_t format_version = 8, operator_version = 17;
-constexpr int64_t most_bytes = INT32_MAX;  // of a message
+
+void require_fits(size_t bytes) {  // a message of protobuf; room is left for the file's head
+  require_input(bytes < INT32_MAX - 1000, "onnx: {} MB are more than a file of this format holds, 2 GB",
+                bytes / 1'000'000);
+}
 
 void add(std::string& fields, int field, const std::string& message) {
   Writer(fields).add_message(static_cast<protozero::pbf_tag_type>(field), message);
@@ -156,6 +160,7 @@ void OnnxGraph::note(const std::string& key, const std::string& text) {
 
 OnnxValue OnnxGraph::stored(const std::string& name, const std::vector<int64_t>& shape, OnnxType type,
                             std::string_view bytes) {
+  require_fits(shared_->weights.size() + bytes.size());
   take_name(name);
   add(shared_->weights, graph_field::initializer, message([&](Writer& w) {
         for (const int64_t extent : shape) w.add_int64(tensor_field::dims, extent);
@@ -277,9 +282,7 @@ std::string OnnxGraph::graph_bytes() const {
 
 std::string OnnxGraph::model_bytes() const {
   const std::string graph = graph_bytes() + shared_->weights;
-  require_input(std::ssize(graph) + std::ssize(shared_->metadata) < most_bytes - 1000,
-                "onnx: a model of {} MB is larger than a file of this format can be, 2 GB",
-                std::ssize(graph) / 1'000'000);
+  require_fits(graph.size() + shared_->metadata.size());
   return message([&](Writer& w) {
            w.add_int64(model_field::ir_version, format_version);
            w.add_string(model_field::producer, "unroll");

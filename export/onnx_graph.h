@@ -32,8 +32,9 @@ struct OnnxValue {
   OnnxGraph* graph = nullptr;  // nullptr: an input that an operator may lack, left out
   std::string name = {};
 };
-using OnnxValues = std::vector<OnnxValue>;
+using OnnxValues = std::vector<OnnxValue>;  // several values
 
+// An attribute of a node, by its name, and its value.
 struct OnnxAttribute {
   std::string name;
   std::variant<int64_t, float, std::string, std::vector<int64_t>, std::vector<float>,
@@ -45,7 +46,7 @@ class OnnxGraph {
  public:
   using Dim =
       std::variant<int, std::string>;  // a number, or the name of one that is known when the model runs
-  using Dims = std::vector<Dim>;
+  using Dims = std::vector<Dim>;       // of a value, in order
 
   explicit OnnxGraph(std::string name);
   OnnxGraph(const OnnxGraph&) = delete;
@@ -65,7 +66,7 @@ class OnnxGraph {
   OnnxValue arranged(const std::string& name, const std::vector<int64_t>& shape,
                      const std::vector<float>& values);
   OnnxValue numbers(const std::vector<int64_t>& values);  // [size], for shapes and places
-  OnnxValue number(double value, OnnxType type = OnnxType::real32);
+  OnnxValue number(double value, OnnxType type = OnnxType::real32);  // a constant, []
   OnnxValue reals(const std::vector<double>& values);  // [size], in 64 bits
 
   // A node of ONNX's operators: its one result, or its first `count`.
@@ -74,8 +75,8 @@ class OnnxGraph {
   OnnxValues ops(std::string_view type, const OnnxValues& inputs, int count,
                  const std::vector<OnnxAttribute>& attributes = {});
 
-  // Steps over the first dimension of each of xs, the last step first if `backwards`. `step` gives, in a graph of its own, the
-  // states after a step and what the step puts out. Results: the states after the last step, then [steps, …] of each output.
+  // scan: steps over the first dimension of each of xs, the last first if `backwards`. A Step gives, in a graph of its own, the
+  // states after a step and its outputs. Results: the states after the last step, then [steps, …] of each output.
   struct Stepped {
     OnnxValues states, outputs;
   };
@@ -84,7 +85,7 @@ class OnnxGraph {
 
   // The bytes of a GraphProto; and of the file. Throws InputError if a model is larger than the format's 2 GB.
   std::string graph_bytes() const;
-  std::string model_bytes() const;
+  std::string model_bytes() const;  // the file's
   // Replaces the file whole.
   void write(const std::filesystem::path& path) const;
 
@@ -107,7 +108,7 @@ OnnxValue operator-(const OnnxValue& a, const OnnxValue& b);
 OnnxValue operator*(const OnnxValue& a, const OnnxValue& b);
 OnnxValue operator/(const OnnxValue& a, const OnnxValue& b);
 OnnxValue operator*(double a, const OnnxValue& b);
-OnnxValue one_minus(const OnnxValue& x);
+OnnxValue one_minus(const OnnxValue& x);  // 1 - x
 OnnxValue matmul(const OnnxValue& a, const OnnxValue& b);
 OnnxValue unary(Unary f, const OnnxValue& x);
 OnnxValue sigmoid(const OnnxValue& x);
@@ -121,12 +122,12 @@ OnnxValues chunk(const OnnxValue& x, int parts, int axis);
 constexpr int64_t to_the_end = INT64_MAX;
 OnnxValue slice(const OnnxValue& x, int axis, int64_t begin, int64_t end);
 OnnxValue row(const OnnxValue& x, int64_t i);  // without the first dimension; -1: the last one
-OnnxValue rows(const OnnxValue& table, const OnnxValue& ids);
+OnnxValue rows(const OnnxValue& table, const OnnxValue& ids);  // the rows of these ids
 // 0: the extent of x there; -1: what is left.
 OnnxValue reshape(const OnnxValue& x, const std::vector<int64_t>& shape);
 OnnxValue permute(const OnnxValue& x, const std::vector<int64_t>& order);
-OnnxValue unsqueeze(const OnnxValue& x, int axis);
-OnnxValue cast(const OnnxValue& x, OnnxType type);
+OnnxValue unsqueeze(const OnnxValue& x, int axis);  // one more dimension there, of 1
+OnnxValue cast(const OnnxValue& x, OnnxType type);  // its numbers in another type
 OnnxValue extent(const OnnxValue& x, int axis);  // [1], a whole number
 
 }  // namespace unroll

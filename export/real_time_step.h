@@ -9,6 +9,7 @@
 
 namespace unroll {
 
+// The numbers of matrices.
 enum class StepWeightsIn : uint8_t { float32, eight_bits };
 
 class RealTimeStep {

@@ -56,16 +56,16 @@ class StepBuilder {
   // y = gain (x - mean) / deviation + bias
   StepVector layer_norm(const std::string& path, const StepVector& x, float epsilon = 1e-5f);
 
-  // Parts, for layers that this class lacks (export/step_transformer.h adds one).
+  // Parts, for layers that this class lacks (export/step_transformer.h adds one): state, work, constant, matrix, copy.
   StepVector state(const std::string& name, int size) { return add(name, StepArray::Kind::state, size); }
   StepVector work(const std::string& name, int size) { return add(name, StepArray::Kind::work, size); }
   StepVector constant(const StepWeight& weight);
   StepVector turned_constant(const StepWeight& weight);  // of [a, b], as [b, a]
   StepVector constant(const std::string& name, std::vector<float> values);
-  StepPlace matrix(const std::string& weight, int out, int in);
+  StepPlace matrix(const std::string& weight, int out, int in);  // of a weight [out, in]
   // y += W x
   void product(const StepVector& y, const StepVector& x, const std::string& weight);
-  void copy(const StepVector& y, const StepVector& x) { call("copy", y, {x}); }
+  void copy(const StepVector& y, const StepVector& x) { call("copy", y, {x}); }  // y = x
   // The name of a kernel that gives y with y.size as its size.
   void call(std::string_view kernel, const StepVector& y, std::initializer_list<StepVector> others = {});
   void call(std::string_view kernel, float number, const StepVector& y,
@@ -73,8 +73,8 @@ class StepBuilder {
   void call(StepCall call) { plan_.calls.push_back(std::move(call)); }
   // Calls between these are made so often; a place in them may move on with each turn. token_size: as often as the token says.
   void loop(int turns);
-  void end_loop();
-  StepVector turned(StepVector v, int by) const;
+  void end_loop();                                // see loop()
+  StepVector turned(StepVector v, int by) const;  // v, which moves on by so much each turn
   // A whole number in first … end-1 that a step reads, under this name.
   void read_token(const std::string& name, int first, int end);
   // The kernel of a function. Throws Error, with its name, if there is none.

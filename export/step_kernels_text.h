@@ -5,6 +5,6 @@
 
 namespace unroll {
 
-extern const std::string_view step_kernels_text;
+extern const std::string_view step_kernels_text;  // the whole file
 
 }  // namespace unroll

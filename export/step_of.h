@@ -30,7 +30,7 @@ StepVector append(StepBuilder& step, const Transformer& layer, const StepVector&
 StepVector append(StepBuilder& step, const MixtureSoftmax& layer, const Dense& decoder, const StepVector& x);
 
 template <class... Layers>
-StepPlan step_of(const ParameterSet& params, int inputs, const Layers&... layers) {
+StepPlan step_of(const ParameterSet& params, int inputs, const Layers&... layers) {  // of numbers [inputs]
   StepBuilder step(weights_of(params));
   StepVector x = step.input("x", inputs);
   ((x = append(step, layers, x)), ...);

@@ -14,7 +14,7 @@
 
 namespace unroll {
 
-// A place in an array: `at`, and so much further in each turn of the outer and of the inner loop.
+// A place in an array: `at`, and by_turn further in each turn of the outer and of the inner loop.
 struct StepPlace {
   int array = -1;
   int at = 0;
@@ -29,6 +29,7 @@ struct StepVector {
   StepVector part(int begin, int end) const;  // numbers begin … end-1
 };
 
+// An array of a kind (Kind), by its name, and its size.
 struct StepArray {
   enum class Kind : uint8_t {
     state,     // kept from step to step, zero at first
@@ -50,8 +51,9 @@ struct EightBits {
   std::vector<int8_t> numbers;  // [in][out]
   std::vector<float> scale;     // [out]
 };
-EightBits in_eight_bits(const StepArray& matrix);
+EightBits in_eight_bits(const StepArray& matrix);  // rounded to nearest
 
+// A call of a kernel: its sizes, its numbers, the places that it reads and writes.
 struct StepCall {
   std::string_view
       kernel;  // "product"; "loop" and "end" are none, but repeat the calls between them sizes[0] times
@@ -62,6 +64,7 @@ struct StepCall {
 // The size that stands for the whole number that a step reads beside its inputs: a token, say.
 inline constexpr int token_size = -1;
 
+// The arrays and calls of a step, and the tokens from first_token on that it may read.
 struct StepPlan {
   std::vector<StepArray> arrays;
   std::vector<StepCall> calls;

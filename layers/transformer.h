@@ -49,6 +49,7 @@ struct TransformerConfig {
 // norm2.weight and their biases, norm.weight, norm.bias.
 class Transformer {
  public:
+  // One of the layers: norm1, self_attn, after_attention, norm2, linear1, of_units, linear2, after_feed_forward in turn.
   struct Layer {
     Layer(const Scope& scope, const TransformerConfig& config);
     // Appends x's keys and values to `past`.

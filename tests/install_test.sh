@@ -105,6 +105,12 @@ if "$compiler" -std=c++20 $flags first_model.cpp $(pkg-config --cflags unroll) \
   $(pkg-config --libs unroll-double) -o mixed 2>output; then fail "a source in float links with the library in double"; fi
 grep -q compiled_for_float_but_linked_with_the_library_in_double output || { cat output; fail "the linker does not say why"; }
 
+# The library of inference needs no other, and reads weights in files.
+# shellcheck disable=SC2046,SC2086
+"$compiler" -std=c++20 -O2 $flags "$source/tests/export/inference_program.cpp" $(pkg-config --cflags --libs unroll-inference) \
+  -Wl,--gc-sections -o inference
+if ./inference in_float 1 >output 2>&1; then fail "a step without its weights"; fi
+grep -q "there is no 'lstm.weight_ih_l0' \[64, 1\]" output || { cat output; fail "the library of inference does not name a missing weight"; }
 # CMake finds the same, and refuses it where another version is wanted.
 if command -v cmake >/dev/null; then
   mkdir -p with_cmake

@@ -3,6 +3,9 @@
 never is the learner's file overwritten.
 
   lesson_command_test.py BUILD     the folder of this build, in which the learner's program is compiled"""
+import contextlib
+import csv
+import io
 import json
 import os
 import pathlib
@@ -11,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 root = pathlib.Path(__file__).resolve().parent.parent
 build = pathlib.Path(sys.argv[1])
@@ -106,11 +110,11 @@ class LessonCommand(unittest.TestCase):
         (self.folder / "lessons").mkdir()
         (self.folder / "lessons" / "done.txt").write_text("1 01-tape, 2026-01-02\n3 03-plain-rnn, 2026-01-03\n")
         desk = lessons.Desk(self.folder / "lessons")
-        self.assertEqual([desk.following(k).number for k in (0, 1, 3, 12)], [2, 2, 4, 2])
+        self.assertEqual([desk.following(k).number for k in (0, 1, 3, 13)], [2, 2, 4, 2])
         self.assertIn("then ./run lesson 2\n", self.run_lesson()[1])
 
     def test_refusals(self):
-        for words, told in {("13",): "there is no lesson '13'; there are 1 to 12", ("four",): "there is no lesson 'four'",
+        for words, told in {("14",): "there is no lesson '14'; there are 1 to 13", ("four",): "there is no lesson 'four'",
                             ("--solution",): "--solution wants a lesson's number", ("4", "--solve"): "knows no '--solve'",
                             ("4", "5"): "knows no '5'"}.items():
             code, out, err = self.run_lesson(*words)
@@ -124,6 +128,121 @@ class LessonCommand(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("lessons is a file", err)
         self.assertEqual((self.folder / "lessons").read_text(), "mine")
+
+    def classroom(self, answers):
+        """A folder of a class: {student: {path: text}}."""
+        for student, files in answers.items():
+            folder = os.path.join(os.fsencode(self.folder / "class"), student if isinstance(student, bytes) else student.encode())
+            os.makedirs(folder)
+            for path, text in files.items():
+                file = os.path.join(folder, path.encode())
+                os.makedirs(os.path.dirname(file), exist_ok=True)
+                pathlib.Path(os.fsdecode(file)).write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    def table(self, name="class.csv"):
+        with (self.folder / name).open(newline="") as file:
+            return {row["student"]: {lesson: state for lesson, state in row.items() if lesson != "student"}
+                    for row in csv.DictReader(file)}
+
+    def test_a_report_of_a_class(self):
+        second = self.lesson(2)
+        self.classroom({
+            "ann": {"lessons/02-operation.cpp": second.variants()["solution"], "lessons/done.txt": "2 02-operation, today\n"},
+            "ben": {"02-operation.cpp": second.filled("  return sigma(x;")},
+            "no one": {"lessons/02-operation.cpp": second.exercise.read_text(), "letter.txt": "I was ill"}})
+        code, out, err = self.run_lesson("--report", "class.csv", "class")
+        self.assertEqual(code, 0, out + err)
+        self.assertEqual(list(self.table()), ["ann", "ben", "no one"])
+        self.assertEqual(list(self.table()["ann"]), [lesson.name for lesson in lessons.lessons()])
+        for student, state in {"ann": "passed", "ben": "failed", "no one": "not begun"}.items():
+            states = self.table()[student]
+            self.assertEqual(states.pop("02-operation"), state)
+            self.assertEqual(set(states.values()), {"not begun"})
+        self.assertIn(f"ann: 1 passed, 0 failed, {len(lessons.lessons()) - 1} not begun\n", out)
+        self.assertFalse((self.folder / "lessons" / "done.txt").exists())  # the class's answers are not the teacher's
+
+        before = (self.folder / "class.csv").read_text()
+        code, _, err = self.run_lesson("--report", "class.csv", "class")
+        self.assertEqual((code, err), (2, "./run lesson: class.csv is there already\n"))
+        self.assertEqual((self.folder / "class.csv").read_text(), before)
+
+    def test_a_report_of_hostile_names_and_files(self):
+        solution = self.lesson(2).variants()["solution"]
+        answers = {"a, \"b\"": solution, "two\nlines": "junk", "=HYPERLINK(1)": solution, "-1+2": b"\xff\xfe\0", b"l\xe4tin": solution,
+                   "';--": solution, "#include \"x\"": solution}
+        self.classroom({name: {"02-operation.cpp": text} for name, text in answers.items()})
+        (self.folder / "class" / ".git").mkdir()
+        (self.folder / "class" / "list.txt").write_text("not a student")
+        (self.folder / "class" / "loop").symlink_to("loop")
+        tried = []
+
+        def compiles(_, lesson, source):
+            self.assertEqual(source.name, f"report_{lesson.number:02}.cpp")  # a name of ours
+            tried.append(source.read_text())
+            if tried[-1] not in (solution, lesson.exercise.read_text()):
+                raise lessons.Refused("the compiler does not understand it")
+            return source
+
+        self.patch("compile_lesson", compiles)
+        self.patch("run_program", lambda *_, **__: 0)
+        self.report()
+        said = {name: states["02-operation"] for name, states in self.table().items()}
+        self.assertEqual(said, {"a, \"b\"": "passed", "two\nlines": "failed", "'=HYPERLINK(1)": "passed", "'-1+2": "failed",
+                                "l\\xe4tin": "passed", "';--": "passed", "#include \"x\"": "passed"})
+        self.assertEqual(tried.count(solution), 1)  # equal answers are tried once
+
+    def test_a_report_tells_a_broken_build_from_a_wrong_answer(self):
+        self.classroom({"ann": {"02-operation.cpp": "// mine"}})
+
+        def breaks(*_):
+            raise lessons.Refused("there is no compiler")
+
+        self.patch("compile_lesson", breaks)
+        with self.assertRaisesRegex(lessons.Refused, "there is no compiler"):
+            self.report()
+        self.assertFalse((self.folder / "class.csv").exists())
+
+    def test_a_report_goes_on_after_an_answer_that_never_ends_and_trains_the_demo_once(self):
+        self.classroom({"ann": {"01-tape.cpp": "for ever"}, "ben": {"04-lstm-cell.cpp": "looks"}})
+        trained, ran = [], []
+
+        def run(program, desk, lesson, **how):
+            ran.append(lesson.number)
+            if lesson.number == 1:
+                raise subprocess.TimeoutExpired("lesson", how["timeout"])
+            return 0 if trained else lessons.needs_demo
+
+        self.patch("compile_lesson", lambda build, lesson, source: source)
+        self.patch("run_program", run)
+        self.patch("train_demo", lambda *_: trained.append(1))
+        self.report()
+        self.assertEqual((self.table()["ann"]["01-tape"], self.table()["ben"]["04-lstm-cell"]), ("failed", "passed"))
+        self.assertEqual((trained, ran), ([1], [1, 4, 4]))
+
+    def patch(self, name, other):
+        patched = unittest.mock.patch.object(lessons, name, other)
+        patched.start()
+        self.addCleanup(patched.stop)
+
+    def report(self):
+        (self.folder / "build" / "examples" / "lessons").mkdir(parents=True)
+        (self.folder / "lessons").mkdir()
+        of_class = lessons.Class(self.folder / "class", self.folder / "build", lessons.Desk(self.folder / "lessons"))
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(lessons.write_report(self.folder / "class.csv", of_class), 0)
+
+    def test_refusals_of_a_report(self):
+        (self.folder / "empty\nclass").mkdir()
+        (self.folder / "file").write_text("")
+        for words, told in {("class.csv",): "--report wants a file to write and the folder of a class",
+                            ("class.csv", "nowhere"): "nowhere is no folder", ("class.csv", "file"): "file is no folder",
+                            ("class.csv", "empty\nclass"): "there are no answers in empty?class"}.items():
+            code, out, err = self.run_lesson("--report", *words)
+            self.assertEqual((code, out), (2, ""), err)
+            self.assertEqual(len(err.splitlines()), 1, err)
+            self.assertIn(told, err)
+        self.assertFalse((self.folder / "lessons").exists())
+        self.assertFalse((self.folder / "class.csv").exists())
 
     def test_run_itself_refuses_before_it_installs_or_builds(self):
         done = subprocess.run([str(root / "run"), "lesson", "99"], cwd=self.folder, capture_output=True, text=True)

@@ -29,8 +29,8 @@ MODELS = """
 import pathlib
 
 class Peer:
-    def __init__(self, season_length):
-        self.season = season_length
+    def __init__(self, season_length, approximation=False):
+        self.season, self.level = season_length, 1 if approximation else 0
 
     def forecast(self, y, h, level):
         with open(pathlib.Path(__file__).with_name("asked"), "a") as asked:
@@ -38,7 +38,7 @@ class Peer:
         if type(self).__name__ == "AutoCES" and len(y) == 2:
             raise ValueError("too short")
         step = {"AutoETS": 0, "AutoTheta": 1, "AutoCES": 2, "AutoARIMA": 5}[type(self).__name__]
-        mean = [y[-1] + step] * h
+        mean = [y[-1] + step + self.level] * h
         return {"mean": mean} | ({"lo-80": [m - 2 for m in mean], "hi-80": [m + 2 for m in mean]} if level else {})
 
 for name in ("AutoETS", "AutoTheta", "AutoCES", "AutoARIMA"):
@@ -239,6 +239,10 @@ class Script(unittest.TestCase):
         # Q1: the peers' values are 5, 6, 7, 10, their mean 7, their median 6.5.
         self.assertAlmostEqual(found["mean of the four"]["Q1"], ((16 + 9 + 4 + 1) / 4) ** 0.5)
         self.assertAlmostEqual(found["median of the four"]["Q1"], ((3.5**2 + 2.5**2 + 1.5**2 + 0.5**2) / 4) ** 0.5)
+        # A peer that has not ended is in no mean: 5, 6 and 7 are left.
+        (self.folder / "cache" / "m1" / "AutoARIMA.jsonl").unlink()
+        self.score()
+        self.assertAlmostEqual(self.relative()["mean of the three"]["Q1"], ((9 + 4 + 1 + 0) / 4) ** 0.5)
 
     def test_a_file_a_series_or_one_of_all_gives_the_same_and_is_made_once(self):
         self.score()
@@ -267,6 +271,12 @@ class Script(unittest.TestCase):
                                 ("{timeseries} {csv} {long} --steps {steps} --out {out}", "the command needs {csv} or {long}"),
                                 ("{timeseries} {csv} --out {out}", "the command needs {steps}"), ("nowhere {csv} {steps} {out}", "there is no program nowhere")):
             self.assertIn(fault, self.score(template=template, expected=1).stderr)
+
+    def test_an_approximate_search_is_counted(self):
+        self.run_script("peers", "m1", "--approximate")
+        self.score("--page", str(self.folder / "page.md"))
+        self.assertIn("AutoARIMA searches with approximation=True on 4 of the series", (self.folder / "page.md").read_text())
+        self.assertAlmostEqual(self.relative()["AutoARIMA"]["Y1"], 1)  # 10 in place of 9, for 6 and 8: the root of 16 + 4 over 4 + 16
 
     def test_the_page(self):
         self.run_script("peers", "m1")

@@ -2,6 +2,7 @@
 """Lists the lessons, or does one: copies its exercise to where the learner works, builds it, runs it, and says what its
 check found. ./run lesson calls this."""
 import argparse
+import csv
 import datetime
 import os
 import pathlib
@@ -9,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 
 here = pathlib.Path(__file__).resolve().parent
@@ -206,10 +208,10 @@ def first_error(lesson, words, source, log):
     return f"the program could not be built. What the compiler says is in {nearby(log)}; it ends with\n\n{words[-600:]}"
 
 
-def run_program(program, desk, lesson):
-    environment = dict(os.environ, UNROLL_LESSON_PICTURE=str(desk.folder / f"{lesson.name}.svg"),
-                       UNROLL_LESSON_DEMO=str(desk.demo()))
-    return subprocess.run([str(program)], env=environment).returncode
+def run_program(program, desk, lesson, **how):
+    environment = {**os.environ, "UNROLL_LESSON_PICTURE": str(desk.folder / f"{lesson.name}.svg"),
+                   "UNROLL_LESSON_DEMO": str(desk.demo()), **how.pop("environment", {})}
+    return subprocess.run([str(program)], env=environment, **how).returncode
 
 
 def train_demo(build, desk, number):
@@ -275,8 +277,101 @@ def do_lesson(build, desk, lesson, run):
     return status
 
 
+# ---- the report of a class
+
+most_seconds = 600  # of an answer's program
+
+
+def fit_to_show(name):
+    """A name from a disk, on one line."""
+    text = os.fsencode(name).decode(errors="replace")
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def cell(name):
+    """A name as a cell of a table: what a spreadsheet would take for a formula is made text by an apostrophe."""
+    text = os.fsencode(name).decode(errors="backslashreplace")
+    return f"'{text}" if text[:1] in tuple("=+-@\t\r") else text
+
+
+class Class:
+    """A folder with a folder for each student, in which answers lie as in a learner's own: lessons/01-tape.cpp, or without lessons/."""
+
+    def __init__(self, folder, build, desk):
+        self.build, self.desk, self.results, self.sound = build, desk, {}, set()
+        if not folder.is_dir():
+            raise Refused(f"{fit_to_show(folder)} is no folder; --report wants one with a folder for each student")
+        self.students = sorted(each for each in folder.iterdir() if each.is_dir() and not each.name.startswith("."))
+        if not any(self.answer(student, lesson) for student in self.students for lesson in lessons()):
+            raise Refused(f"there are no answers in {fit_to_show(folder)}: it should have a folder for each student, and that "
+                          "lessons/01-tape.cpp and so on")
+
+    @staticmethod
+    def answer(student, lesson):
+        places = [student / "lessons" / f"{lesson.name}.cpp", student / f"{lesson.name}.cpp"]
+        return next((place for place in places if place.is_file()), None)
+
+    def state(self, student, lesson):
+        answer = self.answer(student, lesson)
+        text = answer.read_bytes() if answer else b""
+        if not answer or text == lesson.exercise.read_bytes():
+            return "not begun"
+        if (lesson.name, text) not in self.results:  # equal answers are tried once
+            self.results[lesson.name, text] = "passed" if self.passes(lesson, text) else "failed"
+        return self.results[lesson.name, text]
+
+    def passes(self, lesson, text):
+        # A copy is compiled: a path on a student's disk may have any characters.
+        source = self.build / "examples" / "lessons" / f"report_{lesson.number:02}.cpp"
+        source.write_bytes(text)
+        try:
+            program = compile_lesson(self.build, lesson, source)
+        except (Refused, UnicodeDecodeError):
+            self.require_sound(lesson, source)
+            return False
+        status = self.run(program, lesson)
+        if status == needs_demo:
+            train_demo(self.build, self.desk, lesson.number)
+            status = self.run(program, lesson)
+        return status == 0
+
+    def run(self, program, lesson):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                return run_program(program, self.desk, lesson, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   stdin=subprocess.DEVNULL, cwd=folder, timeout=most_seconds,
+                                   environment={"UNROLL_LESSON_PICTURE": ""})
+            except subprocess.TimeoutExpired:
+                return 1
+
+    def require_sound(self, lesson, source):
+        """An answer could not be built. Throws Refused if the lesson as it is delivered cannot be either."""
+        if lesson.name not in self.sound:
+            source.write_text(lesson.exercise.read_text())
+            compile_lesson(self.build, lesson, source)
+            self.sound.add(lesson.name)
+
+
+def write_report(path, of_class):
+    with path.open("x", newline="") as file:
+        try:
+            table = csv.writer(file)
+            table.writerow(["student", *(lesson.name for lesson in lessons())])
+            for student in of_class.students:
+                states = [of_class.state(student, lesson) for lesson in lessons()]
+                table.writerow([cell(student.name), *states])
+                say(f"{fit_to_show(student.name)}: {states.count('passed')} passed, {states.count('failed')} failed, "
+                    f"{states.count('not begun')} not begun")
+        except BaseException:
+            path.unlink()  # whole or not at all
+            raise
+    say(f"\n{fit_to_show(path)}: {len(of_class.students)} students")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(prog="lesson", description=__doc__, add_help=False)
+    parser.add_argument("--report", type=pathlib.Path)
     parser.add_argument("lesson", nargs="?")
     parser.add_argument("--solution", action="store_true")
     parser.add_argument("--words", action="store_true")  # refuses wrong words, and does nothing else
@@ -286,8 +381,18 @@ def main():
     desk = Desk(pathlib.Path.cwd() / "lessons")
     try:
         if others:
-            raise Refused(f"it knows no '{others[0]}'; there are {{run}} lesson, {{run}} lesson N and "
-                          "{run} lesson N --solution")
+            raise Refused(f"it knows no '{others[0]}'; there are {{run}} lesson, {{run}} lesson N, "
+                          "{run} lesson N --solution and {run} lesson --report FILE FOLDER")
+        if options.report:
+            if not options.lesson:
+                raise Refused("--report wants a file to write and the folder of a class: {run} lesson --report class.csv class")
+            of_class = Class(pathlib.Path(options.lesson), options.build.resolve(), desk)
+            if os.path.lexists(options.report):
+                raise Refused(f"{fit_to_show(options.report)} is there already")
+            if options.words:
+                return 0
+            desk.folder.mkdir(exist_ok=True)
+            return write_report(options.report, of_class)
         if not options.lesson:
             if options.solution:
                 raise Refused("--solution wants a lesson's number: {run} lesson 4 --solution")

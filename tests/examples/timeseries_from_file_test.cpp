@@ -27,6 +27,10 @@ TEST_CASE(
   CHECK(lines[1].starts_with("2000-01,"));
   CHECK(read_text(folder / "next.svg").find("<svg") != std::string::npos);
   CHECK(!fs::exists(folder / "runs"));  // nothing else is left
+  // No clock has a say, nor has the number of threads.
+  for (const char* threads : {"1", "2"})
+    CHECK(timeseries_out({"forecast", "shop.csv", "--column", "sales", "--steps", "5", "--threads", threads},
+                         folder.path()) == read_text(folder / "next.csv"));
 }
 
 TEST_CASE("two or three years of months are forecast with their season and an interval") {
@@ -99,6 +103,27 @@ TEST_CASE("without --column every column of numbers is forecast, and what is lef
       run.err);
 }
 
+TEST_CASE("the key that brings ETS back brings it, and is refused where nothing reads it") {
+  const Folder folder;
+  folder.write("shop.csv", monthly(120));
+  const Words train = Words{"train", "shop.csv", "--column", "sales", "--steps", "3"} +
+                      set({"training.epochs=1", "model.hidden=4", "data.period=30"});
+  const std::string without = timeseries_out(train + Words{"--out", "a"}, folder.path());
+  CHECK_MESSAGE(without.find("a season of more than 24 rows has too many states (--set data.ets=true)") !=
+                    std::string::npos,
+                without);
+  const auto has_row = [](const std::string& out) {  // below what was guessed
+    return out.find("\nETS ", out.find("model   one GRU over segments")) != std::string::npos;
+  };
+  CHECK_FALSE(has_row(without));
+  const std::string with =
+      timeseries_out(train + set({"data.ets=true"}) + Words{"--out", "b"}, folder.path());
+  CHECK_MESSAGE(has_row(with), with);
+  const ProgramRun run = started(Words{"forecast", "shop.csv"} + set({"data.ets=true"}), folder.path());
+  CHECK(run.code == 2);
+  CHECK_MESSAGE(run.err.find("'data.ets' has no effect") != std::string::npos, run.err);
+}
+
 TEST_CASE("the recipe that is written down trains the same model again, and repeats the forecast") {
   const Folder folder;
   folder.write("shop.csv", monthly(150));
@@ -116,6 +141,66 @@ TEST_CASE("the recipe that is written down trains the same model again, and repe
     CHECK(same_bits(a.load(name), b.load(name)));
   CHECK(timeseries_out({"forecast", "first/best.safetensors"}, folder.path()) ==
         timeseries_out({"forecast", "second/best.safetensors"}, folder.path()));
+}
+
+TEST_CASE("an interval without a width is none, and a value that is often there lies within") {
+  const Folder folder;
+  RandomStream random(4, "bounds");
+  std::string falls = "x\n", closed = "x\n";
+  for (int i = 0; i < 40; ++i) falls += fmt::format("{:.3f}\n", 100 - 2.49 * i + 0.2 * random.uniform());
+  for (int i = 0; i < 140; ++i) {  // on three of ten seventh days nothing is sold
+    const double sold = 100 + 2 * random.uniform();
+    closed += fmt::format("{:.2f}\n", i % 7 == 6 && i / 7 % 10 < 3 ? 0 : sold);
+  }
+  folder.write("falls.csv", falls), folder.write("closed.csv", closed);
+  const auto rows = [&](const Words& words) {
+    return lines_of(timeseries_out(Words{"forecast"} + words, folder.path()));
+  };
+  const auto below = rows({"falls.csv", "--steps", "9"});
+  for (size_t k = 5; k < below.size(); ++k) CHECK_MESSAGE(below[k].ends_with(",0,,"), below[k]);
+  const auto week = rows(Words{"closed.csv", "--steps", "7"} + set({"data.period=7"}));
+  REQUIRE(week.size() == 8);
+  for (size_t k = 1; k < 8; ++k) {
+    double low = 0, high = 0;
+    REQUIRE(std::sscanf(week[k].c_str(), "%*[^,],%*[^,],%lf,%lf", &low, &high) == 2);
+    CHECK_MESSAGE((k == 7 ? low == 0 : low > 50), week[k]);
+  }
+}
+
+TEST_CASE("each column is forecast by its own rows and bounds, and the members are as many series allow") {
+  const Folder folder;
+  RandomStream random(6, "columns");
+  std::string both = "up,down\n", alone = "down\n", many = "id,t,a,b\n";
+  for (int i = 0; i < 80; ++i) {
+    const double up = 20 + i % 5 + random.uniform(), down = -(3 + i % 3 + random.uniform());
+    both += fmt::format("{:.3f},{}\n", up, i < 30 ? "" : fmt::format("{:.3f}", down));
+    if (i >= 30) alone += fmt::format("{:.3f}\n", down);
+  }
+  folder.write("both.csv", both), folder.write("alone.csv", alone);
+  const auto lines = [&](const std::string& file) {
+    return lines_of(
+        timeseries_out(Words{"forecast", file, "--steps", "3"} + set({"data.period=1"}), folder.path()));
+  };
+  const auto two = lines("both.csv"), one = lines("alone.csv");
+  REQUIRE(two.size() == 4);
+  REQUIRE(one.size() == 4);
+  for (size_t k = 1; k < 4; ++k) {
+    const std::string cells = one[k].substr(one[k].find(','));
+    CHECK(cells.starts_with(",-"));
+    CHECK_MESSAGE(two[k].ends_with(cells), two[k], " ", one[k]);  // it begins late, and lies below 0
+  }
+  for (int series = 0; series < 51; ++series)
+    for (int t = 0; t < 6; ++t) many += fmt::format("s{},{},{},{}\n", series, t, t * t % 7, t * 5 % 4);
+  folder.write("many.csv", many);
+  const Words ids = set({"data.id=id", "data.time=t", "data.period=1"});
+  const std::string left_out = "are left out of more than 100 series";
+  const auto said = [&](const Words& more) {
+    const ProgramRun run = started(Words{"forecast", "many.csv"} + ids + more, folder.path());
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+    return run.err;
+  };
+  CHECK(said({}).find(left_out) != std::string::npos);  // 51 series of two columns
+  CHECK(said({"--column", "a"}).find(left_out) == std::string::npos);
 }
 
 TEST_CASE("files of other forms: semicolons, missing values, no times") {

@@ -87,6 +87,31 @@ TEST_CASE("forecast reads the rows to come: each step its own, and none a later 
   CHECK(forecast(folder, best, "two.csv", 2) == two);
 }
 
+TEST_CASE("a plan may write days with their midnight, after a byte order mark and with other ends of lines") {
+  const Folder& folder = shop();
+  const std::vector<int> offers = {1, 0, 1};
+  const auto at = [&](const std::string& time) {
+    std::string csv =
+        "\xef\xbb\xbf"
+        "offer,day\r\n";
+    for (int k = 0; k < 3; ++k)
+      csv += fmt::format("{},{}{}\r\n", offers[static_cast<size_t>(k)], Shop::day(rows + k), time);
+    folder.write("times.csv", csv);
+  };
+  folder.write("days.csv", plan(rows, offers));
+  const std::vector<double> expected = forecast(folder, best, "days.csv");
+  CHECK(expected != forecast(folder, best, "plan.csv"));
+  for (const char* midnight : {" 00:00:00", "T00:00"}) {
+    at(midnight);
+    CHECK(forecast(folder, best, "times.csv") == expected);
+  }
+  at(" 12:00:00");  // a time of day is no day
+  const ProgramRun noon =
+      started({"forecast", best, "--csv", "shop.csv", "--future", "times.csv"}, folder.path());
+  CHECK(noon.code == 2);
+  CHECK_MESSAGE(lacks(lines_of(noon.err).at(0), {"times.csv:2", "12:00:00"}) == "", noon.err);
+}
+
 TEST_CASE("each of several series has rows to come of its own") {
   const Folder folder;
   folder.write("mine.toml", recipe);

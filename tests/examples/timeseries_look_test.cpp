@@ -1,9 +1,11 @@
 // timeseries look, as a user meets it: the page of every kind of model has the right numbers, and what cannot be shown is
 // refused. tests/browser/look_test.py has a browser read such a page.
+#include <map>
 #include <set>
 
 #include "tests/examples/timeseries.h"
 #include "tests/look_page.h"
+#include "tests/torch_files.h"
 
 using namespace unroll;
 using Json = nlohmann::json;
@@ -218,6 +220,25 @@ TEST_CASE("look: the curve of the untrained model, and the middle one of quantil
     CHECK(std::abs(gradients.at(k, 11 * static_cast<int>(page["series"]["channels"].size())) -
                    (moved[1] - moved[0]) / 0.06) < 2e-3);
   }
+}
+
+TEST_CASE(
+    "look: of units that hand on what was read, the page offers those with the value just read and a period before") {
+  const Folder& folder = prepared();
+  const std::string model = train("shift", {"model.cell=rnn", "model.layers=1"});
+  // Unit k has a hundredth of the value that was read k rows before: there a tanh is a line.
+  TensorsByName tensors = tensors_of(folder / model);
+  for (auto& [name, tensor] : tensors)
+    if (name.starts_with("rnn.")) tensor.fill(0);
+  tensors.at("rnn.weight_ih_l0").on_host(Access::change)[0] = 0.01f;
+  const auto hands_on = tensors.at("rnn.weight_hh_l0").on_host(Access::change);
+  for (int k = 1; k < 6; ++k) hands_on[k * 6 + k - 1] = 1;
+  write_tensors(folder / "shift.safetensors", tensors, SafetensorsFile(folder / model).metadata());
+  const Json page = page_of({"shift.safetensors", "--csv", "wave.csv"}, folder);
+  std::map<std::string, std::pair<std::string, int>> offered;
+  for (const Json& one : page["offered"]) offered[one["what"]] = {one["told"], one["unit"]};
+  CHECK(offered["the load just read"] == std::pair<std::string, int>{"r 1.00", 0});
+  CHECK(offered["load of 6 rows before the one to come"] == std::pair<std::string, int>{"r 1.00", 5});
 }
 
 TEST_CASE("look: the window whose truth is known, another row, another target, another model") {

@@ -1,4 +1,7 @@
 // The pretrained forecaster: its inputs, its network, its file, and its training.
+#include <set>
+
+#include "examples/timeseries/pretrained/batches.h"
 #include "examples/timeseries/pretrained/model_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
 #include "examples/timeseries/pretrained/window.h"
@@ -89,6 +92,27 @@ TEST_CASE("a series' inputs by hand") {
 
   CHECK_FALSE(batch.put(0, std::vector<float>(9, 5.0f), 4));
   CHECK(batch.level[0] == 5);
+  // Levels 1, none, 4, 6 and 8 of two rows each, of which the oldest may be missing: 2.
+  const auto slope = [&](const std::vector<float>& values) {
+    REQUIRE(batch.put(0, values, 2));
+    return 3 * std::sinh(static_cast<double>(batch.ahead[8]) / 3) * batch.scale[0];
+  };
+  CHECK(slope({nothing, nothing, 3, 5, 5, 7, 7, 9}) == doctest::Approx(2));
+  CHECK(slope({1, 1, nothing, nothing, 4, 6, 6, 8}) == doctest::Approx(2));
+}
+
+TEST_CASE("a batch depends on its seed and number: no two have the same series, nor has validation") {
+  const PretrainRecipe recipe;
+  const auto kinds = [&](uint64_t seed, int64_t step) {
+    const SyntheticBatch batch = synthetic_batch(recipe, seed, step);
+    REQUIRE(batch.batch >= 14);
+    return std::vector<std::string_view>(batch.kinds.begin(), batch.kinds.begin() + 14);
+  };
+  std::set<std::vector<std::string_view>> all;
+  for (int64_t step = 0; step < 4; ++step)
+    for (const uint64_t seed : {uint64_t{1}, seed_of_validation(1)}) all.insert(kinds(seed, step));
+  CHECK(all.size() == 8);
+  CHECK(kinds(1, 2) == kinds(1, 2));
 }
 
 TEST_CASE("the network's values by hand") {

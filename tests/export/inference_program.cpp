@@ -7,7 +7,7 @@
 
 using namespace unroll;
 
-int main(int count, char** words) {
+int main(int count, char** words) try {
   if (count < 3) return 1;
   const SafetensorsFile file{std::filesystem::path(words[1])};
   StepBuilder step(weights_in(file));
@@ -26,4 +26,7 @@ int main(int count, char** words) {
   }
   std::puts("end"), std::fflush(stdout);
   std::printf("%.9g\n", static_cast<double>(sum));
+} catch (const Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
 }

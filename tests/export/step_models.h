@@ -31,6 +31,9 @@ inline StepModel recurrent_model(CellKind cell, const RecurrentConfig& config) {
   const RecurrentLayer layers(*params / facts_of(cell).name, cell, config);
   const Dense out(*params / "out", {.in = config.output(), .out = 3});
   params->initialize(Init::uniform(-0.5f, 0.5f));
+  for (Parameter* p : *params)  // with gains of 1 rounding may grow from step to step
+    if (p->name.find(".norm_") != std::string::npos)
+      for (real& gain : Tensor(p->var().value()).on_host(Access::change)) gain *= real(0.4);
   std::string name = describe_layers(facts_of(cell), config);
   for (const RecurrentOption& option : recurrent_options)
     if (is_set(option, config)) name += fmt::format(" {}={}", option.name, value_of(option, config));
@@ -113,11 +116,7 @@ inline std::vector<StepModel> step_models() {
 }
 
 // How far a step may lie from the layers' values. Both round each sum and function, and weights below 1/2 do not let errors grow.
-// A layer norm divides by a deviation of at least sqrt(1e-5), and so may multiply an error by 316.
-inline double tolerance(const StepModel& model, const Tensor& expected) {
-  const bool norm = model.name.find("layer_norm") != std::string::npos;
-  return 1e-6 * std::max(1.0, largest(expected)) * (norm ? 316 : 1);
-}
+inline double tolerance(const Tensor& expected) { return 1e-6 * std::max(1.0, largest(expected)); }
 
 // x [steps, 1, inputs], or tokens [steps, 1].
 struct StepInputs {

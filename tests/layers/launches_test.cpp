@@ -129,4 +129,7 @@ TEST_CASE("steps launch nothing of ours where cuDNN computes them, or the persis
   const RecurrentConfig config{.input = 8, .hidden = 8, .layers = 2};
   REQUIRE(persistent_plan(Lstm::facts, config, engine_facts(), {.steps = 6, .batch = batch}));
   CHECK(of_step(Engine::fused, CellKind::lstm, config) == 0);
+  CHECK(of_step(Engine::fused, CellKind::lstm, {.input = 8, .hidden = 8, .layers = 2, .layer_norm = true}) ==
+        0);
+  CHECK(of_step(Engine::fused, CellKind::gru, config) == 0);
 }

@@ -119,6 +119,11 @@ TEST_CASE("a filled-in row moves the states, and its error does not count") {
   REQUIRE(model);
   CHECK(log_likelihood(*model, y, filled) == doctest::Approx(model->log_likelihood));
   CHECK(model->log_likelihood > fit_ces(CesSeason::none, y, {}, 7)->log_likelihood);
+  // The last row moves no state that an error follows: filled in, it is as if it were not there.
+  const double without = log_likelihood(*model, std::span(y).first(y.size() - 1),
+                                        std::span(filled).first(y.size() - 1));
+  y.back() += 1000, filled.back() = 1;
+  CHECK(log_likelihood(*model, y, filled) == doctest::Approx(without));
 }
 
 TEST_CASE("too few rows, rows that are all alike, and a season of less than two periods") {

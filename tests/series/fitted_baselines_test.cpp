@@ -149,6 +149,37 @@ TEST_CASE("Theta: α, slope and forecasts are statsmodels'") {
 }
 
 // n r_4² / (1 + 2 Σ r_k²) is 1.96 for 28 rows of a ramp, below 1.645²; with Σ counted once it would be 3.24.
+// c_j is how much an error moves the forecast j rows later; the variance is σ² (1 + Σ c_j²), or for relative errors as below
+// (chapter 6 of the book).
+TEST_CASE("deviations of ETS and Theta grow with the steps ahead as their forms say") {
+  const auto squares = [](const EtsModel& model, std::size_t steps) {
+    Values found(steps);
+    EtsStates(model).deviations(0, found);
+    for (double& value : found) value *= value;
+    return found;
+  };
+  EtsModel model{
+      .form = form_of("ANA"), .alpha = 0.3, .gamma = 0.2, .level = 10, .season = {1, -1}, .variance = 4};
+  check_near(squares(model, 4), {4, 4 * 1.09, 4 * (1.09 + 0.25), 4 * (1.09 + 0.25 + 0.09)}, 12);
+  model = {
+      .form = form_of("AAdN"), .alpha = 0.3, .beta = 0.1, .phi = 0.5, .level = 10, .slope = 1, .variance = 4};
+  check_near(squares(model, 3), {4, 4 * (1 + 0.35 * 0.35), 4 * (1 + 0.35 * 0.35 + 0.375 * 0.375)}, 12);
+  model = {.form = form_of("MNN"), .alpha = 0.5, .level = 10, .variance = 0.04};
+  check_near(squares(model, 3), {100 * 0.04, 100 * (1.04 * 1.01 - 1), 100 * (1.04 * 1.01 * 1.01 - 1)}, 12);
+  // A season that multiplies: times its square, and its own errors count from the second period on.
+  model = {
+      .form = form_of("MNM"), .alpha = 0.5, .gamma = 0.25, .level = 10, .season = {2, 0.5}, .variance = 0.04};
+  check_near(squares(model, 3), {400 * 0.04, 25 * (1.04 * 1.01 - 1), 400 * (1.04 * 1.01 * 1.01 * 1.0025 - 1)},
+             12);
+  ThetaModel theta{.alpha = 0.5, .first = 10, .season = {2, 0.5}, .multiplies = true, .variance = 4};
+  Values found(3);
+  ThetaStates(theta).deviations(0, found);
+  check_near(found, {2 * 2, 0.5 * 2 * std::sqrt(1.25), 2 * 2 * std::sqrt(1.5)}, 12);
+  theta.multiplies = false;
+  ThetaStates(theta).deviations(0, found);
+  check_near(found, {2, 2 * std::sqrt(1.25), 2 * std::sqrt(1.5)}, 12);
+}
+
 TEST_CASE("a ramp has no season, though rows four apart are alike") {
   Values ramp(28);
   std::iota(ramp.begin(), ramp.end(), 0.0);
@@ -211,7 +242,8 @@ TEST_CASE("a filled-in row moves the states, and its error does not count") {
   CHECK(known > fit_ets(form_of("ANA"), {y}, 6)->log_likelihood);
   // Two weights, the level, five of six states and the variance are fitted to the observed rows (Hurvich and Tsai 1989).
   const double n = static_cast<double>(y.size()) - 3, k = 9;
-  CHECK(model->aicc == doctest::Approx(-2 * model->log_likelihood + 2 * k + 2 * k * (k + 1) / (n - k - 1)).epsilon(1e-12));
+  CHECK(model->aicc ==
+        doctest::Approx(-2 * model->log_likelihood + 2 * k + 2 * k * (k + 1) / (n - k - 1)).epsilon(1e-12));
   const auto smooth = fit_theta(y, filled, 6), rough = fit_theta(y, {}, 6);
   REQUIRE(smooth);
   CHECK(smooth->alpha != rough->alpha);
@@ -219,10 +251,12 @@ TEST_CASE("a filled-in row moves the states, and its error does not count") {
   const auto level = fit_theta(y, filled, 1);
   const auto squares = [&](double alpha) {
     double at = y[0], sum = 0;
-    for (std::size_t t = 0; t < y.size(); at += alpha * (y[t] - at), ++t) sum += filled[t] ? 0 : (y[t] - at) * (y[t] - at);
+    for (std::size_t t = 0; t < y.size(); at += alpha * (y[t] - at), ++t)
+      sum += filled[t] ? 0 : (y[t] - at) * (y[t] - at);
     return sum;
   };
-  for (int percent = 1; percent <= 100; ++percent) CHECK(squares(level->alpha) <= squares(percent / 100.0) * (1 + 1e-9));
+  for (int percent = 1; percent <= 100; ++percent)
+    CHECK(squares(level->alpha) <= squares(percent / 100.0) * (1 + 1e-9));
   CHECK_FALSE(fit_theta(y, std::vector<uint8_t>(y.size(), 1), 6));
 }
 

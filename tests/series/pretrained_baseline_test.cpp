@@ -1,7 +1,10 @@
 // The forecaster that ships with the program, as a baseline: its quantiles, of the rows before the origin alone.
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "examples/timeseries/baselines/baselines.h"
+#include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
 #include "tests/support.h"
 
@@ -56,6 +59,31 @@ TEST_CASE("median and interval are its quantiles, and a filled-in row is missing
   for (size_t row = 30; row < 40; ++row) other.values[row] = -5;
   pretrained(other, {{0, 30, 0}}, 4, only)->forecast(other, 30, 0, alone);
   CHECK(alone == middle);
+}
+
+TEST_CASE("another series, and another one in the same file, are forecast by their own rows") {
+  const std::vector<int> only = {0};
+  const Series series = wave(40);
+  Series other = series;
+  for (double& value : other.values) value = 100 - value * value / 10;
+  const auto baseline = pretrained(series, {{0, 30, 0}}, 4, only);
+  const auto found = [&](const Series& of, int64_t origin) {
+    Values forecast(5);
+    baseline->forecast(of, origin, 0, forecast);
+    return forecast;
+  };
+  const Values first = found(series, 30), second = found(other, 30);
+  CHECK(found(series, 30) == first);
+  Values alone(5);
+  pretrained(other, {{0, 30, 0}}, 4, only)->forecast(other, 30, 0, alone);
+  CHECK(second == alone);
+  // Rows 0 to 39 are those of a, rows 40 to 49 of b.
+  std::string csv = "id,t,y\n";
+  for (int t = 0; t < 40; ++t) csv += fmt::format("a,{},{}\n", t, series.values[static_cast<size_t>(t)]);
+  for (int t = 0; t < 10; ++t) csv += fmt::format("b,{},{}\n", t, other.values[static_cast<size_t>(t)]);
+  const Series both = parse_series(csv, "x.csv", {.time = "t", .id = "id"});
+  const Series b = make_series({"y"}, Values(other.values.begin(), other.values.begin() + 10));
+  CHECK(found(both, 50) == found(b, 10));
 }
 
 TEST_CASE("three rows are enough, and two observed ones are not") {

@@ -176,6 +176,9 @@ TEST_CASE("safetensors: numbers are rounded to the nearest half, of two as near 
                                        {std::nextafter(middle, 1e9f), i + 1}})
       numbers.push_back(sign * number), rounded.push_back(sign * half(near));
   }
+  for (const float large :
+       {65504.0f, std::nextafter(65520.0f, 0.0f)})  // the largest, and what is rounded to it
+    numbers.push_back(large), rounded.push_back(65504);
   const Folder folder;
   const Tensor x = tensor({static_cast<int>(numbers.size())}, numbers);
   write_safetensors(folder / "halves", {{"x", x}, {"y", tensor({1}, {2})}}, {{"a", "b"}}, StoredAs::half);

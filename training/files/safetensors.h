@@ -76,9 +76,9 @@ class SafetensorsFile {
 
   // The format's limits, for writing, too.
   static constexpr uint64_t largest_header = 100'000'000;  // as in the format's own library
-  static constexpr std::size_t longest_name = 1000;
-  static constexpr std::string_view native_type = sizeof(real) == 4 ? "F32" : "F64";
-  static bool is_name(const std::string& text);
+  static constexpr std::size_t longest_name = 1000;        // characters
+  static constexpr std::string_view native_type = sizeof(real) == 4 ? "F32" : "F64";  // of real
+  static bool is_name(const std::string& text);  // one line, not too long
   // Throws InputError unless numbers of this type can be loaded.
   void check_type(const Entry& entry) const;
 

@@ -42,3 +42,4 @@ void training();
 void files();
 void reports();
 void recipes();
+void exports();

@@ -5,7 +5,7 @@
 
 int main() try {
   tensors(), tape(), operations(), losses(), recurrent(), layers(), inference();
-  optimizers(), data(), training(), files(), reports(), recipes();
+  optimizers(), data(), training(), files(), reports(), recipes(), exports();
   std::puts("all examples hold");
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());

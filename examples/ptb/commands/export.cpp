@@ -13,7 +13,7 @@ void export_model(Command& command) {
       {"c8", ".h", "a C header of one step, with 8 bits a weight", write_c_in_8_bits}};
   command.describe(
       "Writes a trained model in a form that runs without this program: it reads words by their ids, step by step or many "
-      "at once, and gives each word's logits. States are inputs and outputs. The words are in the file.");
+      "at once, and gives each word's logits. States are inputs and outputs. An ONNX file has the words, too.");
   export_command<SavedModel>(command, targets, load_model);
 }
 

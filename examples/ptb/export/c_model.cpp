@@ -20,14 +20,14 @@ StepPlan step_plan(const LanguageModel& model) {
   return step.plan();
 }
 
-static void write(const std::filesystem::path& path, const SavedModel& saved, int bits) {
+static void write_header(const std::filesystem::path& path, const SavedModel& saved, int bits) {
   write_c_header(path, step_plan(*saved.model),
                  {.name = c_name(path),
                   .bits = bits,
                   .says = "A token is a word's place among the words. The output scores the word after it.",
                   .words = saved.vocabulary.words()});
 }
-void write_c(const std::filesystem::path& path, const SavedModel& saved) { write(path, saved, 32); }
-void write_c_in_8_bits(const std::filesystem::path& path, const SavedModel& saved) { write(path, saved, 8); }
+void write_c(const std::filesystem::path& path, const SavedModel& saved) { write_header(path, saved, 32); }
+void write_c_in_8_bits(const std::filesystem::path& path, const SavedModel& saved) { write_header(path, saved, 8); }
 
 }  // namespace ptb

@@ -27,7 +27,7 @@ struct MemberWord {
 };
 constexpr int64_t longest_of_ets = 24;  // rows of a season: it has a state for each
 constexpr MemberWord member_words[] = {
-    {"pretrained", false, 1, [](const CombinationOptions&) { return true; }},
+    {"pretrained", false, 2, [](const CombinationOptions&) { return true; }},
     {"last", true, 0.1, [](const CombinationOptions& o) { return o.period == 1; }},
     {"seasonal", true, 0.1, [](const CombinationOptions& o) { return o.period > 1; }},
     {"second-seasonal", true, 0.1, [](const CombinationOptions& o) { return o.second_period > 1; }},
@@ -89,7 +89,7 @@ const std::vector<std::string>& combination_words() {
 
 std::vector<double> combination_weights(std::span<const double> first, std::span<const double> mean_squares,
                                         double folds) {
-  constexpr double half = 4;  // so many folds count as much as the first weights
+  constexpr double half = 2;  // so many folds count as much as the first weights
   const double trust = folds / (folds + half);
   double least = std::numeric_limits<double>::infinity(), all = 0;
   for (const double square : mean_squares)
@@ -220,8 +220,20 @@ void Combination::widen(const Folds& folds, const std::vector<Member>& early) {
 
 // --- forecasts ---------------------------------------------------------------------------------------------
 
+// The first of the rows without a value just before the origin; the origin: there is none.
+int64_t Combination::after_last_value(const Series& series, int64_t origin) const {
+  while (origin > begin_ + least_rows && series.is_filled(origin - 1, channel_)) --origin;
+  return origin;
+}
+
 Combination::Forecast Combination::mean_of(const std::vector<Member>& members, const Series& series,
                                            int64_t origin, int64_t steps) const {
+  if (const int64_t gap = origin - after_last_value(series, origin); gap > 0) {
+    Forecast found = mean_of(members, series, origin - gap, gap + steps);
+    for (auto* part : {&found.values, &found.low, &found.high})
+      part->erase(part->begin(), part->begin() + gap);
+    return found;
+  }
   const auto count = static_cast<std::size_t>(steps);
   Forecast found{std::vector<double>(count), std::vector<double>(count), std::vector<double>(count)};
   std::vector<double> values(count), low(count), high(count), squares(count);
@@ -229,7 +241,8 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
   const std::vector<int> targets = {channel_};
   // Sums are of distances from the last value, as a level may be far above the spread.
   const double last = series.at(origin - 1, channel_);
-  double sum = 0, with_interval = 0;
+  double sum = 0;
+  bool has_interval = false;
   for (const Member& member : members) {
     if (!(member.weight > 0) || !member.left_out.empty() || origin < member.baseline.history) continue;
     member.baseline.forecast(series, origin, channel_, values);
@@ -242,25 +255,24 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
       const double off = values[h] - last;
       found.values[h] += member.weight * off, squares[h] += member.weight * off * off;
     }
-    if (!member.baseline.interval) continue;
+    if (has_interval || !member.baseline.interval) continue;
     member.baseline.interval(series, origin, channel_, low, high);
     if (!std::ranges::all_of(high, [](double v) { return std::isfinite(v); })) continue;
-    ++with_interval;
+    has_interval = true;
     for (std::size_t h = 0; h < count; ++h)
-      found.low[h] += values[h] - low[h], found.high[h] += high[h] - values[h];
+      found.low[h] = values[h] - low[h], found.high[h] = high[h] - values[h];
   }
-  if (with_interval == 0) found.low = found.high = random_walk(series, origin, steps), with_interval = 1;
-  // The members' own widths, and how far they are apart. Both are measured on few rows where a series is short.
+  if (!has_interval) found.low = found.high = random_walk(series, origin, steps);
+  // That width, and how far the members are apart. Few rows make both wider, about as much as Student's quantile of 90 % for
+  // the normal one and the error of an estimated level do: 1.16 / rows.
   const double rows = static_cast<double>(origin - begin_);
   for (std::size_t h = 0; h < count; ++h) {
     const double off = sum > 0 ? found.values[h] / sum : 0,
                  apart = sum > 0 ? squares[h] / sum - off * off : 0, mean = last + off;
     found.values[h] = mean;
-    for (const auto& [end, sign] : {std::pair{&found.low[h], -1.0}, {&found.high[h], 1.0}}) {
-      const double own = *end / with_interval;
+    for (const auto& [end, sign] : {std::pair{&found.low[h], -1.0}, {&found.high[h], 1.0}})
       *end = mean +
-             sign * interval_factor_ * (1 + 2 / rows) * std::sqrt(own * own + z * z * std::max(apart, 0.0));
-    }
+             sign * interval_factor_ * (1 + 1 / rows) * std::sqrt(*end * *end + z * z * std::max(apart, 0.0));
   }
   return found;
 }
@@ -269,8 +281,9 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
 std::vector<double> Combination::random_walk(const Series& series, int64_t origin, int64_t steps) const {
   const int64_t lag = origin - begin_ >= 2 * period_ + 1 ? period_ : 1;
   double squares = 0, count = 0;
-  for (int64_t row = begin_ + lag; row < origin; ++row, ++count)
-    squares += std::pow(series.at(row, channel_) - series.at(row - lag, channel_), 2);
+  for (int64_t row = begin_ + lag; row < origin; ++row)
+    if (!series.is_filled(row, channel_) && !series.is_filled(row - lag, channel_))
+      squares += std::pow(series.at(row, channel_) - series.at(row - lag, channel_), 2), ++count;
   std::vector<double> reach;
   for (int64_t h = 0; h < steps; ++h)
     reach.push_back(z * std::sqrt(squares / std::max(count, 1.0) * static_cast<double>(h / lag + 1)));
@@ -282,9 +295,14 @@ Combination::Forecast Combination::forecast(const Series& series, int64_t origin
 }
 
 void Combination::prepare(const Series& series, std::span<const int64_t> origins, std::size_t steps) const {
+  std::vector<int64_t> from;
+  std::size_t most = steps;
+  for (const int64_t origin : origins) {
+    from.push_back(after_last_value(series, origin));
+    most = std::max(most, steps + static_cast<std::size_t>(origin - from.back()));
+  }
   for (const Member& member : members_)
-    if (member.weight > 0 && member.baseline.prepare)
-      member.baseline.prepare(series, origins, channel_, steps);
+    if (member.weight > 0 && member.baseline.prepare) member.baseline.prepare(series, from, channel_, most);
 }
 
 Fitted combination(const BaselineRows& rows) {

@@ -3,8 +3,10 @@
 //
 // Folds: the members are fitted to the first rows and forecast from each of the later ones, with parameters kept. Then they
 // are fitted to all rows. Weights go from first ones to one over the square of the mean square error as folds become many
-// (Bates and Granger 1969); equal weights are hard to beat where they are few (Stock and Watson 2004). Seasonal naive
-// begins with a tenth of the others' weight, and ridge regression with a quarter.
+// (Bates and Granger 1969); equal weights are hard to beat where they are few (Stock and Watson 2004). The network
+// begins with twice the others' weight, seasonal naive with a tenth, and ridge regression with a quarter.
+// The interval has the width of the first member that knows its own, the network's as a rule, and grows with the distance
+// between members. Errors on the folds change it.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +31,7 @@ struct CombinationOptions {
 };
 
 // Weights that add up to 1: `first` to the power of 1 - t, times one over a member's mean square error to the power of 2 t,
-// with t = folds / (folds + 4). NaN: the error is not known, and counts as that of the best. Members without error have all.
+// with t = folds / (folds + 2). NaN: the error is not known, and counts as that of the best. Members without error have all.
 std::vector<double> combination_weights(std::span<const double> first, std::span<const double> mean_squares,
                                         double folds);
 
@@ -66,13 +68,14 @@ class Combination {
 
   // As ForecastBaseline::prepare, for all members.
   void prepare(const Series& series, std::span<const int64_t> origins, std::size_t steps) const;
-  // The rows from `origin` on, by those before it. Requires: origins ascend, and at least one row lies before.
+  // The rows from `origin` on, by those before it. Rows just before it that were filled in are forecast, not read. Requires: origins ascend, and at least one row lies before.
   Forecast forecast(const Series& series, int64_t origin, int64_t steps) const;
 
  private:
   struct Folds;
   void weigh(const Folds& folds, std::vector<Member>& early);
   void widen(const Folds& folds, const std::vector<Member>& early);
+  int64_t after_last_value(const Series& series, int64_t origin) const;
   std::vector<double> random_walk(const Series& series, int64_t origin, int64_t steps) const;
   Forecast mean_of(const std::vector<Member>& members, const Series& series, int64_t origin,
                    int64_t steps) const;

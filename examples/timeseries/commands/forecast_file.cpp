@@ -9,6 +9,7 @@
 #include "examples/timeseries/data/series_read.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/networks/trained_on.h"
+#include "examples/timeseries/scores/verdict.h"
 #include "examples/timeseries/series/bounds.h"
 #include "framework/nearest.h"
 #include "framework/signals.h"
@@ -96,9 +97,14 @@ std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector
     const Bound bound = limits.at(known.rows(), t);
     for (size_t h = 0; h < of.values.size(); ++h) {
       const size_t at = h * targets.size() + t;
-      found.forecast.values[at] = bound.clamp(of.values[h]);
-      found.forecast.low[at] = bound.clamp(of.low[h]);
-      found.forecast.high[at] = bound.clamp(of.high[h]);
+      const double value = bound.clamp(of.values[h]);
+      const int64_t row = known.rows() + static_cast<int64_t>(h);
+      SeriesBounds::Ends ends =
+          limits.around({known.rows(), row, t, bound}, value, {of.low[h], of.high[h]}, 0.2);
+      // An interval that the bound leaves no width of is none.
+      if (!(ends.low < ends.high) && of.low[h] < of.high[h]) ends.low = ends.high = std::nan("");
+      found.forecast.values[at] = value, found.forecast.low[at] = ends.low,
+      found.forecast.high[at] = ends.high;
     }
     exploded.insert(exploded.end(), of.exploded.begin(), of.exploded.end());
   }

@@ -25,6 +25,9 @@ struct SyntheticBatch : ForecastBatch {
 // the segments ahead from 1 to 8, and at most twice as many as those of the context. Longer windows come in smaller batches.
 SyntheticBatch synthetic_batch(const PretrainRecipe& recipe, uint64_t seed, int64_t step);
 
+// Series of validation come from another seed.
+inline uint64_t seed_of_validation(uint64_t seed) { return seed ^ 0x5eed'0f'5c0'7e5ULL; }
+
 // Batches of one seed, one after the other. A thread of its own makes the next one meanwhile.
 class BatchesAhead {
  public:

@@ -9,9 +9,6 @@
 
 namespace timeseries {
 
-// Series of validation come from another seed.
-static uint64_t seed_of_validation(uint64_t seed) { return seed ^ 0x5eed'0f'5c0'7e5ULL; }
-
 void PretrainScore::operator+=(const PretrainScore& other) {
   loss += other.loss, naive += other.naive, inside += other.inside, values += other.values;
 }

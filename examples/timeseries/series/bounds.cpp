@@ -2,6 +2,7 @@
 #include "examples/timeseries/series/bounds.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -65,6 +66,16 @@ double SeriesBounds::share_of(double value, int64_t row, int64_t origin, std::si
   };
   const double of_period = share(std::max<int64_t>(options_.period, 1), least_rows);
   return of_period >= 0 ? of_period : std::max(share(1, 1), 0.0);
+}
+
+SeriesBounds::Ends SeriesBounds::around(const Place& place, double value, Ends interval, double rest) const {
+  Ends ends{std::min(place.bound.clamp(interval.low), value),
+            std::max(place.bound.clamp(interval.high), value)};
+  for (const double often : {0.0, place.bound.least, place.bound.most})
+    if (std::isfinite(often) && (often < ends.low || often > ends.high) &&
+        share_of(often, place.row, place.origin, place.target) > rest)
+      ends = {std::min(ends.low, often), std::max(ends.high, often)};
+  return ends;
 }
 
 std::string SeriesBounds::text(int64_t origin) const {

@@ -37,6 +37,18 @@ class SeriesBounds {
   // The share of rows with this value among the last 20 rows before the origin that lie whole periods before `row`.
   // Fewer than 3 such rows: among the series' last 20. An interval that leaves out a value covers less by its share.
   double share_of(double value, int64_t row, int64_t origin, std::size_t target) const;
+  // One value of a forecast.
+  struct Place {
+    int64_t origin, row;
+    std::size_t target;
+    Bound bound;
+  };
+  struct Ends {
+    double low, high;
+  };
+  // The ends of an interval, clamped to the bound. They contain the forecast, and 0 or a bound if the share of that value is above
+  // `rest`.
+  Ends around(const Place& place, double value, Ends interval, double rest) const;
   // "not below 0"; empty: no bound.
   std::string text(int64_t origin) const;
 

@@ -92,19 +92,14 @@ double ConformalInterval::reach(std::size_t i, double level) const {
   return static_cast<int64_t>(sorted.size()) < least_errors ? 0 : std::max(sorted.back(), 0.0);
 }
 
-ConformalInterval::Ends ConformalInterval::ends(const Place& place, double value, Ends from, double by,
-                                                double level) const {
+SeriesBounds::Ends ConformalInterval::ends(const Place& place, double value, Ends from, double by,
+                                           double level) const {
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   if (std::isnan(by)) return {none, none};
   from.low -= by, from.high += by;
   // Quantiles narrowed past each other meet at the forecast.
   if (from.low > from.high) from = {value, value};
-  Ends ends{std::min(place.bound.clamp(from.low), value), std::max(place.bound.clamp(from.high), value)};
-  for (const double often : {0.0, place.bound.least, place.bound.most})
-    if (std::isfinite(often) && (often < ends.low || often > ends.high) &&
-        bounds_.share_of(often, place.row, place.origin, place.target) > 1 - level)
-      ends = {std::min(ends.low, often), std::max(ends.high, often)};
-  return ends;
+  return bounds_.around(place, value, from, 1 - level);
 }
 
 void ConformalInterval::widen(int64_t origin, std::span<double> values, std::span<double> low,

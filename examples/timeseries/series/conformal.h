@@ -89,15 +89,8 @@ class ConformalInterval {
     void leave(std::deque<Error>::iterator error);
     double quantile(double level) const;  // NaN: too few
   };
-  struct Ends {
-    double low, high;
-  };
-  // The place of one forecast value.
-  struct Place {
-    int64_t origin, row;
-    std::size_t target;
-    Bound bound;
-  };
+  using Ends = SeriesBounds::Ends;
+  using Place = SeriesBounds::Place;
   Ends ends(const Place& place, double value, Ends from, double by, double level) const;
   double reach(std::size_t i, double level) const;  // in units; NaN: no interval
   double unit_of(int64_t origin, std::size_t target) const;

@@ -38,7 +38,11 @@ struct SlopeOfRow {
   real mean = 0, rstd = 0, part;
   UNROLL_KERNEL SlopeOfRow(const real* x, int64_t r, int64_t cols, const real* gain, const real* means,
                            const real* rstds)
-      : x(x), gain(gain), part(1 / static_cast<real>(cols)) {
+      : SlopeOfRow(x, r, 1 / static_cast<real>(cols), gain, means, rstds) {}
+  // part: 1 / cols, for those who need it for many rows
+  UNROLL_KERNEL SlopeOfRow(const real* x, int64_t r, real part, const real* gain, const real* means,
+                           const real* rstds)
+      : x(x), gain(gain), part(part) {
     if (gain) mean = means[r], rstd = rstds[r];
   }
   UNROLL_KERNEL real normal(int64_t c) const { return (x[c] - mean) * rstd; }

@@ -208,7 +208,10 @@ class NormedBackward : public Backward<W, NormedLstm> {
  public:
   UNROLL_INLINED NormedBackward(const Recurrence<W, NormedLstm>& r, const Layer<W, NormedLstm>& layer,
                                 uint4* shared)
-      : Base(r, layer, shared), rows_(r.parts, static_cast<int>(layer.w.first.batch), this->units_) {}
+      : Base(r, layer, shared),
+        rows_(r.parts, static_cast<int>(layer.w.first.batch), this->units_),
+        part_of_c_(1 / static_cast<real>(layer.w.first.hidden)),
+        part_of_h_(1 / static_cast<real>(layer.w.first.gate_count() * layer.w.first.hidden)) {}
   UNROLL_INLINED void prepare(const LstmStep&) {}
   UNROLL_INLINED void multiply_coming(int64_t) {}
   UNROLL_INLINED void finish(const LstmStep&, int64_t) {}
@@ -222,12 +225,12 @@ class NormedBackward : public Backward<W, NormedLstm> {
   }
 
  private:
-  UNROLL_INLINED static SlopeOfRow of_c(const LstmStep& s, int row) {
-    return {s.c + row * s.hidden, row, s.hidden, s.norm_c.gain, s.norm_c.mean, s.norm_c.rstd};
+  UNROLL_INLINED SlopeOfRow of_c(const LstmStep& s, int row) const {
+    return {s.c + row * s.hidden, row, part_of_c_, s.norm_c.gain, s.norm_c.mean, s.norm_c.rstd};
   }
-  UNROLL_INLINED static SlopeOfRow of_h(const LstmStep& s, int row) {
-    const int64_t cols = s.gate_count() * s.hidden;
-    return {s.norm_h.product + row * cols, row, cols, s.norm_h.gain, s.norm_h.mean, s.norm_h.rstd};
+  UNROLL_INLINED SlopeOfRow of_h(const LstmStep& s, int row) const {
+    const real* const product = s.norm_h.product + row * s.gate_count() * s.hidden;
+    return {product, row, part_of_h_, s.norm_h.gain, s.norm_h.mean, s.norm_h.rstd};
   }
   // dh, and the gradients of o and of c's norm, which takes the place of its y.
   UNROLL_INLINED void compute_output(const LstmStep& s, int64_t t) {
@@ -288,6 +291,7 @@ class NormedBackward : public Backward<W, NormedLstm> {
   }
 
   const Rows rows_;
+  const real part_of_c_, part_of_h_;
 };
 
 }  // namespace

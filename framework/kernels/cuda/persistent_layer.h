@@ -14,7 +14,8 @@
 //   put(step, at, j, done)                        puts down what is not handed on
 //   AheadBack, DoneBack, read_back, slopes, put_back    the same on the way back
 //   each_slope(step, done, use)                   the gradients that are handed on, gate by gate
-//   count(window, sums)                           checks a launch's memory
+//   count(window, sums)                           checks a launch's memory. sums: those of the gates are there before
+//   part_bytes(plan)                              if there is one: memory for row sums' parts
 #pragma once
 
 #include "framework/kernels/cuda/fast.h"
@@ -242,7 +243,6 @@ __global__ void UNROLL_THREADS(persistent_threads)
 
 // --- launches ---------------------------------------------------------------------------------------------------------
 
-// sums: the gates' are there before.
 template <class Step>
 void count_window(const RecurrentWindow<Step>& w) {
   const Step& s = w.first;
