@@ -129,7 +129,7 @@ TEST_CASE(
     early->forecast(series, row, 0, found), of_early += std::pow(found[0] - value, 2) / 12;
     late->forecast(series, row, 0, found), of_late += std::pow(found[0] - value, 2) / 12;
     quantiles->forecast(series, row, 0, found), quantiles->interval(series, row, 0, low, high);
-    const double few = 1 + 2 / static_cast<double>(row), off = std::abs(value - found[0]);
+    const double few = 1 + 1 / static_cast<double>(row), off = std::abs(value - found[0]);
     ratios.push_back(off / few / (value > found[0] ? high[0] - found[0] : found[0] - low[0]));
     of_high.push_back(off / few / (high[0] - found[0]));
   }
@@ -199,7 +199,7 @@ TEST_CASE("rows without a value just before the origin are forecast, and not rea
   Series few = make_series({"y"}, {1, 2, 9, 4, 5});
   few.filled = {0, 0, 1, 0, 0};
   const auto walk = Combination(few, whole(few), 0, {.members = {"last"}}).forecast(few, 5, 1);
-  CHECK(walk.high[0] - 5 == doctest::Approx((1 + 2.0 / 5) * z));
+  CHECK(walk.high[0] - 5 == doctest::Approx((1 + 1.0 / 5) * z));
 }
 
 TEST_CASE("members that are apart make the interval wider, at any level of the series") {
