@@ -16,7 +16,7 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STEPS, WIDTH = 100, 64
-EPOCHS = {"airline": 6, "airline-tutorial": 2, "eeg": 3, "occupancy": 2, "sunspots": 3}  # else 1
+EPOCHS = {"airline": 6, "eeg": 3, "occupancy": 2, "sunspots": 3}  # else 1
 NARROW = {"embedding": WIDTH, "hidden": WIDTH, "last_hidden": WIDTH, "heads": 4, "feed_forward": 2 * WIDTH}
 
 

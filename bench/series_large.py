@@ -3,7 +3,7 @@
     python3 bench/series_large.py read --megabytes 1000 --timeseries build/examples/timeseries/timeseries
     python3 bench/series_large.py train --series 1000 --rows 500 --timeseries build/examples/timeseries/timeseries
 
-`read` writes a CSV file of times and 16 columns of numbers and lets `timeseries explain` read it, cut its windows and count the
+`read` writes a CSV file of times and 16 columns of numbers and lets `timeseries train --dry-run` read it, cut its windows and count the
 model's parameters. The speed is the file's bytes over all of that program's time, the memory its resident peak over 8 bytes for each
 number. `train` trains the same GRU for an epoch on a file of many series and on one of a single series of as many values, in turns,
 and compares values a second; the memory is the resident peak.
@@ -71,7 +71,7 @@ def read(options):
                 rows += len(lines)
         numbers = rows * (COLUMNS + 1)
         for _ in range(options.rounds):
-            _, seconds, peak = measured([options.timeseries, "explain", str(folder / "mine.toml"), "--csv", str(folder / "large.csv")])
+            _, seconds, peak = measured([options.timeseries, "train", str(folder / "mine.toml"), "--csv", str(folder / "large.csv"), "--dry-run"])
             print(f"{written / 1e6:.0f} MB, {numbers:,} numbers: {written / 1e6 / seconds:.0f} MB/s, at most {peak / 1e6:.0f} MB, "
                   f"{peak / 8 / numbers:.2f} times the numbers")
 

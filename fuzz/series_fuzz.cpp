@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "data/gzip.h"
-#include "examples/timeseries/files/categories.h"
+#include "examples/timeseries/series/calendar.h"
 #include "examples/timeseries/series/holidays.h"
 #include "examples/timeseries/series/series.h"
 #include "examples/timeseries/series/series_windows.h"
@@ -42,14 +42,12 @@ void check(const Series& series) {
   });
   fuzz::accepts([&] {
     std::vector<std::string> notes;
-    const Scaling scaling = fit_scaling(series, whole_series(series), ScalingKind::standard, notes,
-                                        Transform::box_cox, 1 + series.rows() / 8);
+    const Scaling scaling =
+        fit_scaling(series, whole_series(series), ScalingKind::standard, notes, Transform::log);
     for (int channel = 0; channel < series.width(); ++channel) {
-      if (!scaling.is_transformed(channel)) continue;
-      const double power = scaling.power[static_cast<std::size_t>(channel)];  // of the first
-      fuzz::expect(power >= 0 && power <= 1, "a power lies between 0 and 1");
+      if (!scaling.is_log(channel)) continue;
       const double scaled = scaling.apply(series.at(0, channel), channel);
-      fuzz::expect(std::isfinite(scaled), "a transformed value is finite");
+      fuzz::expect(std::isfinite(scaled), "a logarithm is finite");
       fuzz::expect(scaling.undo(scaled, channel) >= 0, "what comes back is no number below 0");
     }
   });
@@ -59,28 +57,10 @@ void check(const Series& series) {
     fuzz::expect(marked.width() == 2 * series.width() - (series.label >= 0),
                  "each channel has a mark beside it");
   });
-  if (!series.categories.empty()) {
-    Series coded = series;
-    const int before = series.width();
-    fuzz::accepts([&] {
-      add_categories(coded);
-      encode_categories(coded, words_of_categories(coded, whole_series(coded)), "it is not known");
-    });
-    for (std::size_t k = 0; k < series.categories.size(); ++k)
-      for (int64_t row = 0; row < coded.rows() && coded.width() > before; ++row) {
-        const auto code = coded.at(row, before + static_cast<int>(k));
-        fuzz::expect(code >= 0 && code < static_cast<double>(coded.categories[k].words.size()),
-                     "a code has a word");
-        const auto read = static_cast<std::size_t>(series.categories[k].codes[static_cast<std::size_t>(row)]);
-        fuzz::expect(
-            series.categories[k].words[read] == coded.categories[k].words[static_cast<std::size_t>(code)],
-            "a row keeps its word");
-      }
-  }
   if (series.times.form != TimeForm::number) {
     Series dated = series;
-    fuzz::accepts([&] { add_holidays(dated, "GB"); });
-    add_calendar(dated, {"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"});
+    fuzz::accepts([&] { add_holidays(dated, {days_of(2020, 12, 25), days_of(2021, 4, 2)}, "off.csv"); });
+    add_calendar(dated, {"minute", "hour", "weekday", "day", "day_of_year", "month"});
     for (const double value : dated.values) fuzz::expect(std::isfinite(value), "features are finite");
     fuzz::expect(parse_time(series.times.text(0)).has_value(), "a time can be written out and read again");
   }
@@ -98,13 +78,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   options.date_order = static_cast<DateOrder>((data[0] >> 2) % 3);
   options.gaps = data[0] & 16 ? Gaps::allow : Gaps::error;
   if (data[0] & 32) options.separator = ';', options.decimal = data[0] & 1 ? ',' : '.';
-  if ((data[0] & 12) == 12)  // the order of dates is then unknown
-    options.resample = data[0] & 16 ? "1d" : "7min", options.together = static_cast<Together>(data[0] % 6);
   if (data[0] & 64) options.time = "t";
   if (data[0] & 128) options.label = "on";
   if (data[1] & 1) options.id = "id";
   if (data[1] & 2) options.missing = Missing::mask;
-  if (data[1] & 4) options.categories = {"kind"}, options.resample.clear();
   if (data[1] & 8) {  // what is known of the rows to forecast: times and single columns alone
     options.channels = {"y"}, options.gaps = Gaps::allow;
     if (options.label.empty() && data[1] & 16) options.channels.clear(), options.times_alone = true;

@@ -1,4 +1,4 @@
-// timeseries: trains recurrent models of series, to forecast and to detect.
+// timeseries: trains recurrent models of series, and forecasts.
 #include <fmt/format.h>
 
 #include "examples/timeseries/commands/commands.h"
@@ -45,7 +45,6 @@ int main(int argc, char** argv) {
            {"generate", "draws synthetic series, and their picture", timeseries::generate},
            {"report", "makes the report of a run again", unroll::report_command},
            {"explain", "windows, parameters and engine of a recipe's model", timeseries::explain},
-           {"import", "makes a model's file of one trained in PyTorch", timeseries::import_model},
            {"export", "writes a model in a form that runs without this program", timeseries::export_model}},
       .without_arguments = {"train", "airline"},
       .recipe_keys = recipe_keys};

@@ -1,4 +1,4 @@
-// A model's facts are read from its own file: the zero of its trend, its scaling, the order of its channels. No
+// A model's facts are read from its own file: its scaling, the order of its channels. No
 // command takes them from the file at hand. (Resumption: resume_facts_test.cpp.)
 #include "examples/timeseries/series/times.h"
 #include "tests/examples/timeseries.h"
@@ -21,84 +21,17 @@ static const Folder& rising_models() {
     folder.write("tiny.toml", tiny);
     folder.write("all.csv", rising(800));
     folder.write("tail.csv", rising(800, 600));
-    const Words trend = set({"data.calendar=[\"trend\"]", "training.keep=last"});
-    timeseries_out(Words{"train", "tiny.toml", "--csv", "all.csv", "--out", "run"} + trend +
-                       set({"data.channels=[\"y\"]"}),
+    timeseries_out(Words{"train", "tiny.toml", "--csv", "all.csv", "--out", "run"} +
+                       set({"training.keep=last", "data.channels=[\"y\"]"}),
                    folder.path());
     timeseries_out(
-        Words{"train", "tiny.toml", "--csv", "all.csv", "--out", "detector"} + trend +
+        Words{"train", "tiny.toml", "--csv", "all.csv", "--out", "detector"} +
             set({"data.label=state", "data.test_files=[\"tail.csv\"]", "data.train=0.8", "data.valid=0.2"}),
         folder.path());
     return true;
   }();
   (void)done;
   return folder;
-}
-
-// The columns of a CSV, but for those from the third on: an interval depends on which rows trained.
-static std::vector<std::string> values_of(const std::string& csv) {
-  std::vector<std::string> lines = lines_of(csv);
-  for (std::string& line : lines) line = line.substr(0, line.find(',', line.find(',') + 1));
-  return lines;
-}
-
-// A model reads the last 12 rows and the years since its zero of each; both are the same in the whole file and in its
-// last 200 rows. Counted from the first row of either file, the trend would differ by 600 / 365.25 = 1.6 years.
-TEST_CASE("a trend counts from where it did in training, whichever rows of the series a file has") {
-  const Folder& folder = rising_models();
-  const auto forecast = [&](const std::string& model, const std::string& csv) {
-    return values_of(timeseries_out({"forecast", model, "--csv", csv}, folder.path()));
-  };
-  const auto whole = forecast("run/last.safetensors", "all.csv");
-  REQUIRE(whole.size() == 4);
-  CHECK(whole == forecast("run/last.safetensors", "tail.csv"));
-
-  auto rows =
-      lines_of(timeseries_out({"detect", "detector/last.safetensors", "--csv", "all.csv"}, folder.path()));
-  const auto last =
-      lines_of(timeseries_out({"detect", "detector/last.safetensors", "--csv", "tail.csv"}, folder.path()));
-  REQUIRE(last.size() == 1 + 200 - 11);
-  CHECK(std::equal(last.begin() + 1, last.end(), rows.end() - 189));
-  // Also in a file that has no labels, and in the test files of the training.
-  std::string unlabelled;
-  for (const std::string& line : lines_of(read_text(folder / "tail.csv")))
-    unlabelled += line.substr(0, line.rfind(',')) + "\n";
-  folder.write("unlabelled.csv", unlabelled);
-  CHECK(lines_of(timeseries_out({"detect", "detector/last.safetensors", "--csv", "unlabelled.csv"},
-                                folder.path())) == last);
-  int right = 0;
-  for (size_t k = 1; k < last.size(); ++k) {
-    const bool found = std::stod(last[k].substr(last[k].find(',') + 1)) > 0.5;
-    right += found == (std::sin((600 + 10 + static_cast<int>(k)) / 4.0) > 0);
-  }
-  const auto json =
-      timeseries_json({"evaluate", "detector/last.safetensors", "--csv", "all.csv"}, folder.path());
-  CHECK(json["scores"]["tail"]["the model"]["accuracy"].get<double>() == doctest::Approx(right / 189.0));
-}
-
-TEST_CASE("a model of an earlier version takes its trend's zero from the file at hand, and says so") {
-  const Folder& folder = rising_models();
-  const SafetensorsFile file(folder / "run/last.safetensors");
-  Metadata metadata = file.metadata();
-  CHECK(metadata.at("trend_zero") == "2000-01-01");
-  metadata.erase("trend_zero");
-  write_tensors(folder / "older.safetensors", tensors_of(folder / "run/last.safetensors"), metadata);
-  const ProgramRun older = started({"forecast", "older.safetensors", "--csv", "all.csv"}, folder.path());
-  CHECK(older.code == 0);
-  CHECK(older.out == timeseries_out({"forecast", "run/last.safetensors", "--csv", "all.csv"}, folder.path()));
-  CHECK_MESSAGE(
-      older.err.find("note: older.safetensors does not say from when its trend counts: taken from the "
-                     "first row of all.csv, 2000-01-01\n") != std::string::npos,
-      older.err);
-  const ProgramRun scored = started({"evaluate", "older.safetensors", "--csv", "tail.csv"}, folder.path());
-  CHECK(scored.out.find("first row of tail.csv, 2001-08-23") !=
-        std::string::npos);  // 600 days after 2000-01-01
-  metadata["trend_zero"] = "17";
-  write_tensors(folder / "damaged.safetensors", tensors_of(folder / "run/last.safetensors"), metadata);
-  const ProgramRun damaged = started({"forecast", "damaged.safetensors", "--csv", "all.csv"}, folder.path());
-  CHECK(damaged.code == 2);
-  CHECK(damaged.err ==
-        "timeseries: damaged.safetensors: the trend counts from '17' in its metadata, which is no date\n");
 }
 
 // --- what a model was trained on ---------------------------------------------------------------------------
@@ -108,52 +41,68 @@ static bool says(const ProgramRun& run, const std::string& part) {
   return (run.out + run.err).find(part) != std::string::npos;
 }
 
-// 640 of the 800 rows trained, those of tail.csv are the last 200 of them: 40 of these did.
+// 560 of the 800 rows trained. A shorter file is split elsewhere.
 TEST_CASE("rows that trained are warned of wherever they are scored, and other rows are not") {
+  const Folder& folder = rising_models();
+  const auto scored = [&](const std::string& model, const std::string& csv,
+                          const std::string& split = "test") {
+    return started({"evaluate", model, "--csv", csv, "--split", split}, folder.path());
+  };
+  const auto train = [&](const std::string& csv, const std::string& out) {
+    REQUIRE(
+        says(started(Words{"train", "tiny.toml", "--csv", csv, "--out", out} + set({"data.channels=[\"y\"]"}),
+                     folder.path()),
+             out + "/best.safetensors"));
+  };
+  folder.write("shorter.csv", rising(600));
+  CHECK(says(
+      scored("run/last.safetensors", "shorter.csv"),
+      "80 of the 120 rows of test lie where the model trained, 2000-01-01 to 2001-07-13: if the series is the same, "
+      "it has trained on them"));
+  CHECK(says(scored("run/last.safetensors", "shorter.csv", "valid"), "60 of the 60 rows of valid lie where"));
+  CHECK(!says(scored("run/last.safetensors", "shorter.csv", "train"), "where the model trained"));
+  CHECK(!says(scored("run/last.safetensors", "all.csv"), "where the model trained"));
+  // Also rows before those that trained.
+  folder.write("late.csv", rising(800, 300));
+  folder.write("early.csv", rising(300));
+  train("late.csv", "late");
+  CHECK(!says(scored("late/best.safetensors", "early.csv"), "where the model trained"));
+  CHECK(says(scored("late/best.safetensors", "all.csv"),
+             "10 of the 160 rows of test lie where the model trained"));
+  // Without times, the numbers of rows say nothing about another series.
+  const auto bare = [&](const std::string& name, int first_row, int rows) {
+    std::string csv;
+    for (const std::string& line : lines_of(rising(first_row + rows, first_row)))
+      csv += line.substr(line.find(',') + 1) + "\n";
+    folder.write(name, csv);
+  };
+  bare("bare.csv", 0, 400);
+  bare("less.csv", 0, 300);
+  bare("other.csv", 400, 300);
+  train("bare.csv", "bare");
+  CHECK(!says(scored("bare/best.safetensors", "other.csv"), "where the model trained"));
+  CHECK(says(scored("bare/best.safetensors", "less.csv"),
+             "40 of the 60 rows of test lie where the model trained, rows 0 to 279"));
+}
+
+// 640 of the 800 rows trained, and tail.csv has the last 200 of them: 40 of these did.
+TEST_CASE("a detector's test files and labels are warned of where they trained, and not elsewhere") {
   const Folder& folder = rising_models();
   const std::string warning =
       "40 of the 200 rows of tail lie where the model trained, 2000-01-01 to 2001-10-01: if the series is the same, it has "
       "trained on them";
-  const auto detect = [&](const std::string& model, const std::string& csv) {
-    return started({"detect", model, "--csv", csv}, folder.path());
-  };
   const Words train =
-      Words{"train", "tiny.toml", "--csv", "all.csv"} + set({"data.label=state", "data.train=0.8"});
-  CHECK(says(started(train + set({"data.test_files=[\"tail.csv\"]", "data.valid=0.2"}), folder.path()),
-             warning));
+      Words{"train", "tiny.toml", "--csv", "all.csv"} +
+      set({"data.label=state", "data.test_files=[\"tail.csv\"]", "data.train=0.8", "data.valid=0.2"});
+  CHECK(says(started(train, folder.path()), warning));
   const Words evaluate = {"evaluate", "detector/last.safetensors", "--csv", "all.csv"};
   CHECK(says(started(evaluate, folder.path()), warning));
   CHECK(!says(started(evaluate + Words{"--split", "valid"}, folder.path()), "where the model trained"));
-  CHECK(says(detect("detector/last.safetensors", "tail.csv"),
-             "40 of the 200 rows of tail.csv lie where the model trained"));
   folder.write("later.csv", rising(900, 640));
-  CHECK(!says(detect("detector/last.safetensors", "later.csv"), "where the model trained"));
-  // Also rows before those that trained.
-  folder.write("late.csv", rising(800, 300));
-  folder.write("early.csv", rising(300));
-  REQUIRE(says(
-      started(Words{"train", "tiny.toml", "--csv", "late.csv", "--out", "late"} + set({"data.label=state"}),
-              folder.path()),
-      "late/best.safetensors"));
-  CHECK(!says(detect("late/best.safetensors", "early.csv"), "where the model trained"));
-  CHECK(says(detect("late/best.safetensors", "all.csv"),
-             "350 of the 800 rows of all.csv lie where the model trained"));
-  // Without times, the numbers of rows say nothing about another series.
-  const auto bare = [&](const std::string& name, int first_row) {
-    std::string csv;
-    for (const std::string& line : lines_of(rising(first_row + 400, first_row)))
-      csv += line.substr(line.find(',') + 1) + "\n";
-    folder.write(name, csv);
-  };
-  bare("bare.csv", 0);
-  bare("other.csv", 400);
-  const Words of_bare =
-      Words{"train", "tiny.toml", "--csv", "bare.csv", "--out", "bare"} +
-      set({"data.label=state", "data.test_files=[\"other.csv\"]", "data.train=0.75", "data.valid=0.25"});
-  CHECK(!says(started(of_bare, folder.path()), "where the model trained"));
-  CHECK(!says(detect("bare/best.safetensors", "other.csv"), "where the model trained"));
-  CHECK(says(detect("bare/best.safetensors", "bare.csv"),
-             "300 of the 400 rows of bare.csv lie where the model trained, rows 0 to 299"));
+  for (const auto& [csv, is_warned] : {std::pair{"tail.csv", true}, {"later.csv", false}}) {
+    const ProgramRun run = started({"detect", "detector/last.safetensors", "--csv", csv}, folder.path());
+    CHECK(says(run, "40 of the 200 rows of tail.csv lie where the model trained") == is_warned);
+  }
 }
 
 // 560 of 800 rows trained; their y lies between 4.2 and 17, a range of some 13. Ten of these above it is 145.

@@ -62,22 +62,6 @@ def mean_of(channel, train):
     return lambda _, origin, horizon: [mean] * horizon
 
 
-def autoregression(channel, train, order):
-    rows = [t for t in range(order, train) if channel.seen[t]]
-    level = channel.y[0]
-    a = least_squares(
-        [[1.0] + [channel.y[t - k] - level for k in range(1, order + 1)] for t in rows], [channel.y[t] - level for t in rows]
-    )
-
-    def forecast(now, origin, horizon):
-        past = [v - level for v in now.y[:origin]]
-        for _ in range(horizon):
-            past.append(a[0] + math.fsum(a[k] * past[-k] for k in range(1, order + 1)))
-        return [v + level for v in past[origin:]]
-
-    return forecast
-
-
 def ridge(channel, train, window, horizon, period):
     """Of each step, by a penalty that adds rows to the least squares."""
     waves = min(3, period // 2) if period > 1 else 0
@@ -177,7 +161,7 @@ def theta(channel, train, period):
     return forecast
 
 
-def baselines(channels, train, window, horizon, period, order):
+def baselines(channels, train, window, horizon, period):
     """{name: [forecast by channel]}, each a function of a channel, an origin and a horizon."""
     positive = all(v > 0 for channel in channels for v in channel.y)
     found = {"last value": [last_value for _ in channels], "drift": [drift for _ in channels]}
@@ -185,7 +169,6 @@ def baselines(channels, train, window, horizon, period, order):
     if positive:
         found[f"seasonal naive ({period}) times growth"] = [growth(period) for _ in channels]
     found["mean of training"] = [mean_of(c, train) for c in channels]
-    found[f"autoregression ({order})"] = [autoregression(c, train, order) for c in channels]
     found[f"ridge regression ({window})"] = [ridge(c, train, window, horizon, period) for c in channels]
     found["Theta"] = [theta(c, train, period) for c in channels]
     return found
@@ -217,16 +200,14 @@ class Interval:
         return math.nan if len(errors) < 8 or k > len(errors) else errors[k - 1]
 
     def put(self, origin, forecast):
-        """[(low, high, deciles)] of each step."""
+        """[(low, high)] of each step."""
         result = []
         for h, f in enumerate(forecast):
             while self.to_come[h] and self.to_come[h][0][0] < origin:
                 self.known[h].append(self.to_come[h].pop(0)[1])
                 self.known[h] = self.known[h][-500:]
-            widths = {level: self.unit(origin) * self.quantile(h, level) for level in (0.2, 0.4, 0.6, 0.8)}
-            ends = [(max(self.least, f - widths[v]), f + widths[v]) for v in (0.8, 0.6, 0.4, 0.2)]
-            deciles = [low for low, _ in ends] + [f] + [high for _, high in reversed(ends)]
-            result.append((*ends[0], deciles))
+            width = self.unit(origin) * self.quantile(h, 0.8)
+            result.append((max(self.least, f - width), f + width))
         return result
 
 
@@ -247,11 +228,10 @@ def scored_rows(channels, forecasts, train, valid, end, window, horizon, deviati
     for origin in origins(valid, end):
         for name, channel, forecast, interval in zip(names, channels, forecasts, intervals):
             values = [max(interval.least, f) for f in forecast(channel, origin, horizon)]
-            for h, (low, high, deciles) in enumerate(interval.put(origin, values)):
+            for h, (low, high) in enumerate(interval.put(origin, values)):
                 seen = channel.seen[origin + h]
                 row = {"channel": name, "step": h + 1, "truth": channel.y[origin + h] if seen else "", "forecast": values[h]}
                 row.update({"low": "" if math.isnan(low) else low, "high": high})
-                row.update({f"q{10 * (k + 1)}": d for k, d in enumerate(deciles)})
                 rows.append(row)
             interval.learn(origin, values)
     return rows

@@ -1,4 +1,4 @@
-// Rows that a forecaster did not foresee: what is planted is found, by a bare file and by a model, with labels and without.
+// Rows that a forecaster did not foresee: what is planted is found, by a bare file and by a model.
 #include "tests/examples/timeseries.h"
 
 using namespace unroll;
@@ -65,37 +65,6 @@ TEST_CASE("spikes in a bare file are the rarest rows, and are written, tabled an
   CHECK(read_text(folder / "found.svg").find("anomaly") != std::string::npos);
 }
 
-TEST_CASE("labels choose the rate on the first half, and events of the second are scored") {
-  const Folder folder;
-  folder.write("sensor.csv", with_spikes());
-  // The label is no channel, though it is a column of numbers.
-  const ProgramRun run = started(Words{"anomalies", "sensor.csv", "--label", "fault"}, folder.path());
-  REQUIRE_MESSAGE(run.code == 0, run.err);
-  for (const std::string part :
-       {"left out: fault (the label)", "threshold: an error of ",
-        ", by which F1 is best on 2020-01-09 08:00:00 to ", "events of the second half: 3 of 3 found, "})
-    CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
-  CHECK(lines_of(run.out)[0] == "time,channel,value,forecast,low,high,error,p,anomaly,label");
-}
-
-// Spikes of the first half of what is watched are five times those of the second: the threshold of the first misses them all.
-TEST_CASE("labels of the second half do not choose the threshold") {
-  const Folder folder;
-  RandomStream random(2, "spikes");
-  std::string csv = "date,load,fault\n";
-  for (int i = 0; i < rows; ++i) {
-    const bool is_planted = std::ranges::find(planted, i) != planted.end();
-    csv += fmt::format("2020-{:02}-{:02} {:02}:00,{:.5f},{}\n", 1 + i / 672, 1 + i / 24 % 28, i % 24,
-                       20 + 5 * std::sin(i * 2 * 3.14159265 / 24) + random.uniform() +
-                           (is_planted ? (i < 300 ? 50 : 10) : 0),
-                       is_planted ? 1 : 0);
-  }
-  folder.write("sensor.csv", csv);
-  const ProgramRun run = started(Words{"anomalies", "sensor.csv", "--label", "fault"}, folder.path());
-  REQUIRE_MESSAGE(run.code == 0, run.err);
-  CHECK_MESSAGE(run.err.find("events of the second half: 0 of 3 found, ") != std::string::npos, run.err);
-}
-
 TEST_CASE("a row of two channels is as rare as one of a single channel: each p counts twice") {
   const Folder folder;
   RandomStream random(2, "noise");
@@ -146,10 +115,6 @@ TEST_CASE("what cannot be watched is refused in one line") {
   check({"anomalies", "sensor.csv", "--out", "found", "--plot", "./found"},
         "are one file; each needs its own");
   check({"anomalies", "sensor.csv", "--column", "laod"}, "did you mean 'load'?");
-  const ProgramRun label = started({"anomalies", "sensor.csv", "--label", "fualt"}, folder.path());
-  CHECK(label.code == 2);
-  CHECK_MESSAGE(lines_of(label.err).back().find("did you mean 'fault'?") != std::string::npos, label.err);
-  CHECK(label.err.find("fold ") == std::string::npos);  // nothing was trained
 }
 
 TEST_CASE("rows after a hole are no anomalies: their forecasts lack what it lacks, which is said") {

@@ -181,32 +181,15 @@ TEST_CASE("a total without a name, a line of the separator, other bytes, a table
   }
 }
 
-TEST_CASE("rows of one time: how they are put together is named, or which columns name their series") {
+TEST_CASE("rows of one time are refused, and what to do is said") {
   const Folder folder;
   const auto dated = [](int row) { return fmt::format("2021-{:02}-{:02}", day(row).month, day(row).day); };
   const std::string twice =
       rows("t,x", 84, [&](int row) { return fmt::format("{},{}", dated(row / 2), week(row / 2)); });
   CHECK(
       refusal(folder, twice) ==
-      "timeseries: x.csv:3: column 1 ('t'): 2021-01-04 stands there twice; data.resample = \"1d\" and data.together = "
-      "\"sum\", or \"mean\", \"last\", put rows of one time together; as an option: --set data.resample=1d --set "
-      "data.together=sum\n");
-  CHECK(first_forecast(forecast_of(folder, twice, set({"data.resample=1d", "data.together=sum"}))) ==
-        "2021-02-15,20");
-  const auto keyed = [&](const std::string& header, const char* form) {
-    return rows(header, 336, [&](int row) {
-      return fmt::format("{},{},{}", dated(row / 4),
-                         fmt::format(fmt::runtime(form), row / 2 % 2 ? "S" : "N", row % 2 ? "Tea" : "Milk"),
-                         week(row / 4));
-    });
-  };
-  CHECK(
-      refusal(folder, keyed("t,shop,product,x", "{},{}")) ==
-      "timeseries: x.csv: 4 series in one file, by columns 'shop' and 'product' together (N Milk, N Tea, S Milk, ...): "
-      "write one column in their place, as 'N Milk', and name it in data.id; as an option: --set data.id=VALUE\n");
-  const ProgramRun run = started(Words{"forecast", "x.csv", "--steps", "2"} + set({"data.id=key"}),
-                                 (folder.write("x.csv", keyed("t,key,x", "{} {}")), folder.path()));
-  CHECK_MESSAGE(lines_of(run.out).size() == 9, run.err);
+      "timeseries: x.csv:3: column 1 ('t'): 2021-01-04 stands there twice; put the rows of one time together first: "
+      "their sum, mean or last\n");
 }
 
 TEST_CASE("a column that begins late is forecast from its first value on") {

@@ -88,50 +88,18 @@ TEST_CASE("quantiles of 98 % that few errors cannot widen say so") {
                 run.err);
 }
 
-TEST_CASE("rows drawn by lot to test, which another lot drew to train, are in no interval") {
-  const Folder folder;
-  folder.write("tiny.toml", tiny);
-  const std::string all = wave(360);
-  std::size_t end = 0;
-  for (int line = 0; line < 301; ++line) end = all.find('\n', end) + 1;
-  folder.write("wave.csv", all.substr(0, end));
-  folder.write("grown.csv", all);
-  timeseries_out(Words{"train", "tiny.toml", "--csv", "wave.csv", "--out", "run"} +
-                     set({"data.split=shuffled", "data.horizon=1"}),
-                 folder.path());
-  for (const std::string name : {"wave", "grown"}) {
-    CAPTURE(name);
-    const bool grown = name == "grown";
-    const ProgramRun run =
-        started({"evaluate", "run/best.safetensors", "--csv", name + ".csv", "--out", name + "-out.csv"},
-                folder.path());
-    CHECK((run.out.find("lie where the model trained") != std::string::npos) == grown);
-    int earlier = 0, later = 0;  // forecasts with an interval, of hours before the 300th and of others
-    for (const std::string& line : lines_of(read_text(folder / (name + "-out.csv"))))
-      if (!line.starts_with("origin") && !line.ends_with(",,"))
-        ++(line.substr(0, 19) < "2020-01-13 12:00:00" ? earlier : later);
-    CHECK((earlier == 0) == grown);
-    CHECK((later > 0) == grown);
-  }
-}
-
-TEST_CASE("a step of which too few errors are known has no interval, and its cells are empty") {
+TEST_CASE("a step of which too few errors are known has no interval, and its coverage is null") {
   const Folder folder;
   folder.write("tiny.toml", tiny);
   folder.write("wave.csv", wave(80));
   // 7 of the test's 16 windows end before the last one's ninth step, and 15 before its first.
-  const std::string out = timeseries_out(
-      Words{"train", "tiny.toml", "--csv", "wave.csv"} +
+  const ProgramRun run = started(
+      Words{"train", "tiny.toml", "--csv", "wave.csv", "--json"} +
           set({"data.split=rows", "data.train_rows=46", "data.valid_rows=10", "data.horizon=9"}),
       folder.path());
-  CHECK(out.find("nan") == std::string::npos);
-  const auto cells_after = [&](const std::string& step) {
-    const std::size_t at = out.find("\n" + step);
-    REQUIRE(at != std::string::npos);
-    const std::size_t begin = at + 1 + step.size();
-    const std::string rest = out.substr(begin, out.find('\n', begin) - begin);
-    return rest.substr(std::min(rest.size(), rest.find_first_not_of(' ')));
-  };
-  CHECK(cells_after("step 1").find(" %") != std::string::npos);
-  CHECK(cells_after("step 9") == "");
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK(run.err.find("nan") == std::string::npos);
+  const auto scores = nlohmann::json::parse(lines_of(run.out).back())["scores"]["test"]["the model"];
+  CHECK(scores["coverage_by_step"][0].is_number());
+  CHECK(scores["coverage_by_step"][8].is_null());
 }

@@ -110,11 +110,10 @@ TEST_CASE(
       {"gru", {"model.cell=gru", "model.normalization=window"}},
       {"rnn", {"model.cell=rnn", "model.layers=1", "model.normalization=last"}},
       {"projected", {"model.projection=3", "training.loss=quantile"}},
-      {"decoder", {"model.architecture=encoder-decoder", "model.normalization=window"}},
       {"shared", {"model.shared_channels=true", "model.normalization=window", "data.calendar=[\"hour\"]"}},
       {"segments", {"model.segment=4", "model.highway=6", "model.normalization=last"}},
       {"linear", {"model.architecture=linear", "model.normalization=last"}},
-      {"dlinear", {"model.architecture=dlinear", "model.moving_average=5", "model.normalization=window"}}};
+      {"by mean", {"model.architecture=linear", "model.normalization=window"}}};
   for (const auto& [name, options] : kinds) {
     CAPTURE(name);
     const std::string model = train(name, options);
@@ -160,18 +159,18 @@ TEST_CASE(
       }
     }
     // If a target sees itself alone, no other channel counts.
-    const bool alone = std::set<std::string>{"shared", "linear", "dlinear"}.contains(name);
+    const bool alone = std::set<std::string>{"shared", "linear", "by mean"}.contains(name);
     CHECK(other_counts == !alone);
 
     const bool layered = page["layers"].size() > 0;
-    CHECK(layered == !std::set<std::string>{"linear", "dlinear"}.contains(name));
+    CHECK(layered == !std::set<std::string>{"linear", "by mean"}.contains(name));
     if (!layered) {
       CHECK(page["made_of"].get<std::string>().find("weighted sums") == 0);
       CHECK(page["reach"].empty());
       continue;
     }
     const size_t steps = page["input"].size();
-    CHECK(steps == (name == std::string("segments") ? 3u : name == std::string("decoder") ? 15u : 12u));
+    CHECK(steps == (name == std::string("segments") ? 3u : 12u));
     for (size_t layer = 0; layer < page["layers"].size(); ++layer) {
       if (name != std::string("rnn")) check_steps(page["layers"][layer], page["cell"], steps);
       CHECK(page["reach"].contains("c") == (page["cell"] == "lstm"));

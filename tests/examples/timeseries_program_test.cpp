@@ -383,4 +383,15 @@ TEST_CASE("explain: parts, windows, parameters and engine, without writing") {
        {"1949-01", "1957-01", "48", "lstm.weight_hh_l0", "[256, 64]", "Engine: lstm: fused", "learning rate"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, out);
   CHECK(folder.listing().empty());
+  // A detector's test files are parts, by name.
+  folder.write("tiny.toml", tiny);
+  std::string csv = "value,state\n";
+  for (int i = 0; i < 200; ++i) csv += fmt::format("{},{}\n", i % 7, i % 2);
+  folder.write("a.csv", csv), folder.write("b.csv", csv);
+  const std::string detector = timeseries_out(
+      Words{"explain", "tiny.toml", "--csv", "a.csv"} +
+          set({"data.label=state", "data.test_files=[b.csv]", "data.train=0.8", "data.valid=0.2"}),
+      folder.path());
+  for (const char* part : {"detects the last row's of state\n", "\nvalid ", "\nb "})
+    CHECK_MESSAGE(detector.find(part) != std::string::npos, detector);
 }

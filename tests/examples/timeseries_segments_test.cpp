@@ -37,10 +37,10 @@ kind = "sgd"
 learning_rate = 0.5
 )";
 
-// A folder with recipe, series, and PyTorch's weights as a model of ours.
-struct Imported {
+// A folder with recipe, series, and a model's file with PyTorch's weights.
+struct WithWeights {
   Folder folder;
-  Imported() {
+  WithWeights() {
     const Json& torch = reference("segment_rnn.json");
     folder.write("mine.toml", recipe);
     std::string csv = "a,b\n";
@@ -49,19 +49,18 @@ struct Imported {
     folder.write("two.csv", csv);
     TensorsByName tensors;
     for (const auto& [name, tensor] : torch.at("initial").items()) tensors[name] = tensor_of(tensor);
-    write_tensors(folder / "theirs.safetensors", tensors);
-    (void)timeseries_out({"import", "theirs.safetensors", "--recipe", "mine.toml", "--csv", "two.csv",
-                          "--out", "ours.safetensors"},
-                         folder.path());
+    (void)timeseries_out({"train", "mine.toml", "--csv", "two.csv", "--out", "first"}, folder.path());
+    const SafetensorsFile first(folder / "first/last.safetensors");
+    write_tensors(folder / "ours.safetensors", tensors, first.metadata());
   }
 };
 
 }  // namespace
 
 TEST_CASE("a segment RNN forecasts as PyTorch does") {
-  const Imported imported;
-  const auto lines =
-      lines_of(timeseries_out({"forecast", "ours.safetensors", "--csv", "two.csv"}, imported.folder.path()));
+  const WithWeights torch_model;
+  const auto lines = lines_of(
+      timeseries_out({"forecast", "ours.safetensors", "--csv", "two.csv"}, torch_model.folder.path()));
   REQUIRE(lines.size() == 7);
   for (size_t step = 0; step < 6; ++step)
     for (size_t channel = 0; channel < 2; ++channel) {
@@ -72,18 +71,19 @@ TEST_CASE("a segment RNN forecasts as PyTorch does") {
       const double expected = reference("segment_rnn.json").at("forecast")[step][channel];
       CHECK(std::abs(std::stod(cell) - expected) < 1e-5);  // six digits of numbers near 1
     }
-  const std::string modules = SafetensorsFile(imported.folder / "ours.safetensors").metadata().at("pytorch");
+  const std::string modules =
+      SafetensorsFile(torch_model.folder / "ours.safetensors").metadata().at("pytorch");
   CHECK_MESSAGE(modules.find("position = nn.Embedding(2, 4)") != std::string::npos, modules);
   CHECK_MESSAGE(modules.find("segment = nn.Linear(3, 8)") != std::string::npos, modules);
 }
 
 TEST_CASE("one step of gradient descent moves its weights as PyTorch moves them") {
-  const Imported imported;
+  const WithWeights torch_model;
   (void)timeseries_out({"train", "mine.toml", "--csv", "two.csv", "--set",
                         "training.init_from=ours.safetensors", "--out", "run"},
-                       imported.folder.path());
+                       torch_model.folder.path());
   const Json& torch = reference("segment_rnn.json");
-  const SafetensorsFile trained(imported.folder / "run/last.safetensors");
+  const SafetensorsFile trained(torch_model.folder / "run/last.safetensors");
   for (const auto& [name, tensor] : torch.at("final").items()) {
     const Tensor theirs = tensor_of(tensor), first = tensor_of(torch.at("initial").at(name)),
                  ours = trained.load(name);
@@ -100,10 +100,10 @@ TEST_CASE("one step of gradient descent moves its weights as PyTorch moves them"
 }
 
 TEST_CASE("a page shows it, and what does not fit is refused") {
-  const Imported imported;
+  const WithWeights torch_model;
   const auto fault = [&](const Words& assignments) {
-    const ProgramRun run =
-        started(Words{"train", "mine.toml", "--csv", "two.csv"} + set(assignments), imported.folder.path());
+    const ProgramRun run = started(Words{"train", "mine.toml", "--csv", "two.csv"} + set(assignments),
+                                   torch_model.folder.path());
     CHECK(run.code == 2);
     return run.err;
   };
@@ -113,6 +113,6 @@ TEST_CASE("a page shows it, and what does not fit is refused") {
   CHECK(fault({"model.shared_channels=true"}).find("model.shared_channels") != std::string::npos);
   CHECK(
       timeseries_out({"look", "ours.safetensors", "--csv", "two.csv", "--target", "b", "--out", "look.html"},
-                     imported.folder.path())
+                     torch_model.folder.path())
           .find("look.html") != std::string::npos);
 }

@@ -218,8 +218,6 @@ TEST_CASE("what is for one series is refused by name") {
   const Words train = {"train", "mine.toml", "--csv", "panel.csv"};
   for (const auto& [words, parts] : std::vector<std::pair<Words, std::vector<std::string>>>{
            {train + set({"data.only=store=north"}), {"data.only", "data.id reads all"}},
-           {train + set({"data.resample=1year"}), {"data.resample", "data.id"}},
-           {train + set({"data.split=shuffled", "data.horizon=1"}), {"data.split", "data.id"}},
            {train + set({"data.id=stroe"}), {"no column 'stroe'", "data.id", "did you mean 'store'?"}},
            {train + set({"data.window=200"}), {"rows", "200"}},
            {{"evaluate", best, "--csv", "gone.csv"}, {"gone.csv", "no column 'store'"}},

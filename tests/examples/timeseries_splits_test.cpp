@@ -39,9 +39,8 @@ std::string csv_of(const Values& y) {
   return csv;
 }
 
-const std::string linear_recipe =
-    linear_model("window = 3\nhorizon = 2\nperiod = 4\nautoregression = 1\nbatch = 16\n", "epochs = 6\n",
-                 "kind = \"sgd\"\nlearning_rate = 0.02\n");
+const std::string linear_recipe = linear_model("window = 3\nhorizon = 2\nperiod = 4\nbatch = 16\n",
+                                               "epochs = 6\n", "kind = \"sgd\"\nlearning_rate = 0.02\n");
 
 struct Moments {
   double mean = 0, deviation = 0;
@@ -131,14 +130,6 @@ TEST_CASE("baselines, scaling and MASE's unit are measured on the training rows 
   double unit = 0;
   for (int i = period; i < train_end; ++i)
     unit += std::abs(y[static_cast<size_t>(i)] - y[static_cast<size_t>(i - period)]) / (train_end - period);
-  // y[t] = a + b y[t-1]: b is the covariance of neighbours over the variance of the first.
-  double x_mean = 0, y_mean = 0, products = 0, squares = 0;
-  for (size_t t = 1; t < train_end; ++t)
-    x_mean += y[t - 1] / (train_end - 1), y_mean += y[t] / (train_end - 1);
-  for (size_t t = 1; t < train_end; ++t)
-    products += (y[t - 1] - x_mean) * (y[t] - y_mean), squares += std::pow(y[t - 1] - x_mean, 2);
-  const double b = products / squares, a = y_mean - b * x_mean;
-
   const auto at = [&](int row) { return y[static_cast<size_t>(row)]; };
   const auto check = [&](const std::string& name, auto forecast) {
     CAPTURE(name);
@@ -156,10 +147,6 @@ TEST_CASE("baselines, scaling and MASE's unit are measured on the training rows 
   check("last value", [&](int origin, int) { return at(origin - 1); });
   check("seasonal naive (4)", [&](int origin, int step) { return at(origin + step - period); });
   check("mean of training", [&](int, int) { return train.mean; });
-  check("autoregression (1)", [&](int origin, int step) {
-    const double first = a + b * at(origin - 1);
-    return step == 0 ? first : a + b * first;
-  });
 }
 
 TEST_CASE(

@@ -101,8 +101,8 @@ TEST_CASE("forecasts beyond the last row: month days, business days, whole numbe
   for (size_t i = 0; i < jitter.size(); ++i)
     jitter[i] = jitter[i].substr(0, 17) + (i % 3 == 0 ? "01" : i % 3 == 1 ? "05" : "03");
   folder.write("jitter.csv", series_of(jitter));
-  const std::string said = timeseries_out({"explain", "linear.toml", "--csv", "jitter.csv"}, folder.path());
-  CHECK_MESSAGE(said.find("note: rows are 60 s apart, give or take 4 s") != std::string::npos, said);
+  const std::string said = timeseries_out({"baselines", "linear.toml", "--csv", "jitter.csv"}, folder.path());
+  CHECK_MESSAGE(said.find("note    rows are 60 s apart, give or take 4 s") != std::string::npos, said);
   CHECK(after("jitter.csv", jitter).starts_with("2020-01-01 02:31:01, 2020-01-01 02:32:01"));
 }
 
@@ -197,14 +197,12 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
     const size_t end = list ? run.err.find(']', begin) : run.err.find('"', run.err.find('"', begin) + 1);
     return run.err.substr(begin, end + 1 - begin);
   };
-  std::string second = "y,time\n", ordinals = "id,y\n", text = "time,y,remark\n",
-              stocks = "symbol,date,close\n", hole = "time,y\n", years = "y,year\n", panel = "day,id,y\n",
-              moments = "at,y\n";
+  std::string second = "y,time\n", ordinals = "id,y\n", stocks = "symbol,date,close\n", hole = "time,y\n",
+              years = "y,year\n", panel = "day,id,y\n", moments = "at,y\n";
   for (int i = 0; i < 100; ++i) {
     const std::string day = times_from("2000-01-01", 1, 100)[static_cast<size_t>(i)];
     second += fmt::format("{},{}\n", i % 7, day);
     ordinals += fmt::format("{},{}\n", i + 1, i % 7);
-    text += fmt::format("{},{},fine\n", day, i % 7);
     hole += fmt::format("{},{}\n", day, i == 50 ? "" : std::to_string(i % 7));
     years += fmt::format("{},{}\n", i % 7, 1900 + i);
     moments += fmt::format("{},{}\n", 1'577'836'800'000'000 + i * int64_t{60'000'000}, i % 7);
@@ -223,7 +221,6 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
   std::string semicolons = second;
   std::ranges::replace(semicolons, ',', ';');
   for (const auto& [name, csv, advice] : {std::tuple{"ordinals.csv", ordinals, "data.time = \"id\""},
-                                          {"text.csv", text, "data.categories = [\"remark\"]"},
                                           {"stocks.csv", stocks, "data.id = \"symbol\""},
                                           {"hole.csv", hole, "data.missing = \"previous\""},
                                           {"gap.csv", gap, "data.gaps = \"allow\""},
@@ -243,7 +240,7 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
   CHECK_MESSAGE(
       found.out.starts_with("note    column 2 ('time') holds dates, and is taken as the time (data.time)\n"),
       found.out);
-  // Whoever follows the advice about text does not lose the order, or read two series as one.
+  // Whoever names the channels does not lose the order, or read two series as one.
   CHECK(advised("stocks.csv", {"data.channels=close"}) == "data.id = \"symbol\"");
   // ISO times with an offset are times: an hour apart, with a calendar.
   std::string utc = "at,y\n";

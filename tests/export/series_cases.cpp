@@ -14,7 +14,7 @@ namespace {
 
 using timeseries::Recipe;
 
-// Columns a, b, c, then two of a calendar and a category, as a recipe asks for them.
+// Columns a, b, c, then two of a calendar, as a recipe asks for them.
 struct SeriesCase {
   std::string name;
   Recipe recipe;
@@ -22,31 +22,21 @@ struct SeriesCase {
 
   Series series() const {
     std::vector<std::string> names{"a", "b", "c"};
-    if (recipe.detects()) names = {"a", "b", recipe.data.label};
-    const int calendar = 2 * static_cast<int>(recipe.data.calendar.size()),
-              coded = static_cast<int>(recipe.data.categories.size());
+    if (recipe.detects()) names[2] = recipe.data.label;
+    const int calendar = 2 * static_cast<int>(recipe.data.calendar.size());
     for (int k = 0; k < calendar; ++k) names.push_back(fmt::format("day {}", k));
-    names.insert(names.end(), recipe.data.categories.begin(), recipe.data.categories.end());
     RandomStream random(6, name);
     constexpr int rows = 60;
     std::vector<double> values;
-    std::vector<int32_t> codes;
     for (int row = 0; row < rows; ++row) {
       for (int k = 0; k < 3; ++k)
         values.push_back(10 * (k + 1) + 5 * std::sin(0.7 * row + k) + random.uniform());
       if (recipe.detects()) values.back() = random.uniform() < 0.5;
       for (int k = 0; k < calendar; ++k) values.push_back(2 * random.uniform() - 1);
-      if (coded) codes.push_back(static_cast<int32_t>(random.bits() % 5)), values.push_back(codes.back());
     }
     Series made = make_series(names, values);
-    made.calendar = calendar + coded, made.coded = coded;
+    made.calendar = calendar;
     if (recipe.detects()) made.label = 2;
-    if (coded)
-      made.categories.push_back({.name = recipe.data.categories[0],
-                                 .column = 0,
-                                 .words = {"v", "w", "x", "y", "z"},
-                                 .codes = codes,
-                                 .is_static = false});
     for (int k = 0; members > 1 && k < members; ++k)
       made.members.push_back({fmt::format("s{}", k), k * rows / members, (k + 1) * rows / members});
     return made;
@@ -63,12 +53,10 @@ std::vector<real> row_of(const Tensor& all, int b, int batch, int64_t width) {
   return result;
 }
 
-void check_step(const SeriesCase& of, RealTimeStep& step, int b, const Tensor& x, const Tensor& words,
-                int member, const Tensor& found) {
+void check_step(const SeriesCase& of, RealTimeStep& step, int b, const Tensor& x, int member,
+                const Tensor& found) {
   const int batch = x.dim(1);
   std::ranges::copy(row_of(x, b, batch, x.dim(2)), step["x"].begin());
-  if (!of.recipe.data.categories.empty())
-    std::ranges::copy(row_of(words, b, batch, 1), step["words"].begin());
   step(of.members > 1 ? member : 0);
   require_step(of.name, step[of.recipe.detects() ? "probability" : "forecast"],
                row_of(found, b, batch, found.dim(3)));
@@ -79,7 +67,7 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
   const Recipe& recipe = of.recipe;
   std::vector<std::string> notes;
   const Scaling scaling =
-      fit_scaling(series, whole_series(series), recipe.scaling.kind, notes, recipe.scaling.transform, 1, {});
+      fit_scaling(series, whole_series(series), recipe.scaling.kind, notes, recipe.scaling.transform);
   SeriesWindows windows = timeseries::make_windows(recipe, series, scaling, whole_series(series), "cases");
   timeseries::SeriesModel model(recipe, timeseries::columns_of(windows));
   model.params.initialize(Init::uniform(-0.4f, 0.4f));
@@ -87,8 +75,6 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
                                .recipe = recipe,
                                .facts = {.channels = series.channels, .scaling = scaling}};
   for (const SeriesMember& member : series.members) saved.facts.members.push_back(member.name);
-  for (const SeriesCategory& category : series.categories)
-    saved.facts.categories.push_back({category.name, category.words, false});
   auto weights = std::make_shared<std::map<std::string, Tensor>>();
   for (const NamedTensor& tensor : state_dict(model.params)) weights->emplace(tensor.name, tensor.tensor);
   saved.weights = weights;
@@ -98,11 +84,11 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
 
   const SeriesWindowOptions& options = windows.options();
   const int read = options.window + (options.known.empty() ? 0 : options.horizon),
-            inputs = static_cast<int>(options.inputs.size()) - series.coded;
+            inputs = static_cast<int>(options.inputs.size());
   for (const int size : {4, 1}) {
     one.begin_call();
     const SeriesBatch batch = windows.batch(1, size);
-    Tensor x({read, size, inputs}), words({read, size, 1}), members({size});
+    Tensor x({read, size, inputs}), members({size});
     Tensor found = model.predict(batch.input).clone();  // [outputs, horizon, batch, targets]
     for (int b = 0; b < size; ++b) {
       const int64_t origin = batch.origins[static_cast<size_t>(b)],
@@ -110,15 +96,12 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
       const int member = series.member_of(first);
       members.data()[b] = static_cast<real>(member);
       for (int t = 0; t < read; ++t)
-        for (int k = 0; k < inputs + series.coded; ++k) {
+        for (int k = 0; k < inputs; ++k) {
           const int channel = options.inputs[static_cast<size_t>(k)];
           const bool hidden =
               t >= options.window && std::ranges::find(options.known, channel) == options.known.end();
-          const real value = hidden ? 7 : static_cast<real>(series.at(first + t, channel));
-          if (k < inputs)
-            x.data()[(t * size + b) * inputs + k] = value;
-          else
-            words.data()[t * size + b] = hidden ? 0 : value;
+          x.data()[(t * size + b) * inputs + k] =
+              hidden ? 7 : static_cast<real>(series.at(first + t, channel));
         }
       const int targets = static_cast<int>(options.targets.size());
       for (int64_t o = 0; o < found.size() / size / targets; ++o)  // outputs and steps
@@ -128,10 +111,8 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
               static_cast<double>(value), scaling.place(options.targets[static_cast<size_t>(k)], member)));
         }
     }
-    for (int b = 0; b < size; ++b)
-      check_step(of, step, b, x, words, static_cast<int>(members.data()[b]), found);
+    for (int b = 0; b < size; ++b) check_step(of, step, b, x, static_cast<int>(members.data()[b]), found);
     one.input("x", x);
-    if (series.coded) one.input("words", words);
     if (of.members > 1) one.input("series", members);
     recipe.detects() ? one.output("probability", found.reshape({size})) : one.output("forecast", found);
   }
@@ -167,8 +148,7 @@ std::vector<SeriesCase> series_cases() {
     c.recipe.data.targets = {"c", "a"};
   });
   add("direct_known", "direct", [&](SeriesCase& c) {
-    c.recipe.data.known = {"b", "kind", timeseries::known_calendar};
-    c.recipe.data.categories = {"kind"}, c.recipe.data.calendar = {"day"};
+    c.recipe.data.known = {"b", timeseries::known_calendar}, c.recipe.data.calendar = {"day"};
     c.recipe.model.shared_channels = true;
     with_quantiles(c.recipe);
   });
@@ -176,30 +156,13 @@ std::vector<SeriesCase> series_cases() {
     c.recipe.data.label = "on", c.recipe.model.highway = 3, c.recipe.data.horizon = 1;
   });
   add("direct_log", "direct", [](SeriesCase& c) { c.recipe.scaling.transform = Transform::log; });
-  add("direct_box_cox", "direct", [](SeriesCase& c) {
-    c.recipe.scaling.transform = Transform::box_cox, c.recipe.scaling.kind = ScalingKind::minmax;
-  });
   add("direct_several", "direct", [](SeriesCase& c) { c.members = 3, c.recipe.data.id = "id"; });
-  add("decoder", "encoder-decoder", [&](SeriesCase& c) {
-    c.recipe.model.cell = CellKind::gru, c.recipe.data.known = {"b", "kind"},
-    c.recipe.data.categories = {"kind"};
-    with_quantiles(c.recipe);
-  });
-  add("decoder_zoneout", "encoder-decoder", [](SeriesCase& c) {
-    c.recipe.model.zoneout_h = 0.2f, c.recipe.model.normalization = Normalization::last;
-  });
-  add("decoder_channels", "encoder-decoder", [](SeriesCase& c) { c.recipe.model.shared_channels = true; });
   add("segments", "segment-rnn", [&](SeriesCase& c) {
     c.recipe.model.segment = 2, c.recipe.model.normalization = Normalization::last;
     with_quantiles(c.recipe);
   });
-  add("linear", "linear", [](SeriesCase& c) {
-    c.recipe.model.normalization = Normalization::last;
-    c.recipe.data.known = {"b", "kind"}, c.recipe.data.categories = {"kind"};
-  });
-  add("dlinear", "dlinear", [](SeriesCase& c) {
-    c.recipe.model.normalization = Normalization::window, c.recipe.model.moving_average = 5;
-  });
+  add("linear", "linear",
+      [](SeriesCase& c) { c.recipe.model.normalization = Normalization::last, c.recipe.data.known = {"b"}; });
   return cases;
 }
 

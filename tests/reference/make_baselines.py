@@ -1,4 +1,4 @@
-"""Writes baselines.json: exponential smoothing of every form, Theta and autoregression as statsmodels fits them, complex
+"""Writes baselines.json: exponential smoothing of every form and Theta as statsmodels fits them, complex
 exponential smoothing and the naive forecasts as statsforecast has them, of two series.
 
 Usage: python3 make_baselines.py [--out DIR]     (README.md beside this file explains what is in it)
@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from statsforecast.ces import auto_ces, cesmodel, pegelsfcast_C
 from statsforecast.models import HistoricAverage, Naive, RandomWalkWithDrift, SeasonalNaive
-from statsmodels.tsa.ar_model import AutoReg
 from statsmodels.tsa.exponential_smoothing.ets import ETSModel
 from statsmodels.tsa.forecasting.theta import ThetaModel
 
@@ -102,11 +101,6 @@ def ces(y: np.ndarray, period: int) -> dict[str, Any]:
     return found
 
 
-def autoregression(y: np.ndarray, order: int) -> dict[str, Any]:
-    fit = AutoReg(y, lags=order, trend="c").fit()
-    return {"order": order, "coefficients": fit.params.tolist(), "forecast": fit.forecast(STEPS).tolist()}
-
-
 def naive(y: np.ndarray, period: int) -> dict[str, Any]:
     models = {"last value": Naive(), "drift": RandomWalkWithDrift(), "mean of training": HistoricAverage(),
               "seasonal naive": SeasonalNaive(season_length=period)}
@@ -122,7 +116,7 @@ def main() -> None:
     for name, (y, period) in series().items():
         result[name] = {
             "y": y.tolist(), "period": period, "ets": ets(y, period), "theta": theta(y, period, True), "ces": ces(y, period),
-            "autoregression": autoregression(y, 3), "naive": naive(y, period)}
+            "naive": naive(y, period)}
     # Of the wave with its season statsmodels' search ends far from the least squares.
     result["airline"]["theta_plain"] = theta(np.array(result["airline"]["y"]), 1, False)
     (out / "baselines.json").write_text(json.dumps(result) + "\n", encoding="utf-8")

@@ -129,8 +129,7 @@ TEST_CASE("no forecast looks at the rows it forecasts") {
   const std::vector<int> targets = {0};
   const Part train = {{0, 80, 0}};
   for (const ForecastBaseline& baseline :
-       {last_value(), seasonal_naive(7), seasonal_growth(7, 7), training_mean(series, train),
-        autoregression(series, train, 5, targets)}) {
+       {last_value(), seasonal_naive(7), seasonal_growth(7, 7), training_mean(series, train)}) {
     CAPTURE(baseline.name);
     Series other = series;
     for (std::size_t row = 100; row < 120; ++row) other.values[row] = 1e6;
@@ -140,7 +139,7 @@ TEST_CASE("no forecast looks at the rows it forecasts") {
       other.values[static_cast<std::size_t>(row)] = 1e6;
     CHECK(forecast_of(baseline, other, 100, 10) == forecast_of(baseline, series, 100, 10));
     SeriesWindows early(series, unscaled(series), {{0, 80, 0}}, "train", {.window = 1});
-    CHECK(score(baseline, early).has_value() == (baseline.history <= 1));
+    CHECK(for_each_forecast(baseline, early, [](int64_t, const Values&) {}) == (baseline.history <= 1));
   }
 }
 
@@ -148,7 +147,7 @@ TEST_CASE("every baseline of the table forecasts a constant, a season that retur
   Noise noise(8);
   Values noisy, flat(120, 5.0), seasonal;
   for (int i = 0; i < 120; ++i) noisy.push_back(5 + noise()), seasonal.push_back(1 + i % 14 * (i % 7));
-  BaselineKeys keys{.window = 6, .horizon = 7, .period = 7, .second_period = 14, .autoregression = 5};
+  BaselineKeys keys{.window = 6, .horizon = 7, .period = 7, .second_period = 14};
   keys.ridge = keys.ces = keys.pretrained = keys.combination = true;
   const std::vector<int> targets = {0};
   const Part train = {{0, 80, 0}};
@@ -176,56 +175,12 @@ TEST_CASE("every baseline of the table forecasts a constant, a season that retur
       CHECK(forecast_of(*made(row, returns), returns, 100, 10) ==
             Values(seasonal.begin() + 100, seasonal.begin() + 110));
     // Keys that lack what it needs say so.
-    const BaselineKeys none{.autoregression = 0};
+    const BaselineKeys none;
     CHECK(row.missing(none).empty() == (row.needs == Needs::nothing));
   }
   CHECK(baseline_row("no such word") == nullptr);
   keys.ets = false;
   CHECK_FALSE(baseline_row("ets")->is_in_tables(keys));
-}
-
-TEST_CASE("a forecast begins where the window's input ends") {
-  const Series series = make_series({"x"}, {1, 2, 4, 8, 16, 32});
-  const SeriesWindows windows(series, unscaled(series), {{4, 6, 0}}, "test", {.window = 2, .lead = 3});
-  const auto scores = score(last_value(), windows);
-  REQUIRE(scores.has_value());
-  CHECK(scores->overall().mae == (16 - 2 + 32 - 4) / 2.0);
-  CHECK_FALSE(score(seasonal_naive(3), windows).has_value());  // row 4, known up to row 1
-}
-
-TEST_CASE("an autoregression finds the process that made a series, and iterates it") {
-  Values values = {1, 0.5};
-  Noise noise(3);
-  for (int i = 2; i < 60; ++i) values.push_back(3 + 0.6 * values[i - 1u] - 0.9 * values[i - 2u]);
-  const Series series = make_series({"x"}, values);
-  const std::vector<int> targets = {0};
-  const Values ahead = forecast_of(autoregression(series, {{0, 40, 0}}, 2, targets), series, 50, 10);
-  for (std::size_t h = 0; h < 10; ++h) CHECK(ahead[h] == doctest::Approx(values[50 + h]).epsilon(1e-9));
-  CHECK(lacks(error_of([&] {
-                autoregression(series, {{0, 10, 0}}, 5, targets);
-              }),
-              {"order 5", "11", "not 10"}) == "");
-
-  // Now on a level far above the spread, which is about 2. Numbers of 1e11 are 1.5e-5 apart, so each is off by half
-  // of that, and ten steps of a process whose roots lie inside the unit circle do not gather a hundred times as much.
-  // The mean is off by 1.
-  Values high;
-  for (const double value : values) high.push_back(value + 1e11);
-  const Series raised = make_series({"x"}, high);
-  const Values above = forecast_of(autoregression(raised, {{0, 40, 0}}, 2, targets), raised, 50, 10);
-  for (std::size_t h = 0; h < 10; ++h) CHECK(std::abs(above[h] - 1e11 - values[50 + h]) < 1e-3);
-}
-
-TEST_CASE("an autoregression of an almost smooth series does not explode for one odd value") {
-  // Growth of 4.4 % a row, to five digits, and once a fall by a tenth.
-  Values values;
-  for (int t = 0; t < 34; ++t)
-    values.push_back(std::round(31140 * std::pow(1.0443, t) * (t >= 31 ? 0.906 : 1)) / 1e5);
-  const Series series = make_series({"x"}, values);
-  const std::vector<int> targets = {0};
-  const Values ahead = forecast_of(autoregression(series, {{0, 34, 0}}, 4, targets), series, 34, 4);
-  for (std::size_t h = 0; h < 4; ++h)
-    CHECK(ahead[h] == doctest::Approx(values[33] * std::pow(1.0443, h + 1)).epsilon(0.1));
 }
 
 TEST_CASE("pure noise is not forecast better than its variance, unless a channel knows the future") {
@@ -260,14 +215,14 @@ TEST_CASE("pure noise is not forecast better than its variance, unless a channel
     const std::size_t columns = x.size() / y.size();
     const Values w = least_squares(x, y, static_cast<int>(columns));
     std::tie(x, y) = matrix(test);
-    std::vector<real> predictions;
+    Values predictions;
     for (std::size_t row = 0; row < y.size(); ++row) {
       double sum = 0;
       for (std::size_t c = 0; c < columns; ++c) sum += x[row * columns + c] * w[c];
-      predictions.push_back(static_cast<real>(sum));
+      predictions.push_back(scaling.undo(sum, 0));
     }
     ForecastScores scores(test);
-    scores.add_scaled(test.origins(), predictions);
+    scores.add(test.origins(), predictions);
     CHECK(scores.windows() == rows - train_end);  // none is dropped
     return scores.overall().mse;
   };
@@ -330,17 +285,17 @@ TEST_CASE("baselines of detection find what decides") {
 
 TEST_CASE("baselines look at the last row that a window reads, and at the label before the one asked for") {
   const Series series = labelled(50);
-  // Early warning: the label two rows after the last one read is noise to the baselines.
-  const SeriesWindows late(series, unscaled(series), {{0, 50, 0}}, "train", {.window = 1, .lead = 2});
+  // Early warning: the label of the row after the last one read is noise to the baselines.
+  const SeriesWindows late(series, unscaled(series), {{0, 50, 0}}, "train", {.window = 1, .lead = 1});
   const DetectionBaseline before = previous_label(late);
   std::vector<int> labels = window_labels(late);
   for (std::size_t i = 1; i < labels.size(); ++i)
-    CHECK(before.probability(series, late.origins()[i], late.origins()[i] - 2) == labels[i - 1]);
+    CHECK(before.probability(series, late.origins()[i], late.origins()[i] - 1) == labels[i - 1]);
   CHECK(before.probability(series, 0, 0) == 0);
   const DetectionBaseline threshold = threshold_baseline(late);
   Series changed = series;
-  changed.values[4 * 20] = changed.values[4 * 20 + 1] = 1e6;  // row 20 is asked for, 18 was read
-  CHECK(threshold.probability(changed, 20, 18) == threshold.probability(series, 20, 18));
+  changed.values[4 * 20] = changed.values[4 * 20 + 1] = 1e6;  // row 20 is asked for, 19 was read
+  CHECK(threshold.probability(changed, 20, 19) == threshold.probability(series, 20, 19));
 }
 
 TEST_CASE("logistic regression is at the minimum of its loss, also where classes can be parted") {
@@ -388,8 +343,7 @@ TEST_CASE("a signal ends every baseline, whose data may be large") {
   std::raise(SIGTERM);
   CHECK_THROWS_AS(NgramModel(3, text, 3, 2), Interrupted);
   CHECK_THROWS_AS((void)counted.perplexity(text), Interrupted);
-  CHECK_THROWS_AS((void)autoregression(series, whole_series(series), 3, std::vector{0}), Interrupted);
-  CHECK_THROWS_AS((void)score(last_value(), ahead), Interrupted);
+  CHECK_THROWS_AS((void)for_each_forecast(last_value(), ahead, [](auto, const auto&) {}), Interrupted);
   CHECK_THROWS_AS((void)threshold_baseline(rows), Interrupted);
   CHECK_THROWS_AS((void)logistic_regression(rows), Interrupted);
 }

@@ -130,25 +130,6 @@ TEST_CASE(
   CHECK(reach(interval, 50) == doctest::Approx(2 * std::cbrt(0.1)));
 }
 
-TEST_CASE("deciles of a point forecast are the ends of its intervals; of quantiles they lie on lines") {
-  const Series series = zigzag(60);
-  const SeriesWindows windows = windows_over(series);
-  ConformalInterval interval(windows, {.bounds = {.asked = {-5, 100}}});
-  const Values at = {3};
-  CHECK(std::isnan(interval.deciles(9, at, at, at)[4]));
-  for (int k = 0; k < 9; ++k) err(interval, series, 10 + k, -1 - k);
-  // Half widths: the second, the fourth, the sixth and the eighth of nine errors.
-  CHECK(interval.deciles(20, at, at, at) == Values{-5, -3, -1, 1, 3, 5, 7, 9, 11});
-  ConformalInterval between(windows, {.level = 0.9, .has_quantiles = true, .lower = 0.05});
-  const Values deciles = between.deciles(9, Values{2}, Values{-7}, Values{6.5});
-  for (int k = 0; k < decile_count; ++k)
-    CHECK(deciles[static_cast<std::size_t>(k)] == doctest::Approx(2 + (k < 4 ? 2 : 1) * (k - 4)));
-  ConformalInterval narrow(windows, {.level = 0.5, .has_quantiles = true, .lower = 0.25});
-  const Values within = narrow.deciles(9, Values{2}, Values{1}, Values{3});
-  CHECK((std::isnan(within[0]) && std::isnan(within[1]) && std::isnan(within[8])));  // beyond its ends
-  CHECK(within[2] == doctest::Approx(1.2));
-}
-
 TEST_CASE("neither the row that is forecast nor a filled-in one is in a window's unit") {
   Series series = zigzag(60);
   series.filled.assign(60, 0);
@@ -193,8 +174,7 @@ TEST_CASE("how often a value is, is told by rows before the origin alone, howeve
   }
 }
 
-TEST_CASE(
-    "an answer agrees in all its parts: forecast within bounds and interval, which has a width; deciles ascend") {
+TEST_CASE("an answer agrees in all its parts: forecast within bounds and interval, which has a width") {
   Series series = make_series({"y"}, {});
   for (int row = 0; row < 60; ++row) series.values.push_back(row % 2 ? 5 : 1), series.times.at.push_back(row);
   const SeriesWindows windows = windows_over(series);
@@ -206,9 +186,6 @@ TEST_CASE(
       interval.learn(10 + k, Values{series.at(10 + k, 0) - 4},
                      Values{series.at(10 + k, 0) - (is_point ? 4 : 2)}, false);
     const Values all = is_point ? Values{101.7, 101.7, 101.7} : quantiles;
-    const Values deciles = interval.deciles(20, Values{all[1]}, Values{all[0]}, Values{all[2]});
-    CHECK(std::is_sorted(deciles.begin(), deciles.end()));
-    CHECK((deciles.front() >= 0 && deciles.back() <= 100));
     const Answer found = answer_of(interval, 20, all);
     CHECK(found.value == std::clamp(all[1], 0.0, 100.0));
     CHECK((0 <= found.low && found.low <= found.value && found.value <= found.high && found.high <= 100));
@@ -239,8 +216,6 @@ TEST_CASE(
     for (int k = 0; k < 8; ++k) err(*interval, series, 10 + k, 0.5);
   const Answer any_day = answer_of(lumpy, 99, 2);
   CHECK((any_day.low == 0 && any_day.high > 2));
-  const Values deciles = lumpy.deciles(99, Values{2}, Values{2}, Values{2});
-  CHECK((deciles[0] == 0 && deciles[1] == 0 && deciles[4] == 2 && deciles[8] > 2));
   // Rows 259 to 263 are the first five days of a week, 264 and 265 the others.
   CHECK(answer_of(weekly, 259, 100).low > 90);
   CHECK(answer_of(weekly, 264, 3).low == 0);
@@ -251,7 +226,7 @@ TEST_CASE("too few errors for a level of 99 %: quantiles are widened by the larg
   const SeriesWindows windows = windows_over(series);
   double before = 0;
   for (const double level : {0.9, 0.95, 0.99}) {
-    ConformalInterval interval(windows, {.level = level, .has_quantiles = true, .lower = (1 - level) / 2});
+    ConformalInterval interval(windows, {.level = level, .has_quantiles = true});
     for (int k = 0; k < 20; ++k) {
       const double truth = series.at(10 + k, 0);
       interval.learn(10 + k, Values{truth - 9}, Values{truth - 0.1 * (k + 1)}, false);

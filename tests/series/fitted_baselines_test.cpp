@@ -188,15 +188,11 @@ TEST_CASE("a ramp has no season, though rows four apart are alike") {
   CHECK(model->season.empty());
 }
 
-TEST_CASE("autoregression and the naive forecasts are statsmodels' and statsforecast's") {
+TEST_CASE("the naive forecasts are statsforecast's") {
   for (const auto& [name, data] : recorded().items()) {
     CAPTURE(name);
     const Series series = make_series({"y"}, data["y"]);
     const Part all = {{0, series.rows(), 0}};
-    const std::vector<int> target = {0};
-    const auto& of = data["autoregression"];
-    check_near(forecast_of(autoregression(series, all, of["order"], target), series, of["forecast"].size()),
-               of["forecast"], 9);
     for (const ForecastBaseline& baseline :
          {last_value(), drift(), seasonal_naive(data["period"]), training_mean(series, all)}) {
       const std::string key = baseline.name.substr(0, baseline.name.find(" ("));

@@ -23,7 +23,7 @@ struct Case {
   NetworkPlan plan() {
     NetworkKeys keys;
     keys.architecture = &row, keys.normalization = normalization, keys.shared_channels = shared;
-    keys.hidden = 6, keys.moving_average = 5, keys.segment = row.reads("segment") ? 3 : 1;
+    keys.hidden = 6, keys.segment = row.reads("segment") ? 3 : 1;
     keys.highway = row.reads("highway") ? 4 : 0;
     return {keys,
             {.name = "test", .window = 12, .horizon = 6, .quantiles = {0.5, 0.9}, .middle = 0},

@@ -4,6 +4,7 @@
 
 #include "examples/timeseries/series/detection_scores.h"
 #include "examples/timeseries/series/forecast_scores.h"
+#include "framework/random.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -45,10 +46,10 @@ TEST_CASE("errors of forecasts by step, by target and overall, by hand") {
   CHECK(scores.of_target(1).mae == doctest::Approx((10 + 30) / 4.0));
   CHECK(scores.windows() == 2);
 
-  // Scaled, one window at a time and in another order: the same scores.
+  // One window at a time and in another order: the same scores.
   ForecastScores again(windows, {2, 10});
-  again.add_scaled(windows.origins().subspan(1), std::vector<real>{1.5, 4.5, 2.5, -0.5});
-  again.add_scaled(windows.origins().first(1), std::vector<real>{1, 1.5, 0.5, 0.5});
+  again.add(windows.origins().subspan(1), Values{4, 50, 6, 0});
+  again.add(windows.origins().first(1), Values{3, 20, 2, 10});
   CHECK(again.overall().mse == all.mse);
   CHECK(again.at(1, 0).mase == scores.at(1, 0).mase);
 
@@ -81,51 +82,11 @@ TEST_CASE("an interval's coverage, Winkler and pinball scores, by hand") {
   const double first = 0.25 * 1 + 0.5 * 1 + 0.25 * 2, second = 0.75 * 1 + 0.5 * 2 + 0.25 * 3,
                third = 0.25 * 4 + 0.5 * 2 + 0.75 * 1;
   CHECK(errors.scaled_pinball == doctest::Approx((first + second + third) / 3 / 3 / 2));
-  CHECK(std::isnan(errors.scaled_crps));  // no deciles were given
   CHECK(std::isnan(ForecastScores(windows).overall().coverage));
   CHECK(lacks(error_of([&] {
                 scores.add(windows.origins(), Values{1, 2, 3, 4}, {Values{1}, Values{1}});
               }),
               {"intervals of 1 and 1 ends for 4 predictions"}) == "");
-}
-
-TEST_CASE("an event is found by one row of it; precision is of rows") {
-  using Labels = std::vector<int>;
-  const EventScores s = score_events(Labels{0, 1, 0, 1, 1, 1, 0, 0, 1}, Labels{1, 1, 1, 0, 0, 1, 1, 0, 0});
-  CHECK(s.events == 2), CHECK(s.found == 2);
-  CHECK(s.called == 5), CHECK(s.right == 2);
-  CHECK(s.precision == doctest::Approx(0.4)), CHECK(s.recall == 1), CHECK(s.f1 == doctest::Approx(4.0 / 7));
-  CHECK(score_events(Labels{1, 1, 1, 1}, Labels{0, 1, 0, 0}).precision ==
-        0.25);  // to call every row is no way out
-  const EventScores none = score_events(Labels{1, 0}, Labels{0, 0});
-  CHECK(none.precision == 0), CHECK(std::isnan(none.recall)), CHECK(std::isnan(none.f1));
-  const EventScores silent = score_events(Labels{0, 0}, Labels{0, 1});
-  CHECK(std::isnan(silent.precision)), CHECK(silent.recall == 0), CHECK(silent.f1 == 0);
-  CHECK(lacks(error_of([] { score_events(Labels{1}, Labels{}); }),
-              {"1 rows that were called, and 0 labels"}) == "");
-}
-
-TEST_CASE("the CRPS of deciles is twice their mean quantile loss, by hand and beside the integral") {
-  const Series series = make_series({"a"}, {0, 2, 4});
-  const SeriesWindows windows(series, {.shift = {0}, .scale = {2}}, {{1, 3, 0}}, "test", {.window = 1});
-  ForecastScores scores(windows);
-  // Deciles 1 to 9 around 5, of a truth of 2 and of 4.
-  Values deciles;
-  for (int k = 0; k < 18; ++k) deciles.push_back(k % 9 + 1);
-  scores.add(windows.origins(), Values{5, 5}, {Values{1, 1}, Values{9, 9}, 0.8, deciles});
-  const auto loss_at = [](double truth) {
-    double sum = 0;
-    for (int k = 1; k <= 9; ++k) sum += truth >= k ? k / 10.0 * (truth - k) : (1 - k / 10.0) * (k - truth);
-    return 2 * sum / 9 / 2;
-  };
-  CHECK(scores.overall().scaled_crps == doctest::Approx((loss_at(2) + loss_at(4)) / 2));
-  // Twice the quantile loss over all q, where the quantile is 10 q: nine of them come near.
-  double integral = 0;
-  for (int k = 0; k < 10000; ++k) {
-    const double q = (k + 0.5) / 10000, x = 10 * q;
-    integral += 2 * (2 >= x ? q * (2 - x) : (1 - q) * (x - 2)) / 10000;
-  }
-  CHECK(loss_at(2) * 2 == doctest::Approx(integral).epsilon(0.2));
 }
 
 TEST_CASE("the scale of mase is the error of the seasonal naive forecast within the training part") {
@@ -136,7 +97,8 @@ TEST_CASE("the scale of mase is the error of the seasonal naive forecast within 
   CHECK(mase_scale(series, {{0, 2, 0}, {2, 4, 2}}, 1, both)[0] == 2.5);  // not across spans
   CHECK(std::isnan(mase_scale(series, {{0, 4, 0}}, 4, both)[0]));
   Series filled = series;
-  filled.filled.assign(10, 0), filled.filled[2] = 1;  // what was filled in is no end of a step, nor its beginning
+  filled.filled.assign(10, 0),
+      filled.filled[2] = 1;  // what was filled in is no end of a step, nor its beginning
   CHECK(mase_scale(filled, {{0, 4, 0}}, 1, both)[0] == 4);
   const SeriesWindows windows(series, {.shift = {0, 0}, .scale = {1, 1}}, {{4, 5, 0}}, "test", {.window = 1});
   ForecastScores scores(windows, mase_scale(series, {{0, 4, 0}}, 1, both));

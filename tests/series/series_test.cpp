@@ -122,27 +122,20 @@ TEST_CASE("a label is not scaled, nor called constant") {
 TEST_CASE("calendar features are points of a circle, and not scaled") {
   Series series = parse_series("t,x\n2020-01-31 23:00,5\n2020-02-01 00:00,7\n2020-02-01 06:00,9\n", "x.csv",
                                {.gaps = Gaps::allow});
-  add_calendar(series, {"hour", "month", "trend"});
-  CHECK(series.channels ==
-        std::vector<std::string>{"x", "hour_sin", "hour_cos", "month_sin", "month_cos", "trend"});
-  CHECK(series.calendar == 5);
+  add_calendar(series, {"hour", "month"});
+  CHECK(series.channels == std::vector<std::string>{"x", "hour_sin", "hour_cos", "month_sin", "month_cos"});
+  CHECK(series.calendar == 4);
   CHECK(series.at(2, 0) == 9);
   CHECK(series.at(1, 1) == doctest::Approx(0).scale(1));
   CHECK(series.at(1, 2) == doctest::Approx(1));
   CHECK(series.at(2, 1) == doctest::Approx(1));  // six o'clock: a quarter of the day
   CHECK(series.at(0, 3) == doctest::Approx(0).scale(1));
   CHECK(series.at(1, 3) == doctest::Approx(0.5));  // February: a twelfth of the year
-  CHECK(series.at(0, 5) == 0);
-  CHECK(series.at(1, 5) == doctest::Approx(1 / 8766.0).epsilon(0.01));
-  Series later = parse_series("t,x\n2021-01-01,5\n2021-01-02,7\n", "x.csv");
-  add_calendar(later, {"trend"}, *parse_time("2020-01-01"));
-  CHECK(later.at(0, 1) == 1);  // a year, and a day's part of one
-  CHECK(later.at(1, 1) == 1 + 1 / 365.25);
   std::vector<std::string> notes;
   const Scaling scaling = fit_scaling(series, whole_series(series), ScalingKind::standard, notes);
   CHECK(scaling.apply(0.25, 1) == 0.25);
   const SeriesWindows windows(series, scaling, whole_series(series), "train", {.window = 1});
-  CHECK(windows.options().inputs.size() == 6);
+  CHECK(windows.options().inputs.size() == 5);
   CHECK(windows.options().targets == std::vector<int>{0});
 
   CHECK(lacks(input_error_of([&] { add_calendar(series, {"weekdy"}); }),

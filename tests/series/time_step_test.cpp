@@ -122,7 +122,7 @@ TEST_CASE("rows at several places of a week, a month or a day go on at the next 
   CHECK(lacks(refusal(gap),
               {"x.csv:12: a gap of 2 rows after 2022-01-24", "on Monday, Wednesday and Friday"}) == "");
   CHECK(lacks(refusal({"2022-01-03", "2022-01-05", "2022-01-08", "2022-01-09", "2022-01-11", "2022-01-14"}),
-              {"keep to no rule", "data.resample", "data.gaps = \"allow\""}) == "");
+              {"keep to no rule", "steps of one length", "data.gaps = \"allow\""}) == "");
 }
 
 TEST_CASE("a file whose newest row stands first is turned around, and that is said") {

@@ -18,8 +18,6 @@
 
 namespace unroll {
 
-// --- forecasts, in original units --------------------------------------------------------------------------
-
 struct ForecastBaseline {
   std::string name;     // in tables: "seasonal naive (24)"
   int64_t history = 0;  // rows needed before the first predicted one
@@ -46,11 +44,6 @@ ForecastBaseline seasonal_growth(int64_t period, int64_t horizon);
 ForecastBaseline drift();
 // The mean of the channel's observed training values; NaN if it has none.
 ForecastBaseline training_mean(const Series& series, const Part& train);
-// y[t] = a0 + Σ a_k y[t - k], k = 1 … order, fitted by least squares on the training part, for each channel separately;
-// iterated over the horizon. Rows whose y[t] was filled in are left out. Throws InputError if too few others remain.
-ForecastBaseline autoregression(const Series& series, const Part& train, int order,
-                                std::span<const int> targets);
-
 // Ridge regression (Hoerl and Kennard 1970) for each row of the horizon. It reads the window minus the window's
 // last value, and the first three harmonics of each period above 1. The penalty is one of seven: the one that
 // forecasts the last fifth of the training part best from the rest. Beyond the horizon it goes on from its own
@@ -88,24 +81,16 @@ class RangeSoFar {
   std::vector<double> least_, most_;  // by target
 };
 
-// Whether each target has more observed rows with `order` rows before them in their span than coefficients to fit.
-bool can_fit_autoregression(const Series& series, const Part& train, int order, std::span<const int> targets);
-
 // Calls `use` with a forecast [horizon, targets] for each window in the current order, from the last row that the
 // window reads. Returns false, and stops, at a window with too few rows before it. Throws Interrupted after a signal.
 bool for_each_forecast(const ForecastBaseline& baseline, const SeriesWindows& windows,
                        const std::function<void(int64_t origin, const std::vector<double>& forecast)>& use);
-// Scores the forecasts. None: a window has too few rows.
-std::optional<ForecastScores> score(const ForecastBaseline& baseline, const SeriesWindows& windows,
-                                    const std::vector<double>& mase_scale = {});
-
 // --- the table of those that recipes know ------------------------------------------------------------------
 
 // The keys of [data] that baselines read.
 struct BaselineKeys {
   int window = 24, horizon = 1;           // rows
   int64_t period = 1, second_period = 0;  // rows of a season
-  int autoregression = 0;                 // its order; 0: none
   bool ets = true, theta = true, ces = false, ridge = false, pretrained = false, combination = false;
 };
 
@@ -131,7 +116,7 @@ Fitted growth(const BaselineRows& r) {
 }
 // The weighted mean of some of the others (combination.h).
 Fitted combination(const BaselineRows& rows);
-enum class Needs : uint8_t { nothing, season, second_season, order };
+enum class Needs : uint8_t { nothing, season, second_season };
 
 // A row of the table.
 struct ForecastBaselineRow {
@@ -165,13 +150,6 @@ inline constexpr ForecastBaselineRow forecast_baselines[] = {
      .left_out = "growth of the second season: a value is 0 or less"},
     {.word = "mean",
      .make = [](const BaselineRows& r) -> Fitted { return training_mean(r.series, r.train); }},
-    {.word = "autoregression",
-     .needs = Needs::order,
-     .make = [](const BaselineRows& r) -> Fitted {
-       if (!can_fit_autoregression(r.series, r.train, r.keys.autoregression, r.targets)) return {};
-       return autoregression(r.series, r.train, r.keys.autoregression, r.targets);
-     },
-     .left_out = "autoregression: too little history"},
     {.word = "ridge",
      .make = [](const BaselineRows& r) -> Fitted {
        return ridge(r.series, r.train, r.keys.window, r.keys.horizon, {r.keys.period, r.keys.second_period},
@@ -224,10 +202,6 @@ const std::vector<std::string>& baseline_words();
 const ForecastBaselineRow* baseline_row(std::string_view word);
 // Fits the baselines of the tables, in this order. `left_out` gets those that cannot be fitted, with the reason.
 std::vector<ForecastBaseline> baselines_of(const BaselineRows& rows, std::vector<std::string>& left_out);
-// InputError, naming data.autoregression: too few rows train for its order.
-void require_order_fits(const BaselineRows& rows);
-
-// --- detection ---------------------------------------------------------------------------------------------
 
 // A baseline learns from the same windows as a model, but looks only at a window's last row.
 struct DetectionBaseline {

@@ -123,18 +123,10 @@ DetectionBaseline majority_class(const SeriesWindows& train) {
   return {"majority class", [=](const Series&, int64_t, int64_t) { return share; }};
 }
 
-// The inputs that are numbers: a category's codes are none.
-static std::vector<int> numbers_among_inputs(const SeriesWindows& windows) {
-  std::vector<int> inputs;
-  for (const int channel : windows.options().inputs)
-    if (!windows.series().is_category(channel)) inputs.push_back(channel);
-  return inputs;
-}
-
 DetectionBaseline threshold_baseline(const SeriesWindows& train) {
   const std::vector<int> label = window_labels(train);
   Threshold best;
-  for (const int channel : numbers_among_inputs(train)) {
+  for (const int channel : train.options().inputs) {
     stop_if_signalled();
     std::vector<std::pair<double, int>> rows;
     for (std::size_t i = 0; i < label.size(); ++i)
@@ -152,7 +144,7 @@ DetectionBaseline threshold_baseline(const SeriesWindows& train) {
 }
 
 DetectionBaseline logistic_regression(const SeriesWindows& train) {
-  const std::vector<int> inputs = numbers_among_inputs(train);
+  const std::vector<int> inputs = train.options().inputs;
   Logistic problem{{}, window_labels(train), inputs.size() + 1};
   const double n = static_cast<double>(train.count());
   std::vector<double> mean(inputs.size(), 0), deviation(inputs.size(), 0);

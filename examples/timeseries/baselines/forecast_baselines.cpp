@@ -3,13 +3,11 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "examples/timeseries/baselines/baselines.h"
-#include "examples/timeseries/baselines/least_squares.h"
 #include "framework/check.h"
 #include "framework/signals.h"
 
@@ -33,54 +31,7 @@ void repeat_season(const Series& series, int64_t origin, int channel, int64_t pe
     forecast[h] = series.at(origin - period + static_cast<int64_t>(h) % period, channel);
 }
 
-// Calls use(row) for each row of which an autoregression is fitted.
-template <class Use>
-void for_each_equation(const Series& series, const Part& train, int order, int channel, Use use) {
-  for (const Span& span : train)
-    for (int64_t row = span.begin + order; row < span.end; ++row)
-      if (!series.is_filled(row, channel)) use(row);
-}
-
-// Fits y[t] = coefficients[0] + Σ coefficients[k] y[t - k] to one channel. It is fitted to distances from one of the values, since a
-// level far above the spread would look like the column of ones. If rows are almost on a line but for one odd value, coefficients
-// are in the thousands and forecasts explode: then the order is lower, and the other coefficients are 0.
-std::vector<double> fit_autoregression(const Series& series, const Part& train, int order, int channel) {
-  std::vector<double> x, y;
-  const double level = train.empty() ? 0 : series.at(train.front().begin, channel);
-  for_each_equation(series, train, order, channel, [&](int64_t row) {
-    x.push_back(1);
-    for (int k = 1; k <= order; ++k) x.push_back(series.at(row - k, channel) - level);
-    y.push_back(series.at(row, channel) - level);
-  });
-  require_input(can_fit_autoregression(series, train, order, {&channel, 1}),
-                "baselines: an autoregression of order {} needs {} training rows in a span, not {}{}", order,
-                2 * order + 1, longest_span(train),
-                series.filled.empty() ? "" : "; values that were filled in do not count");
-  std::vector<double> coefficients = least_squares(x, y, order + 1);
-  constexpr double most = 100;
-  double sum = 0;
-  for (std::size_t k = 1; k < coefficients.size(); ++k) sum += std::abs(coefficients[k]);
-  if (sum > most && order > 1) {
-    coefficients = fit_autoregression(series, train, order - 1, channel);
-    coefficients.push_back(0);
-    return coefficients;
-  }
-  double moved = level;
-  for (int k = 1; k <= order; ++k) moved -= level * coefficients[k];
-  coefficients[0] += moved;
-  return coefficients;
-}
-
 }  // namespace
-
-bool can_fit_autoregression(const Series& series, const Part& train, int order,
-                            std::span<const int> targets) {
-  return std::ranges::all_of(targets, [&](int channel) {
-    int64_t equations = 0;
-    for_each_equation(series, train, order, channel, [&](int64_t) { ++equations; });
-    return equations > order;
-  });
-}
 
 ForecastBaseline last_value() {
   return {"last value", 1, [](const Series& series, int64_t origin, int channel, std::span<double> forecast) {
@@ -131,23 +82,6 @@ ForecastBaseline training_mean(const Series& series, const Part& train) {
           }};
 }
 
-ForecastBaseline autoregression(const Series& series, const Part& train, int order,
-                                std::span<const int> targets) {
-  require_input(order >= 1, "baselines: an autoregression's order is at least 1, not {}", order);
-  std::map<int, std::vector<double>> coefficients;
-  for (const int channel : targets) coefficients[channel] = fit_autoregression(series, train, order, channel);
-  return {fmt::format("autoregression ({})", order), order,
-          [=](const Series& now, int64_t origin, int channel, std::span<double> forecast) {
-            const std::vector<double>& a = coefficients.at(channel);
-            for (int64_t h = 0; h < static_cast<int64_t>(forecast.size()); ++h) {
-              double value = a[0];
-              for (int64_t k = 1; k <= order; ++k)
-                value += a[k] * (k <= h ? forecast[h - k] : now.at(origin + h - k, channel));
-              forecast[h] = value;
-            }
-          }};
-}
-
 // --- the table ---------------------------------------------------------------------------------------------
 
 bool BaselineRows::are_positive() const {
@@ -161,7 +95,6 @@ std::string ForecastBaselineRow::missing(const BaselineKeys& keys) const {
   if (needs == Needs::season && keys.period == 1) return "data.period = 1 has no season";
   if (needs == Needs::second_season && keys.second_period <= 1)
     return fmt::format("data.second_period = {} has no season", keys.second_period);
-  if (needs == Needs::order && keys.autoregression == 0) return "data.autoregression = 0 has no order";
   return "";
 }
 
@@ -191,14 +124,6 @@ std::vector<ForecastBaseline> baselines_of(const BaselineRows& rows, std::vector
   return baselines;
 }
 
-void require_order_fits(const BaselineRows& rows) {
-  const int order = rows.keys.autoregression;
-  require_input(order == 0 || can_fit_autoregression(rows.series, rows.train, order, rows.targets),
-                "{}: data.autoregression = {} needs {} rows side by side that train, and there are {}{}",
-                rows.series.origin, order, 2 * order + 1, longest_span(rows.train),
-                rows.series.filled.empty() ? "" : "; values that were filled in do not count");
-}
-
 bool RangeSoFar::is_left_by(std::span<const double> forecast, const Series& series, int64_t origin,
                             std::span<const int> targets) {
   const int64_t begin = series.begin_of(series.member_of(origin - 1));
@@ -225,42 +150,26 @@ bool RangeSoFar::is_left_by(std::span<const double> forecast, const Series& seri
 
 bool for_each_forecast(const ForecastBaseline& baseline, const SeriesWindows& windows,
                        const std::function<void(int64_t origin, const std::vector<double>& forecast)>& use) {
-  const SeriesWindowOptions& options = windows.options();
-  const std::vector<int>& targets = options.targets;
-  require(options.lead >= 1, "baselines: a window that reads what it predicts needs no forecast");
-  const std::size_t horizon = static_cast<std::size_t>(options.horizon);
-  const std::size_t skipped = static_cast<std::size_t>(options.lead - 1);  // not read, and not asked for
-  std::vector<double> forecast(skipped + horizon), all(horizon * targets.size());
-  std::vector<int64_t> together;
+  const std::vector<int>& targets = windows.options().targets;
+  require(windows.options().lead == 1, "baselines: a window that reads what it predicts needs no forecast");
+  const std::span<const int64_t> origins = windows.origins();
+  std::vector<double> forecast(static_cast<std::size_t>(windows.options().horizon)),
+      all(forecast.size() * targets.size());
   constexpr std::size_t most_together = 256;
-  for (std::size_t w = 0; w < windows.origins().size(); ++w) {
+  for (std::size_t w = 0; w < origins.size(); ++w) {
     stop_if_signalled();
-    const int64_t origin = windows.origins()[w], first = origin - static_cast<int64_t>(skipped);
-    if (first < baseline.history) return false;
-    if (baseline.prepare && w % most_together == 0) {
-      together.clear();
-      for (const int64_t o :
-           windows.origins().subspan(w, std::min(most_together, windows.origins().size() - w)))
-        together.push_back(o - static_cast<int64_t>(skipped));
-      for (const int target : targets) baseline.prepare(windows.series(), together, target, forecast.size());
-    }
+    if (origins[w] < baseline.history) return false;
+    if (baseline.prepare && w % most_together == 0)
+      for (const int target : targets)
+        baseline.prepare(windows.series(), origins.subspan(w, std::min(most_together, origins.size() - w)),
+                         target, forecast.size());
     for (std::size_t t = 0; t < targets.size(); ++t) {
-      baseline.forecast(windows.series(), first, targets[t], forecast);
-      for (std::size_t h = 0; h < horizon; ++h) all[h * targets.size() + t] = forecast[skipped + h];
+      baseline.forecast(windows.series(), origins[w], targets[t], forecast);
+      for (std::size_t h = 0; h < forecast.size(); ++h) all[h * targets.size() + t] = forecast[h];
     }
-    use(origin, all);
+    use(origins[w], all);
   }
   return true;
-}
-
-std::optional<ForecastScores> score(const ForecastBaseline& baseline, const SeriesWindows& windows,
-                                    const std::vector<double>& mase_scale) {
-  ForecastScores scores(windows, mase_scale);
-  if (!for_each_forecast(baseline, windows, [&](int64_t origin, const std::vector<double>& forecast) {
-        scores.add({&origin, 1}, forecast);
-      }))
-    return std::nullopt;
-  return scores;
 }
 
 }  // namespace unroll

@@ -1,68 +1,40 @@
 // timeseries anomalies: finds rows of a series that a forecaster did not foresee.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <optional>
 
 #include "data/csv.h"
 #include "examples/timeseries/commands/commands.h"
 #include "examples/timeseries/commands/model_or_series.h"
-#include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/scores/scores.h"
 #include "examples/timeseries/scores/watch.h"
+#include "framework/one_line.h"
 #include "training/program/cli/console.h"
 
 namespace timeseries {
 
 namespace {
 
-// --- labels ------------------------------------------------------------------------------------------------
-
-// The labels 0 and 1 in a column, for every row of the file.
-std::vector<int> labels_in(const Recipe& recipe, const SavedModel* saved, const std::filesystem::path& csv,
-                           const std::string& column) {
-  SeriesOptions options = series_options(recipe, saved);
-  options.label = column;
-  const Series series = parse_series(csv_text(csv), name_of_series_file(csv), options);
-  std::vector<int> labels;
-  for (int64_t row = 0; row < series.rows(); ++row)
-    labels.push_back(static_cast<int>(series.at(row, series.label)));
-  return labels;
-}
-
-std::string in_words(const EventScores& scores) {
-  const auto or_none = [](const std::string& text) { return text.empty() ? "none" : text; };
-  return fmt::format("{} of {} found, {} of {} called rows labelled: recall {}, precision {}, F1 {}",
-                     scores.found, scores.events, scores.right, scores.called, or_none(figure(scores.recall)),
-                     or_none(figure(scores.precision)), or_none(figure(scores.f1)));
-}
-
-// --- what is written ---------------------------------------------------------------------------------------
-
-std::string csv_of(const Watch& watch, const Series& series, const std::vector<int>& targets,
-                   const AnomalyRule& rule, const std::vector<int>& labels) {
-  std::string text = labels.empty() ? "time,channel,value,forecast,low,high,error,p,anomaly\n"
-                                    : "time,channel,value,forecast,low,high,error,p,anomaly,label\n";
+std::string csv_of(const Watch& watch, const Series& series, const std::vector<int>& targets, double rate) {
+  std::string text = "time,channel,value,forecast,low,high,error,p,anomaly\n";
   for (const WatchedValue& value : watch.values) {
     const int channel = targets[value.target];
     text +=
-        fmt::format("{},{},{:.10g},{:.10g},{:.10g},{:.10g},{:.6g},{:.6g},{}", series.times.text(value.row),
+        fmt::format("{},{},{:.10g},{:.10g},{:.10g},{:.10g},{:.6g},{:.6g},{}\n", series.times.text(value.row),
                     csv_cell(series.channels[channel]), series.at(value.row, channel), value.forecast,
-                    value.low, value.high, value.error, value.p, rule.calls(value) ? 1 : 0);
-    if (!labels.empty()) text += fmt::format(",{}", labels[value.row]);
-    text += '\n';
+                    value.low, value.high, value.error, value.p, value.p <= rate ? 1 : 0);
   }
   return text;
 }
 
 // The anomalies with the largest errors, in order of time.
 RunDescription::Table table_of(const Watch& watch, const Series& series, const std::vector<int>& targets,
-                               const AnomalyRule& rule) {
+                               double rate) {
   constexpr size_t most = 20;
   std::vector<const WatchedValue*> found;
   for (const WatchedValue& value : watch.values)
-    if (rule.calls(value)) found.push_back(&value);
+    if (value.p <= rate) found.push_back(&value);
   RunDescription::Table table{
       .title = "Anomalies", .note = {}, .columns = {"time", "value", "forecast", "80 %", "p"}};
   if (targets.size() > 1) table.columns.insert(table.columns.begin() + 1, "channel");
@@ -82,23 +54,17 @@ RunDescription::Table table_of(const Watch& watch, const Series& series, const s
 }
 
 Chart chart_of(const Watch& watch, const Series& series, const std::vector<int>& targets, size_t target,
-               const AnomalyRule& rule) {
+               double rate) {
   const int channel = targets[target];
   const std::string& name = series.channels[channel];
   const int64_t first = watch.values.front().row;
-  Chart chart{
-      .title = "Anomalies of " + name,
-      .description =
-          rule.least_error
-              ? fmt::format("Values whose forecast a step ahead erred by {:.3g} units of its window or more.",
-                            *rule.least_error)
-              : fmt::format(
-                    "Values whose forecast a step ahead erred more than all but {:.2g} of those before.",
-                    rule.rate),
-      .x_name = "time",
-      .y_name = name,
-      .from_zero = false,
-      .series = {{.name = name}, {.name = "anomaly", .points = true}}};
+  Chart chart{.title = "Anomalies of " + name,
+              .description = fmt::format(
+                  "Values whose forecast a step ahead erred more than all but {:.2g} of those before.", rate),
+              .x_name = "time",
+              .y_name = name,
+              .from_zero = false,
+              .series = {{.name = name}, {.name = "anomaly", .points = true}}};
   for (int64_t row = first; row <= watch.values.back().row; ++row)
     chart.x_texts.push_back(series.times.text(row));
   constexpr size_t most = 600;
@@ -109,7 +75,7 @@ Chart chart_of(const Watch& watch, const Series& series, const std::vector<int>&
     const auto x = static_cast<double>(value.row - first);
     chart.series[0].x.push_back(x), chart.series[0].y.push_back(series.at(value.row, channel));
     chart.series[1].x.push_back(x);
-    chart.series[1].y.push_back(rule.calls(value) ? series.at(value.row, channel) : std::nan(""));
+    chart.series[1].y.push_back(value.p <= rate ? series.at(value.row, channel) : std::nan(""));
     if (!has_band || std::isnan(value.low)) continue;
     chart.band->x.push_back(x), chart.band->low.push_back(value.low), chart.band->high.push_back(value.high);
   }
@@ -119,21 +85,17 @@ Chart chart_of(const Watch& watch, const Series& series, const std::vector<int>&
 }
 
 struct AnomaliesOptions : ModelOrSeries {
-  std::string label;
-  AnomalyRule rule;
+  double rate = 0.01;
 };
 
 void declare(Command& command, AnomaliesOptions& asked) {
   command.describe(
       "Finds rows that a forecaster did not foresee. Each row of the test is forecast from the rows before it; it is an "
-      "anomaly if the forecast errs more than all but a small share of the forecasts before it did. No labels are "
-      "needed; if there are some, events are scored, and the share is chosen on the first half of the test. With a "
+      "anomaly if the forecast errs more than all but a small share of the forecasts before it did. With a "
       "series alone, FILE.csv in the model's place, its second half is watched by the mean of a few forecasters that know "
       "the first.");
   asked.add_model(command);
-  command.option("rate", asked.rule.rate, "SHARE", "of ordinary rows that are called anomalies all the same");
-  command.option("label", asked.label, "NAME",
-                 "a column of 0 and 1: the rows that are anomalies, to be scored by");
+  command.option("rate", asked.rate, "SHARE", "of ordinary rows that are called anomalies all the same");
   command.option("series", asked.only, "NAME", "the series that is watched, of a model of several (data.id)");
   asked.add_output(command, "draws the rows that were watched, and what was found, as SVG",
                    "writes every row that was watched as CSV, in place of printing it");
@@ -144,8 +106,7 @@ void declare(Command& command, AnomaliesOptions& asked) {
 }
 
 void check(const Command& command, AnomaliesOptions& asked) {
-  require_input(asked.rule.rate > 0 && asked.rule.rate < 1, "anomalies: --rate {} must be between 0 and 1",
-                asked.rule.rate);
+  require_input(asked.rate > 0 && asked.rate < 1, "anomalies: --rate {} must be between 0 and 1", asked.rate);
   asked.check(command);
   if (!asked.is_file) return;
   asked.csv = command.positional();
@@ -180,10 +141,9 @@ Watching watching(const Command& command, const AnomaliesOptions& asked) {
   const std::vector<Override> overrides = asked.options.overrides(command);
   require_read_without_network(command.name(), overrides, "data.window");
   Wishes wishes = asked.file.wishes(command, 1, overrides);
-  wishes.label = asked.label, wishes.train = 0.3, wishes.valid = 0.2;
+  wishes.train = 0.3, wishes.valid = 0.2;
   all.recipe = asked.guess(command, wishes);
   asked.check_target(command, all.recipe);
-  if (!asked.label.empty()) (void)labels_in(all.recipe, nullptr, asked.csv, asked.label);
   all.data = std::make_unique<SeriesData>(all.recipe, asked.csv, Purpose{.trains = false});
   print_notes({.out = stderr}, *all.data);
   all.baseline = baseline_row("combination")
@@ -203,22 +163,15 @@ void say_watched(const Watch& found, const Series& series, int64_t begin, int64_
         with_commas(found.not_watched));
 }
 
-// `by_labels`: labels chose the threshold, on the rows from `begin` up to `half`.
-void say_rule(const AnomalyRule& rule, const Watch& found, const Series& series, bool by_labels,
-              int64_t begin, int64_t half, size_t targets) {
-  if (rule.least_error)
-    show(stderr, "threshold: an error of {:.3g} units of its window, by which F1 is best on {} to {}\n",
-         *rule.least_error, series.times.text(begin), series.times.text(half - 1));
-  else if (by_labels)
-    show(stderr, "threshold: --rate {:.2g}, as without labels: no event of the first half was found\n",
-         rule.rate);
+// Says if no row can be called one at first.
+void say_rate(double rate, const Watch& found, size_t targets) {
   const double least = static_cast<double>(targets) / static_cast<double>(found.known + 1);
-  if (!rule.least_error && rule.rate < least)
+  if (rate < least)
     show(
         stderr,
         "rate: {:.2g} needs {} errors known before the first row, and there are {}: until then no row can be "
         "called one (--rate {:.2g})\n",
-        rule.rate, with_commas(static_cast<int64_t>(std::ceil(static_cast<double>(targets) / rule.rate)) - 1),
+        rate, with_commas(static_cast<int64_t>(std::ceil(static_cast<double>(targets) / rate)) - 1),
         with_commas(found.known), least);
 }
 
@@ -234,14 +187,7 @@ void anomalies(Command& command) {
   SeriesData& data = *all.data;
   const Series& series = data.series();
   const std::vector<int>& targets = data.targets();
-  require_input(!data.tests.empty(), "{}: no rows are left to watch: all of them train or validate",
-                series.origin);
   const size_t drawn = asked.place_drawn(command, series, targets);
-  require_input(asked.label.empty() || !data.file.empty(),
-                "anomalies: --label is a column of a file: --csv names it");
-  std::vector<int> labels;
-  if (!asked.label.empty())
-    labels = labels_in(all.recipe, all.saved ? &*all.saved : nullptr, data.file, asked.label);
   const Watch found = watch(all.recipe, data, data.tests.front().windows, all.forecasts());
   require_input(
       !found.values.empty(),
@@ -249,24 +195,17 @@ void anomalies(Command& command) {
       series.origin);
   if (!asked.is_file)
     for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
-  const int64_t begin = found.values.front().row, end = found.values.back().row + 1,
-                half = begin + (end - begin) / 2;
-  say_watched(found, series, begin, end);
-  AnomalyRule rule = asked.rule;
-  const bool by_labels = !labels.empty() && !command.given("rate");
-  if (by_labels) rule.least_error = best_error(found, labels, begin, half);
-  say_rule(rule, found, series, by_labels, begin, half, targets.size());
+  say_watched(found, series, found.values.front().row, found.values.back().row + 1);
+  say_rate(asked.rate, found, targets.size());
 
-  const RunDescription::Table table = table_of(found, series, targets, rule);
+  const RunDescription::Table table = table_of(found, series, targets, asked.rate);
   const Console console{.out = stderr};
   if (table.rows.empty())
     show(stderr, "anomalies: none\n");
   else
     console.print("\n{}\n", table.title), console.print(table);
-  if (!labels.empty())
-    show(stderr, "events of the second half: {}\n", in_words(scores_of(found, rule, labels, half, end)));
-  asked.print_or_write(csv_of(found, series, targets, rule, labels));
-  asked.draw(chart_of(found, series, targets, drawn, rule));
+  asked.print_or_write(csv_of(found, series, targets, asked.rate));
+  asked.draw(chart_of(found, series, targets, drawn, asked.rate));
 }
 
 }  // namespace timeseries

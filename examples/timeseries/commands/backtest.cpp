@@ -27,7 +27,9 @@ struct Judged {
   }
 };
 
-void add(std::vector<Judged>& all, const JudgedRow& row, const std::string& name) {
+void add(std::vector<Judged>& all, const JudgedRow& row) {
+  const std::string name =
+      row.name.starts_with("threshold") ? "threshold" : row.name;  // each fold has its own
   const auto found = std::ranges::find(all, name, &Judged::name);
   (found == all.end() ? all.emplace_back(Judged{name, row.knows_labels}) : *found)
       .folds.push_back(row.values);
@@ -71,11 +73,6 @@ std::vector<JudgedRow> means_of(const std::vector<Judged>& all, size_t folds) {
     for (size_t k = 0; k < judged.folds[0].size(); ++k) rows.back().values.push_back(mean_of(judged.of(k)));
   }
   return rows;
-}
-
-// Each fold finds its own threshold.
-std::string name_of_baseline(const std::string& name) {
-  return name.starts_with("threshold") ? "threshold" : name;
 }
 
 std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, int folds, int64_t test_rows) {
@@ -212,8 +209,7 @@ void backtest(Command& command) {
   for (size_t k = 0; k < splits.size(); ++k) {
     const auto fold = nlohmann::ordered_json::from_cbor(found[k]);
     for (const auto& row : fold.at("rows"))
-      add(judged, {.name = row.at(0), .knows_labels = row.at(1), .values = row.at(2)},
-          name_of_baseline(row.at(0)));
+      add(judged, {.name = row.at(0), .knows_labels = row.at(1), .values = row.at(2)});
     json.push_back({{"test", names[k]}, {"scores", fold.at("scores")}});
   }
   const Comparison comparison = compare(means_of(judged, splits.size()), recipe.detects());

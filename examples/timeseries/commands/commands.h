@@ -18,7 +18,6 @@ void backtest(unroll::Command& command);
 void generate(unroll::Command& command);
 void baselines(unroll::Command& command);
 void explain(unroll::Command& command);
-void import_model(unroll::Command& command);
 void export_model(unroll::Command& command);
 
 }  // namespace timeseries

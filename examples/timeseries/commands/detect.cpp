@@ -1,5 +1,4 @@
 // timeseries detect: the probability that a trained detector gives each row of a series.
-
 #include "examples/timeseries/baselines/baselines.h"
 #include "examples/timeseries/commands/commands.h"
 #include "examples/timeseries/model/saved_model.h"
@@ -10,18 +9,6 @@
 #include "training/program/run/machine.h"
 
 namespace timeseries {
-
-namespace {
-
-std::string csv_of(const SeriesWindows& windows, const std::vector<double>& probabilities) {
-  std::string text = "time,probability\n";
-  for (size_t k = 0; k < probabilities.size(); ++k)
-    text += fmt::format("{},{}\n", windows.series().times.text(windows.origins()[k]),
-                        static_cast<float>(probabilities[k]));  // all digits of a float
-  return text;
-}
-
-}  // namespace
 
 void detect(Command& command) {
   std::string csv, out;
@@ -41,10 +28,9 @@ void detect(Command& command) {
   require_input(command.given("csv"), "detect: --csv names the series");
   require_new("detect", out);
   const SavedModel saved = read_saved_model(command.positional());
-  require_input(saved.recipe.detects(),
-                "{}: a model of forecasts; 'timeseries forecast' is the command for it",
-                command.positional());
   const Recipe& recipe = saved.recipe;
+  require_input(recipe.detects(), "{}: a model of forecasts; 'timeseries forecast' is the command for it",
+                command.positional());
   const bool labelled = has_column(csv, recipe.data.separator[0], recipe.data.label);
   const Series series = labelled ? load_series(saved, csv) : load_unlabelled(saved, csv);
   require_input(series.rows() >= recipe.data.window,
@@ -53,7 +39,10 @@ void detect(Command& command) {
   SeriesWindows windows = make_windows(recipe, series, saved.facts.scaling, {{0, series.rows(), 0}}, csv);
   const auto model = saved.make_model(windows);
   const std::vector<double> probabilities = detect(*model, windows, recipe.data.eval_batch);
-  const std::string text = csv_of(windows, probabilities);
+  std::string text = "time,probability\n";
+  for (size_t k = 0; k < probabilities.size(); ++k)
+    text += fmt::format("{},{}\n", series.times.text(windows.origins()[k]),
+                        static_cast<float>(probabilities[k]));  // all digits of a float
   if (out.empty())
     show_data(text);
   else

@@ -23,7 +23,7 @@ void print(const Console& console, const Evaluation& evaluation, const SeriesDat
   if (with_model)
     for (const std::string& line : verdicts(evaluation)) console.print("{}\n", line);
   console.print("protocol: {}\n", evaluation.protocol);
-  for (const RunDescription::Table& table : further_tables(evaluation, data, with_model))
+  for (const RunDescription::Table& table : further_tables(evaluation, data))
     console.print("\n{}\n", table.title), console.print(table);
 }
 
@@ -38,12 +38,10 @@ std::string csv_of(const WindowForecast& forecast, const Series& series, const s
     const auto step = static_cast<int64_t>(i / targets.size());
     const int64_t row = forecast.origin + step;
     const int channel = targets[i % targets.size()];
-    text += fmt::format("{},{},{},{},{},{},{},{}", origin, step + 1, series.times.text(row),
+    text += fmt::format("{},{},{},{},{},{},{},{}\n", origin, step + 1, series.times.text(row),
                         csv_cell(series.channels[channel]),
                         series.is_filled(row, channel) ? "" : fmt::format("{}", series.at(row, channel)),
                         forecast.values[i], end(forecast.low[i]), end(forecast.high[i]));
-    for (size_t k = 0; k < decile_count; ++k) text += "," + end(forecast.deciles[i * decile_count + k]);
-    text += '\n';
   }
   return text;
 }
@@ -55,6 +53,19 @@ std::vector<TestPart> parts_of(const Recipe& recipe, const SeriesData& data, con
     return {{split, make_windows(recipe, data.series(), data.facts.scaling, data.split.train, split)}};
   require_input(data.valid.has_value(), "there are no rows that validate");
   return {{split, *data.valid}};
+}
+
+// Prints and returns the scores by part.
+nlohmann::ordered_json scores_of(const Console& console, const Recipe& recipe, const SeriesData& data,
+                                 std::vector<TestPart>& parts, const SeriesModel* model,
+                                 const ForecastUse& each = {}) {
+  nlohmann::ordered_json scores = nlohmann::ordered_json::object();
+  for (TestPart& part : parts) {
+    const Evaluation evaluation = evaluate(recipe, data, part, model, each);
+    print(console, evaluation, data, model != nullptr);
+    scores[part.name] = json_of(evaluation);
+  }
+  return scores;
 }
 
 RunResult result_of(const SavedModel& saved, const SeriesModel& model, int64_t count, double seconds) {
@@ -89,7 +100,7 @@ void evaluate(Command& command) {
   command.option(
       "out", out, "FILE",
       "a CSV file of every forecast: the series where there are several, origin (the time of its first step), step, time, channel, truth, "
-      "forecast, low, high, and the deciles q10 to q90; it must not exist");
+      "forecast, low and high; it must not exist");
   add_json_option(command, json);
   command.example("evaluate runs/airline-1/best.safetensors", "the table that training ended with");
   command.example("evaluate model.safetensors --csv ETTh1.csv --json", "for a script to read");
@@ -103,29 +114,23 @@ void evaluate(Command& command) {
       "evaluate: --out writes forecasts, and the model of {} detects; 'timeseries detect' writes what it finds",
       saved.path.string());
   SeriesData data(saved.recipe, csv, {.model = &saved, .trains = false});
-  for (std::string& warning : warnings_of_training(saved.recipe, data, split))
-    data.warnings.push_back(std::move(warning));
+  for (std::string& warning : warnings_of_training(data, split)) data.warnings.push_back(std::move(warning));
   const auto model = saved.make_model(*data.train);
   print_notes(console, data);
 
   const double begin = clock_seconds();
-  nlohmann::ordered_json scores = nlohmann::ordered_json::object();
-  int64_t count = 0;
   std::vector<TestPart> parts = parts_of(saved.recipe, data, split);
   std::string forecasts = data.series().members.empty() ? "" : "series,";
-  forecasts += "origin,step,time,channel,truth,forecast,low,high,q10,q20,q30,q40,q50,q60,q70,q80,q90\n";
+  forecasts += "origin,step,time,channel,truth,forecast,low,high\n";
   const auto write = [&](WindowForecast& forecast) {
     forecasts += csv_of(forecast, data.series(), data.targets());
   };
-  for (TestPart& part : parts) {
-    const Evaluation evaluation =
-        evaluate(saved.recipe, data, part, model.get(), out.empty() ? ForecastUse() : ForecastUse(write));
-    print(console, evaluation, data, true);
-    scores[part.name] = json_of(evaluation);
-    count += part.windows.count();
-  }
+  const auto scores = scores_of(console, saved.recipe, data, parts, model.get(),
+                                out.empty() ? ForecastUse() : ForecastUse(write));
   if (!out.empty()) write_new_file(out, forecasts);
   if (!json) return;
+  int64_t count = 0;
+  for (const TestPart& part : parts) count += part.windows.count();
   result_of(saved, *model, count, clock_seconds() - begin)
       .print_json("windows", "windows_per_second", {{"scores", scores}});
 }
@@ -134,11 +139,11 @@ void baselines(Command& command) {
   std::string csv, split = "test";
   bool json = false;
   RecipeOptions options = recipe_options();
-  command.describe(
-      fmt::format("Scores the baselines on the windows that a recipe's model would be scored on: {}; to "
-                  "detect, the majority class, a threshold of one channel, logistic regression. A model that "
-                  "does not beat them has learnt nothing.",
-                  fmt::join(baseline_words(), ", ")));
+  command.describe(fmt::format(
+      "Scores the baselines on the windows that a recipe's model would be scored on: {}; to detect, the "
+      "majority class, a threshold of one channel, logistic regression. A model that does not beat them has "
+      "learnt nothing.",
+      fmt::join(baseline_words(), ", ")));
   options.add_with_recipe(command, {.engine = false});
   command.group("Series");
   add_csv_option(command, csv);
@@ -152,13 +157,8 @@ void baselines(Command& command) {
   const SeriesData data(recipe, csv);
   const Console console{.out = json ? stderr : stdout};
   print_notes(console, data);
-  nlohmann::ordered_json scores = nlohmann::ordered_json::object();
   std::vector<TestPart> parts = parts_of(recipe, data, split);
-  for (TestPart& part : parts) {
-    const Evaluation evaluation = evaluate(recipe, data, part, nullptr);
-    print(console, evaluation, data, false);
-    scores[part.name] = json_of(evaluation);
-  }
+  const auto scores = scores_of(console, recipe, data, parts, nullptr);
   if (json) show("{}\n", json_text(scores));
 }
 

@@ -18,19 +18,18 @@ namespace {
 std::string names_of(const Series& series, const std::vector<int>& channels) {
   constexpr size_t most = 12;
   std::vector<std::string> names;
-  for (const int channel : channels) names.push_back(series.channels[channel]);
-  const size_t others = names.size() > most ? names.size() - most : 0;
-  names.resize(names.size() - others);
-  return fmt::format("{}{}", fmt::join(names, ", "), others ? fmt::format(" and {} others", others) : "");
+  for (size_t k = 0; k < std::min(most, channels.size()); ++k) names.push_back(series.channels[channels[k]]);
+  return fmt::format("{}{}", fmt::join(names, ", "),
+                     channels.size() > most ? fmt::format(" and {} others", channels.size() - most) : "");
 }
 
 RunDescription::Table table_of_parts(const SeriesData& data) {
   RunDescription::Table table{
       .title = "Parts", .note = {}, .columns = {"part", "first row", "last row", "rows", "windows"}};
   const auto add = [&](const std::string& name, const Series& series, const Part& part, int64_t windows) {
-    if (part.empty()) return;
-    int64_t first = part.front().begin, last = part.back().end - 1;  // by time, if there are several series
-    const auto at = [&](int64_t row) { return series.times.at[row]; };
+    // By time, since there may be several series.
+    const auto at = [&](int64_t row) { return series.times.at[static_cast<size_t>(row)]; };
+    int64_t first = part.front().begin, last = part.back().end - 1;
     for (const Span& span : part) {
       if (at(span.begin) < at(first)) first = span.begin;
       if (at(span.end - 1) > at(last)) last = span.end - 1;
@@ -40,12 +39,8 @@ RunDescription::Table table_of_parts(const SeriesData& data) {
   };
   add("train", data.series(), data.split.train, data.train->count());
   if (data.valid) add("valid", data.series(), data.split.valid, data.valid->count());
-  if (!data.split.test.empty())
-    add("test", data.series(), data.split.test, data.tests.front().windows.count());
-  const size_t of_files = data.tests.size() - (data.all.size() - 1);
-  for (size_t k = 1; k < data.all.size(); ++k)
-    add(data.tests[of_files + k - 1].name, data.all[k], {{0, data.all[k].rows(), 0}},
-        data.tests[of_files + k - 1].windows.count());
+  for (const TestPart& test : data.tests)
+    add(test.name, test.windows.series(), test.rows, test.windows.count());
   return table;
 }
 
@@ -65,7 +60,6 @@ void explain(Command& command) {
   command.group("Output");
   command.option("plot", plot, "FILE", plot_of_schedule);
   command.example("explain airline", "the bundled series of airline passengers");
-  command.example("explain etth1 --csv ETTh1.csv --set model.hidden=128", "what a wider model would cost");
   command.example("explain airline --plot rate.svg", "its learning rate as a picture");
   if (!command.parse()) return;
   require_new("explain", plot);
@@ -80,8 +74,8 @@ void explain(Command& command) {
 
   show("{}: {}\n", printable(recipe.name), printable(describe(recipe, csv)));
   show("reads {} rows of {}\n", windows.window, names_of(data.series(), windows.inputs));
-  show("{} {} of {}\n", recipe.detects() ? "detects" : "forecasts",
-       recipe.detects() ? "the last row's" : fmt::format("{} rows", windows.horizon),
+  show("{} of {}\n",
+       recipe.detects() ? "detects the last row's" : fmt::format("forecasts {} rows", windows.horizon),
        names_of(data.series(), windows.targets));
   for (const std::string& note : data.notes) show("note: {}\n", note);
   for (const std::string& warning : data.warnings) show("warning: {}\n", warning);

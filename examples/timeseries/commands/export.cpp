@@ -47,7 +47,7 @@ void export_model(Command& command) {
       {"c8", ".h", "a C header that forecasts from one window, with 8 bits a weight", to_c<8>}};
   command.describe(
       "Writes a trained model in a form that runs without this program: it reads windows and gives forecasts, both in "
-      "the units of the file that trained it, or a detector's probabilities. Intervals stay here, and so do the numbers of "
+      "the units of the file that trained it. Intervals stay here, and so do the numbers of "
       "a calendar, which the program computes of times. The word \"pretrained\" stands for the forecaster that ships with "
       "the program, whose inputs are scaled outside.");
   export_command<ExportedModel>(command, targets, load);

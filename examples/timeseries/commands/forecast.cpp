@@ -28,7 +28,7 @@ void declare(Command& command, ForecastOptions& asked) {
       "quantiles has these, widened or narrowed likewise. Beside it stands the share of the test's values within it. With "
       "a series alone, FILE.csv in the model's place, it guesses how the file is read, says each guess, and forecasts by "
       "the mean of a few forecasters, weighted by their errors on the last rows; with columns that are known of the rows "
-      "to forecast (data.known), with words (data.categories) or holidays it trains a network instead. A model of several "
+      "to forecast (data.known) or with holidays it trains a network instead. A model of several "
       "series (data.id) forecasts each of them, also those that it was not trained on, or the one that --series names.");
   asked.add_model(command);
   command.option("steps", asked.steps, "N", "rows to forecast").otherwise("the model's horizon, or guessed");
@@ -83,7 +83,7 @@ void forecast(Command& command) {
   const bool trains = asked.is_file && needs_network(overrides);
   require_input(asked.members.empty() || (asked.is_file && !trains),
                 "forecast: --members is for the mean that forecasts a series without a recipe; {}",
-                asked.is_file ? "what is known ahead, and words, take a network" : "this is a model");
+                asked.is_file ? "what is known ahead takes a network" : "this is a model");
   if (asked.is_file && !trains) {
     require_future(true, asked.future, command.positional());
     return forecast_file(command, asked);
@@ -95,7 +95,7 @@ void forecast(Command& command) {
   require_input(asked.only.empty() || !saved.recipe.data.id.empty(),
                 "forecast: --series {}: the model of {} is of one series (data.id names none)",
                 one_line(asked.only), saved.path.string());
-  require_future(columns_of_future(saved.recipe, saved.facts).empty(), asked.future, saved.path);
+  require_future(columns_of_future(saved.recipe).empty(), asked.future, saved.path);
   Forecaster forecaster(saved, asked.csv, asked.steps, asked.future, asked.only);
   const Series& series = forecaster.series();
   const size_t drawn = asked.place_drawn(command, series, forecaster.targets());

@@ -22,8 +22,7 @@ using Json = nlohmann::ordered_json;
 
 bool needs_network(const std::vector<Override>& overrides) {
   return std::ranges::any_of(overrides, [](const Override& o) {
-    return o.assignment.starts_with("data.known=") || o.assignment.starts_with("data.categories=") ||
-           o.assignment.starts_with("data.holidays=");
+    return o.assignment.starts_with("data.known=") || o.assignment.starts_with("data.holidays=");
   });
 }
 

@@ -17,7 +17,7 @@ struct ForecastOptions : ModelOrSeries {
   void give(const std::string& csv, const nlohmann::ordered_json& json) const;
 };
 
-// Whether an override asks for what only a network can read: columns that are known ahead, words, holidays.
+// Whether an override asks for what only a network can read: columns that are known ahead, holidays.
 bool needs_network(const std::vector<Override>& overrides);
 // Throws InputError: the file cannot be read, fewer than three rows, a key or an option that has no effect here.
 void forecast_file(const Command& command, const ForecastOptions& asked);

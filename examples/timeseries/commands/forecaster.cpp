@@ -63,12 +63,10 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
   bounds_.emplace(bounds_of(recipe, saved_.facts.trained, *windows_));
   const auto& inputs = windows_->options().inputs;
   const auto& ahead = windows_->options().known;
-  const auto tells_itself = [&](int input) {  // on rows beyond the file's
-    if (!series_.is_category(input)) return input >= series_.width() - series_.calendar;
-    return series_.categories[static_cast<size_t>(input - (series_.width() - series_.coded))].is_static;
-  };
+  const int first_of_calendar = series_.width() - series_.calendar;
   for (const int input : inputs)
-    require_input(blocks == 1 || tells_itself(input) || std::ranges::find(ahead, input) != ahead.end() ||
+    require_input(blocks == 1 || input >= first_of_calendar ||
+                      std::ranges::find(ahead, input) != ahead.end() ||
                       std::ranges::find(targets(), input) != targets().end(),
                   "forecast: {} steps are more than the model's horizon of {}, and to go on it would have to "
                   "know '{}', which it does not forecast",
@@ -84,11 +82,8 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
       for (const Span& span : within(split->train, series_.begin_of(member), end)) first = span.end;
     untrained_.push_back(after_training.value_or(first));
   }
-  // Then its rows stand among those that trained.
-  const bool by_lot =
-      split && recipe.data.split == SplitKind::shuffled && saved_.facts.trained.is_of(series_, split->train);
-  if (split) valid_ = by_lot ? split->valid : from_rows(split->valid, series_, untrained_);
-  if (split) test_ = by_lot ? split->test : from_rows(split->test, series_, untrained_);
+  if (split) valid_ = from_rows(split->valid, series_, untrained_);
+  if (split) test_ = from_rows(split->test, series_, untrained_);
   for (Span& span : test_) span.end = std::min(span.end, rows(span.begin));
   for (int member = 0; member < series_.count(); ++member)
     all_.push_back({untrained_[static_cast<size_t>(member)], known_end(member), series_.begin_of(member)});

@@ -53,10 +53,6 @@ void look(Command& command) {
   std::vector<SavedModel> saved;
   for (const auto& model : models) saved.push_back(one_series(read_saved_model(model.path), "look", only));
   for (const SavedModel& model : saved)
-    require_input(model.recipe.data.categories.empty(),
-                  "look: the model of {} reads words (data.categories), which the page has no place for",
-                  model.path.string());
-  for (const SavedModel& model : saved)
     require_input(
         model.recipe.data.known.empty(),
         "look: the model of {} reads rows that it forecasts (data.known), which the page has no place for",

@@ -17,8 +17,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Part rows_between(int64_t begin, int64_t end) { return {{begin, end, 0}}; }
-
 SeriesSplit split_by_keys(const Recipe& recipe, const Series& series, int64_t rows) {
   const auto& d = recipe.data;
   switch (d.split) {
@@ -35,8 +33,6 @@ SeriesSplit split_by_keys(const Recipe& recipe, const Series& series, int64_t ro
     }
     case SplitKind::time:
       return split_by_time(series, d.valid_from, d.test_from);
-    case SplitKind::shuffled:
-      return split_shuffled(rows, d.train, d.valid, recipe.training.seed);
   }
   return {};
 }
@@ -60,12 +56,11 @@ SeriesSplit make_split(const Recipe& recipe, const Series& series, int64_t rows_
   const auto known = [&](int member) {
     return series.end_of(member) - series.begin_of(member) - rows_beyond;
   };
-  const int64_t rows = known(0);
+  const int64_t rows = known(0), border = unroll::share_of(rows, d.train);
   if (!d.test_files.empty()) {
-    const int64_t border = unroll::share_of(rows, d.train);
     require_input(border > 0, "{}: data.train = {} leaves no rows to train on of {}", series.origin, d.train,
                   rows);
-    return {rows_between(0, border), rows_between(border, rows), {}};
+    return {{{0, border, 0}}, {{border, rows, 0}}, {}};
   }
   try {
     if (series.members.empty()) return split_by_keys(recipe, series, rows);
@@ -97,19 +92,8 @@ void require_valid_rows(const Recipe& recipe, const Series& series, const Series
             "which optimizer.average_from = 0 waits for: name an epoch");
 }
 
-// `fold`: the split is not the recipe's.
-std::vector<std::string> warnings_of(const Recipe& recipe, bool fold) {
+std::vector<std::string> warnings_of(const Recipe& recipe) {
   std::vector<std::string> warnings;
-  if (recipe.scaling.fit == ScalingFit::all && recipe.scaling.kind != ScalingKind::none)
-    warnings.push_back(
-        "scaling.fit = \"all\": the scaling has seen the test rows, as no forecast could have");
-  if (recipe.data.drop_last_pairs > 0)
-    warnings.push_back(
-        fmt::format("data.drop_last_pairs = {}: each part loses so many pairs; the test is not full",
-                    recipe.data.drop_last_pairs));
-  if (recipe.data.split == SplitKind::shuffled && !fold)
-    warnings.push_back(
-        "data.split = \"shuffled\": neighbours of each test row were trained on; the scores leak");
   if (recipe.data.missing == Missing::interpolate)
     warnings.push_back(
         "data.missing = \"interpolate\": a filled-in value that is read has seen the value after it, which may be the one "
@@ -138,17 +122,14 @@ std::vector<int> targets_of(const Recipe& recipe, const Series& series) {
 // The facts of a model trained on these rows.
 ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part& train,
                           std::vector<std::string>& notes) {
-  const Part measured = recipe.scaling.fit == ScalingFit::all ? whole_series(series) : train;
   return {.channels = series.channels,
-          .scaling = fit_scaling(series, measured, recipe.scaling.kind, notes, recipe.scaling.transform,
-                                 recipe.data.period, targets_of(recipe, series)),
+          .scaling = fit_scaling(series, train, recipe.scaling.kind, notes, recipe.scaling.transform,
+                                 targets_of(recipe, series)),
           .members = names_of_members(series),
           .time = series.time_name,
           .date_order = code_of(series.date_order),
-          .trend_zero = {},
           .step = {},
-          .trained = trained_on(series, train),
-          .categories = words_of_categories(series, train)};
+          .trained = trained_on(series, train)};
 }
 
 void warn_of_one_class(const Series& series, const Part& train, std::vector<std::string>& warnings) {
@@ -169,7 +150,6 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
                               .horizon = recipe.horizon(),
                               .stride = stride,
                               .lead = recipe.detects() ? 0 : 1,
-                              .drop_last = std::max(0, recipe.data.drop_last_pairs - 1),
                               .inputs = {},
                               .targets = {}};
   require_input(series.width() > 1 || !recipe.detects(), "{}: there is no column to detect '{}' from",
@@ -191,7 +171,7 @@ SeriesWindows make_windows(const Recipe& recipe, const Series& series, const Sca
                 "{}: all of its columns are known ahead (data.known), and none is left to forecast",
                 series.origin);
   if (std::ranges::find(recipe.data.known, known_calendar) != recipe.data.known.end())
-    for (int k = columns; k < series.width() - series.coded; ++k)
+    for (int k = columns; k < series.width(); ++k)
       if (!series.channels[k].ends_with(" missing")) options.known.push_back(k);
   return SeriesWindows(series, scaling, part, part_name, options);
 }
@@ -211,21 +191,14 @@ std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& seri
   } catch (const InputError&) { return {}; }
 }
 
-std::vector<std::string> warnings_of_training(const Recipe& recipe, const SeriesData& data,
-                                              const std::string& split) {
+std::vector<std::string> warnings_of_training(const SeriesData& data, const std::string& split) {
   std::vector<std::string> warnings;
   const auto look = [&](const Series& series, const Part& part, const std::string& name) {
-    if (auto warning = data.facts.trained.warning_of(series, part, name))
-      warnings.push_back(std::move(*warning));
+    if (auto warning = data.facts.trained.warning_of(series, part, name)) warnings.push_back(*warning);
   };
-  if (recipe.data.split == SplitKind::shuffled && data.facts.trained.is_of(data.series(), data.split.train))
-    return {};
   if (split == "valid") look(data.series(), data.split.valid, split);
-  if (split != "test") return warnings;
-  look(data.series(), data.split.test, split);
-  const size_t of_files = data.tests.size() - (data.all.size() - 1);
-  for (size_t k = 1; k < data.all.size(); ++k)
-    look(data.all[k], whole_series(data.all[k]), data.tests[of_files + k - 1].name);
+  for (const TestPart& test : data.tests)
+    if (split == "test") look(test.windows.series(), test.rows, test.name);
   return warnings;
 }
 
@@ -240,7 +213,7 @@ static SeriesOptions options_of_tests(const Recipe& recipe, const SavedModel* sa
 }
 
 SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose& purpose)
-    : warnings(warnings_of(recipe, purpose.fold.has_value())) {
+    : warnings(warnings_of(recipe)) {
   const auto& [saved, trains, fold] = purpose;
   if (!csv.empty() || !is_name(recipe.data.file)) file = csv.empty() ? fs::path(recipe.data.file) : csv;
   all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
@@ -251,56 +224,44 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   if (trains && !fold)
     std::ranges::copy(warnings_of_outliers(series(), split.train), std::back_inserter(warnings));
   if (recipe.detects() && trains) warn_of_one_class(series(), split.train, warnings);
-  if (recipe.data.drop_last_pairs > 0) split = without_history(split);
   facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);
-  if (!saved)
-    encode_categories(all.front(), facts.categories,
-                      "it stands in no row that trains, so its embedding would mean nothing");
-  note_categories();
   if (saved) facts.scaling = scaling_for(series(), split.train, recipe, facts, notes);
   facts.members = names_of_members(series());
-  if (facts.trend_zero.empty() && has_trend(recipe)) facts.trend_zero = series().times.text(0);
   if (facts.step.empty())
     facts.step = step_code(series().time_name.empty() ? TimeStep{} : series().times.step);
   const Scaling& scaling = facts.scaling;
   train.emplace(make_windows(recipe, series(), scaling, split.train, "train", recipe.data.stride));
-  // A fold that has too few rows leaves the autoregression out.
-  if (!recipe.detects() && trains && !fold && series().members.empty())
-    require_order_fits({recipe.data, series(), series().rows(), split.train, targets()});
   if (rows_of(split.valid) > 0) valid.emplace(make_windows(recipe, series(), scaling, split.valid, "valid"));
   if (rows_of(split.test) > 0)
-    tests.push_back({"test", make_windows(recipe, series(), scaling, split.test, "test")});
+    tests.push_back({"test", make_windows(recipe, series(), scaling, split.test, "test"), split.test});
   const SeriesOptions of_test = options_of_tests(recipe, saved, series());
   for (const std::string& name : recipe.data.test_files) {
     const fs::path path = file.parent_path() / name;
     const auto same_stem = [&](const std::string& other) { return fs::path(other).stem() == path.stem(); };
     const bool alone = std::ranges::count_if(recipe.data.test_files, same_stem) == 1;
-    all.push_back(with_calendar(recipe, load_csv(path, of_test), facts.trend_zero));
-    encode_categories(all.back(), facts.categories, "it stands in no row that trains");
+    all.push_back(with_calendar(recipe, load_csv(path, of_test)));
     for (const std::string& note : all.back().notes)
       notes.push_back(fmt::format("{}: {}", path.filename().string(), note));
-    tests.push_back(
-        {alone ? path.stem().string() : name,
-         make_windows(recipe, all.back(), scaling, rows_between(0, all.back().rows()), path.string())});
+    const Part rows = whole_series(all.back());
+    tests.push_back({alone ? path.stem().string() : name,
+                     make_windows(recipe, all.back(), scaling, rows, path.string()), rows});
   }
   if (!recipe.detects())
     mase_scale = unroll::mase_scale(series(), split.train, recipe.data.period, targets());
   if (trains && !fold)
     for (const char* part : {"valid", "test"})
-      std::ranges::copy(warnings_of_training(recipe, *this, part), std::back_inserter(warnings));
+      std::ranges::copy(warnings_of_training(*this, part), std::back_inserter(warnings));
   if (saved && trains) facts.trained.add(series(), split.train);
-  set_trained_on(recipe, TrainedOn(facts.trained));
+  set_trained_on(TrainedOn(facts.trained));
   note_short_series(not_split);
   note_targets_left_out();
 }
 
-void SeriesData::set_trained_on(const Recipe& recipe, const TrainedOn& trained) {
+void SeriesData::set_trained_on(const TrainedOn& trained) {
   facts.trained = trained;
-  const bool by_lot = recipe.data.split == SplitKind::shuffled && trained.is_of(series(), split.train);
   first_untrained.clear();
   for (int member = 0; member < series().count(); ++member)
-    first_untrained.push_back(
-        by_lot ? 0 : trained.first_after(series(), member).value_or(series().begin_of(member)));
+    first_untrained.push_back(trained.first_after(series(), member).value_or(series().begin_of(member)));
 }
 
 // Notes which of several series lack rows for a window in some part.
@@ -334,23 +295,6 @@ void SeriesData::note_short_series(const std::vector<int>& not_split) {
   say(without(*train), too_short("among the rows that train, and train nothing"));
   if (valid) say(without(*valid), too_short("that validates"));
   if (!tests.empty()) say(without(tests.front().windows), too_short("in the test, and are not scored"));
-}
-
-void SeriesData::note_categories() {
-  for (const CategoryWords& category : facts.categories) {
-    const auto count = static_cast<int64_t>(category.words.size());
-    const Columns::Category read{.words = static_cast<int>(count)};
-    std::string text =
-        fmt::format("category '{}': {} word{}, each {} number{} that {} trained", one_line(category.name),
-                    with_commas(count), count == 1 ? "" : "s", read.width(), read.width() == 1 ? "" : "s",
-                    read.width() == 1 ? "is" : "are");
-    if (category.is_static) text += "; each series has one";
-    if (count == 1) text += "; it is the same in all rows that train, and tells nothing";
-    if (count > 1 && 2 * count > rows_of(split.train))
-      text += fmt::format("; of a word that stands in one or two of {} rows, little is learnt",
-                          with_commas(rows_of(split.train)));
-    notes.push_back(text);
-  }
 }
 
 void SeriesData::note_targets_left_out() {

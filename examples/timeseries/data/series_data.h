@@ -30,6 +30,7 @@ std::optional<SeriesSplit> split_if_any(const Recipe& recipe, const Series& seri
 struct TestPart {
   std::string name;  // "test", or the file's name
   SeriesWindows windows;
+  Part rows = {};
 };
 
 // The purpose for which a series is read.
@@ -57,23 +58,19 @@ struct SeriesData {
   std::optional<SeriesWindows> train, valid;
   std::vector<TestPart> tests;
   std::vector<double> mase_scale;  // [series, targets]; empty for detectors
-  // By series: the first row after those that may have trained; earlier rows count in no interval. Rows drawn at
-  // random: 0, if this draw trained.
+  // By series: the first row after those that may have trained; earlier rows count in no interval.
   std::vector<int64_t> first_untrained;
 
   // Says that the weights are now trained on these rows.
-  void set_trained_on(const Recipe& recipe, const TrainedOn& trained);
+  void set_trained_on(const TrainedOn& trained);
 
  private:
   void note_targets_left_out();
-  void note_categories();
   void note_short_series(const std::vector<int>& not_split);
 };
 // Warnings that rows of the part "valid" or "test" trained the model whose facts the data have. A shorter file than
-// in training is split differently, and data.test_files may name rows that trained. Rows drawn at random have a
-// warning of their own, and get this one only if another draw trained.
-std::vector<std::string> warnings_of_training(const Recipe& recipe, const SeriesData& data,
-                                              const std::string& split);
+// in training is split differently, and data.test_files may name rows that trained.
+std::vector<std::string> warnings_of_training(const SeriesData& data, const std::string& split);
 // Prints the notes and warnings, one a line.
 void print_notes(const Console& console, const SeriesData& data);
 

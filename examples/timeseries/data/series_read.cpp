@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "data/csv.h"
+#include "data/text_file.h"
 #include "examples/timeseries/data/bundled_series.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/series/holidays.h"
@@ -31,14 +32,11 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
                         .channels = d.channels,
                         .known = names_of_header(d),
                         .label = d.label,
-                        .categories = d.categories,
                         .only = d.only,
                         .id = d.id,
                         .missing = d.missing,
                         .gaps = d.gaps,
                         .open_end = d.open_end ? d.targets : std::vector<std::string>(),
-                        .resample = d.resample,
-                        .together = d.together,
                         .separator = d.separator[0],
                         .decimal = d.decimal[0],
                         .thousands = d.thousands.empty() ? '\0' : d.thousands[0]};
@@ -53,8 +51,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
   if (options.channels.empty()) return options;
   for (const auto* more : {&d.targets, &d.known})
     for (const std::string& name : *more)
-      if (name != known_calendar && std::ranges::find(options.channels, name) == options.channels.end() &&
-          std::ranges::find(d.categories, name) == d.categories.end())
+      if (name != known_calendar && std::ranges::find(options.channels, name) == options.channels.end())
         options.channels.push_back(name);
   return options;
 }
@@ -74,18 +71,11 @@ Series load_csv(const fs::path& csv, const SeriesOptions& options) {
   return parse_series(csv_text(csv), name_of_series_file(csv), options);
 }
 
-bool has_trend(const Recipe& recipe) {
-  return std::ranges::find(recipe.data.calendar, "trend") != recipe.data.calendar.end();
-}
-
-Series with_calendar(const Recipe& recipe, Series series, const std::string& trend_zero) {
+Series with_calendar(const Recipe& recipe, Series series) {
   if (recipe.data.missing == Missing::mask) add_indicators(series);
-  if (const auto zero = parse_time(trend_zero, series.times.form))
-    add_calendar(series, recipe.data.calendar, *zero);
-  else
-    add_calendar(series, recipe.data.calendar);
-  add_holidays(series, recipe.data.holidays);
-  add_categories(series);
+  add_calendar(series, recipe.data.calendar);
+  if (const std::string& file = recipe.data.holidays; !file.empty())
+    add_holidays(series, holidays_in(read_file(file), file), file);
   return series;
 }
 
@@ -113,10 +103,6 @@ Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) 
       fmt::format("there is no bundled series '{}'; there are {}; a file of yours has a '.' or '/' in its "
                   "name",
                   file, fmt::join(names, ", ")));
-}
-
-std::string unknown_word(const SavedModel& saved) {
-  return fmt::format("the model of {} was not trained on this word", saved.path.string());
 }
 
 void add_rows(Series& series, int64_t rows) {
@@ -150,10 +136,6 @@ void add_rows(Series& series, int64_t rows) {
     series.filled = with_rows(series.filled, series.width(), [](int, int64_t) { return uint8_t{0}; });
   if (!series.members.empty())
     series.lines = with_rows(series.lines, 1, [](int, int64_t) { return int64_t{0}; });
-  for (SeriesCategory& category : series.categories)  // the last word, until it is known
-    category.codes = with_rows(category.codes, 1, [&, codes = category.codes](int member, int64_t) {
-      return codes[static_cast<size_t>(series.end_of(member) - 1)];
-    });
   if (!series.times.offsets.empty())
     series.times.offsets = with_rows(series.times.offsets, 1, [&](int member, int64_t) {
       return series.times.offsets[static_cast<size_t>(series.end_of(member) - 1)];
@@ -161,15 +143,6 @@ void add_rows(Series& series, int64_t rows) {
   series.times.at = std::move(at);
   int64_t moved = 0;
   for (SeriesMember& member : series.members) member.begin += moved, moved += rows, member.end += moved;
-}
-
-// Reads the series of a saved model. A model of an earlier version does not know its zero.
-Series with_calendar(const SavedModel& saved, Series series) {
-  if (has_trend(saved.recipe) && saved.facts.trend_zero.empty())
-    series.notes.push_back(
-        fmt::format("{} does not say from when its trend counts: taken from the first row of {}, {}",
-                    saved.path.string(), series.origin, series.times.text(0)));
-  return with_calendar(saved.recipe, std::move(series), saved.facts.trend_zero);
 }
 
 // The times of a file as those of a series count them: a day may be written with its midnight, and a clock without its offset.
@@ -189,40 +162,24 @@ void count_as(Series& ahead, const Series& series) {
   times.at = std::move(at);
 }
 
-// The columns of the rows to forecast, out of their file; those of `words` are categories.
-Series read_future(const SavedModel& saved, const std::vector<std::string>& names,
-                   const std::vector<CategoryWords>& words, const fs::path& file) {
+// The columns of the rows to forecast, out of their file.
+Series read_future(const SavedModel& saved, const std::vector<std::string>& names, const fs::path& file) {
   SeriesOptions options = series_options(saved.recipe, &saved);
-  options.channels.clear(), options.categories.clear(), options.gaps = Gaps::allow;
+  options.channels = names, options.gaps = Gaps::allow;
   options.step.reset(), options.open_end.clear();
-  for (const std::string& name : names)
-    (std::ranges::find(words, name, &CategoryWords::name) != words.end() ? options.categories
-                                                                         : options.channels)
-        .push_back(name);
-  options.times_alone = options.channels.empty();
-  Series ahead = load_csv(file, options);
-  encode_categories(ahead, words, unknown_word(saved));
-  return ahead;
+  return load_csv(file, options);
 }
 
 // Puts what is known of the rows beyond each series' end into them, of the first `future.steps` from the file, from there on the
 // last value, which no step that is asked for reads.
 void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, const FutureRows& future) {
-  const std::vector<std::string> names = columns_of_future(saved.recipe, saved.facts);
+  const std::vector<std::string> names = columns_of_future(saved.recipe);
   if (!future.steps || names.empty()) return;
   require_input(
       !future.file.empty(),
       "{}: the model of {} reads {} of the rows that it forecasts (data.known): --future FILE has {}",
       series.origin, saved.path.string(), fmt::join(names, ", "), names.size() == 1 ? "it" : "them");
-  std::vector<CategoryWords> words;
-  for (const std::string& name : names)
-    if (const auto found = std::ranges::find(saved.facts.categories, name, &CategoryWords::name);
-        found != saved.facts.categories.end())
-      words.push_back(*found);
-  Series ahead = read_future(saved, names, words, future.file);
-  std::string steps;  // what became of rows that are put together
-  if (!saved.recipe.data.resample.empty()) steps = fmt::format("; {}", fmt::join(ahead.notes, "; "));
-  if (!steps.empty()) series.notes.push_back(ahead.origin + ":" + steps.substr(1));
+  Series ahead = read_future(saved, names, future.file);
   require_input(ahead.time_name.empty() == series.time_name.empty(),
                 "{}: it has {} column of times, and {} has {}", ahead.origin,
                 ahead.time_name.empty() ? "no" : "a", series.origin,
@@ -246,17 +203,12 @@ void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, co
       }
       const bool is_needed = k < future.steps && (future.only.empty() || name == future.only);
       const auto require_there = [&](bool there, const std::string& what) {
-        require_input(there || !is_needed, "{}: it has no {} for {}{}, step {} of {} to forecast{}",
+        require_input(there || !is_needed, "{}: it has no {} for {}{}, step {} of {} to forecast",
                       ahead.origin, what,
                       series.time_name.empty() ? fmt::format("row {}", k + 1) : series.times.text(row),
-                      of_series(), k + 1, future.steps, steps);
+                      of_series(), k + 1, future.steps);
       };
       require_there(from >= 0, "row");
-      for (size_t k = 0; k < words.size(); ++k) {
-        const auto to = std::ranges::find(series.categories, words[k].name, &SeriesCategory::name);
-        to->codes[static_cast<size_t>(row)] = from >= 0 ? ahead.categories[k].codes[static_cast<size_t>(from)]
-                                                        : to->codes[static_cast<size_t>(row - 1)];
-      }
       for (int channel = 0; channel < ahead.width(); ++channel) {
         const std::string& called = ahead.channels[static_cast<size_t>(channel)];
         const int to = series.channel(called);
@@ -279,19 +231,14 @@ Series load_series(const Recipe& recipe, const fs::path& csv, int64_t rows_beyon
 Series load_series(const SavedModel& saved, const fs::path& csv, int64_t rows_beyond,
                    const FutureRows& future) {
   Series series = read(saved.recipe, csv, &saved);
-  encode_categories(series, saved.facts.categories, unknown_word(saved));
   add_rows(series, rows_beyond);
   add_future(saved, series, rows_beyond, future);
-  return with_calendar(saved, std::move(series));
+  return with_calendar(saved.recipe, std::move(series));
 }
 
-std::vector<std::string> columns_of_future(const Recipe& recipe, const ModelFacts& facts) {
-  std::vector<std::string> names;
-  for (const std::string& name : recipe.data.known) {
-    const auto category = std::ranges::find(facts.categories, name, &CategoryWords::name);
-    if (name != known_calendar && (category == facts.categories.end() || !category->is_static))
-      names.push_back(name);
-  }
+std::vector<std::string> columns_of_future(const Recipe& recipe) {
+  std::vector<std::string> names = recipe.data.known;
+  std::erase(names, known_calendar);
   return names;
 }
 
@@ -309,11 +256,10 @@ Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
   options.times_alone = options.channels.empty();  // it reads the calendar
   options.label.clear();
   Series series = load_csv(csv, options);
-  encode_categories(series, saved.facts.categories, unknown_word(saved));
   series.insert_channels(static_cast<int>(label), {recipe.data.label},
                          {std::vector<double>(static_cast<size_t>(series.rows()))});
   series.label = static_cast<int>(label);
-  return with_calendar(saved, std::move(series));
+  return with_calendar(recipe, std::move(series));
 }
 
 Recipe trained_on_file(Recipe recipe, const fs::path& csv) {

@@ -22,8 +22,8 @@ struct FutureRows {
 // As above for a saved model, reading only its columns. Throws InputError, naming both, if the file lacks one.
 Series load_series(const SavedModel& saved, const std::filesystem::path& csv, int64_t rows_beyond = 0,
                    const FutureRows& future = {});
-// The columns that a model reads of the rows to forecast (data.known), except static categories.
-std::vector<std::string> columns_of_future(const Recipe& recipe, const ModelFacts& facts);
+// The columns that a model reads of the rows to forecast (data.known).
+std::vector<std::string> columns_of_future(const Recipe& recipe);
 // The text of a file. A pipe can be read only once, so its text is kept.
 std::string csv_text(const std::filesystem::path& csv);
 // The options to read a recipe's file, or a saved model's if there is one.
@@ -40,8 +40,6 @@ std::string describe(const Recipe& recipe, const std::filesystem::path& csv);
 // Whether `file` is a bundled series' name rather than a path.
 bool is_name(const std::string& file);
 Series load_csv(const std::filesystem::path& csv, const SeriesOptions& options);
-bool has_trend(const Recipe& recipe);
-// The trend counts from `trend_zero`; empty: from the first row.
-Series with_calendar(const Recipe& recipe, Series series, const std::string& trend_zero = {});
+Series with_calendar(const Recipe& recipe, Series series);
 
 }  // namespace timeseries

@@ -11,13 +11,6 @@ static Series blank_series(const SavedModel& saved) {
   series.origin = saved.path.string();
   series.calendar = static_cast<int>(names.size() - saved.columns().size());
   if (saved.recipe.detects()) series.label = series.channel(saved.recipe.data.label);
-  for (const CategoryWords& category : saved.facts.categories)
-    series.categories.push_back({.name = category.name,
-                                 .column = 0,
-                                 .words = category.words,
-                                 .codes = std::vector<int32_t>(rows),
-                                 .is_static = category.is_static});
-  series.coded = static_cast<int>(series.categories.size());
   return series;
 }
 
@@ -25,15 +18,14 @@ BlankModel::BlankModel(const SavedModel& saved, const std::string& form) : serie
   const ModelFacts& facts = saved.facts;
   const SavedModel one = facts.members.empty() ? saved : saved.of_series(facts.members.front());
   require_input(
-      facts.members.empty() || facts.scaling.power.empty(),
+      facts.members.empty() || facts.scaling.logs.empty(),
       "{}: {}: each of {} series has a transform of its own (scaling.transform), which has no form here",
       form, saved.path.string(), facts.members.size());
   const SeriesWindows windows =
       make_windows(one.recipe, series, one.facts.scaling, whole_series(series), "exported");
   model = one.make_model(windows);
   const SeriesWindowOptions& options = windows.options();
-  inputs.assign(options.inputs.begin(), options.inputs.begin() + model->network().plan().columns.inputs);
-  targets = options.targets;
+  inputs = options.inputs, targets = options.targets;
 }
 
 std::vector<std::string> BlankModel::names(const std::vector<int>& channels) const {

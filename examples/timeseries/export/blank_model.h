@@ -15,7 +15,7 @@ struct BlankModel {
   std::vector<std::string> names(const std::vector<int>& channels) const;
 
   Series series;                     // of the model's channels, without values
-  std::vector<int> inputs, targets;  // their channels, inputs without categories
+  std::vector<int> inputs, targets;  // their channels
   std::unique_ptr<SeriesModel> model;
 };
 

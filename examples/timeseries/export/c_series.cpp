@@ -31,19 +31,11 @@ struct StepScaling {
                .places = {own.place, all.place}});
     return own;
   }
-  bool bends(int channel) const { return scaling.is_transformed(channel); }
 
   // x [rows, channels]
   void apply(const StepVector& x, const std::vector<int>& channels) const {
     const int width = static_cast<int>(channels.size()), rows = x.size / width;
-    for (int k = 0; k < width; ++k) {  // x^λ, or log x
-      if (!bends(channels[static_cast<size_t>(k)])) continue;
-      const StepVector own = step.work("column", rows), place = x.part(k, x.size);
-      const double power = scaling.power[static_cast<size_t>(channels[static_cast<size_t>(k)])];
-      step.call({.kernel = "move", .sizes = {rows, 1, width}, .places = {own.place, place.place}});
-      power == 0 ? step.call("log", own) : step.call("power", static_cast<float>(power), own);
-      step.call({.kernel = "move", .sizes = {rows, width, 1}, .places = {place.place, own.place}});
-    }
+    each_log(x, channels, "column", "log");
     const StepVector shift = table("shift", channels, [&](size_t at) { return shift_of(at); });
     const StepVector factor = table("factor", channels, [&](size_t at) { return 1 / scale_of(at); });
     step.loop(rows);
@@ -52,14 +44,23 @@ struct StepScaling {
     step.call("multiply", row, {factor});
     step.end_loop();
   }
-  // (x^λ - 1) / λ = inner_scale y + inner_shift, so x^λ = scale_of y + shift_of
   double scale_of(size_t at) const {
-    if (!scaling.is_transformed(static_cast<int>(at))) return scaling.scale[at];
-    return scaling.inner_scale[at] * (scaling.power[at] == 0 ? 1 : scaling.power[at]);
+    return scaling.is_log(static_cast<int>(at)) ? scaling.log_scale[at] : scaling.scale[at];
   }
   double shift_of(size_t at) const {
-    if (!scaling.is_transformed(static_cast<int>(at))) return scaling.shift[at];
-    return scaling.power[at] == 0 ? scaling.inner_shift[at] : scaling.inner_shift[at] * scaling.power[at] + 1;
+    return scaling.is_log(static_cast<int>(at)) ? scaling.log_shift[at] : scaling.shift[at];
+  }
+  // A function of each channel whose logarithm is scaled.
+  void each_log(const StepVector& x, const std::vector<int>& channels, const char* name,
+                const char* function) const {
+    const int width = static_cast<int>(channels.size()), rows = x.size / width;
+    for (int k = 0; k < width; ++k) {
+      if (!scaling.is_log(channels[static_cast<size_t>(k)])) continue;
+      const StepVector own = step.work(name, rows), place = x.part(k, x.size);
+      step.call({.kernel = "move", .sizes = {rows, 1, width}, .places = {own.place, place.place}});
+      step.call(function, own);
+      step.call({.kernel = "move", .sizes = {rows, width, 1}, .places = {place.place, own.place}});
+    }
   }
   // y [rows, channels]
   void undo(const StepVector& y, const std::vector<int>& channels) const {
@@ -71,19 +72,7 @@ struct StepScaling {
     step.call("multiply", row, {scale});
     step.call("add", row, {shift});
     step.end_loop();
-    for (int k = 0; k < width; ++k) {
-      if (!bends(channels[static_cast<size_t>(k)])) continue;
-      const StepVector own = step.work("column_of_targets", rows), place = y.part(k, y.size);
-      const double power = scaling.power[static_cast<size_t>(channels[static_cast<size_t>(k)])];
-      step.call({.kernel = "move", .sizes = {rows, 1, width}, .places = {own.place, place.place}});
-      if (power == 0) {
-        step.call("exp", own);
-      } else {
-        step.call("relu", own);
-        step.call("power", static_cast<float>(1 / power), own);
-      }
-      step.call({.kernel = "move", .sizes = {rows, width, 1}, .places = {place.place, own.place}});
-    }
+    each_log(y, channels, "column_of_targets", "exp");
   }
 };
 
@@ -96,15 +85,13 @@ StepPlan step_plan(const SavedModel& saved) {
   const int rows = task.window + (columns.ahead() > 0 ? task.horizon : 0);
   StepBuilder step(weights_of(blank.model->params));
   const StepVector x = step.input("x", rows * columns.inputs);
-  const int categories = static_cast<int>(columns.categories.size());
-  const StepVector words = categories > 0 ? step.input("words", rows * categories) : StepVector();
   const Scaling& scaling = saved.facts.scaling;
   if (scaling.members > 1) step.read_token("series", 0, scaling.members);
   const StepVector scaled = step.work("scaled", x.size);
   step.copy(scaled, x);
   const StepScaling between{step, scaling};
   between.apply(scaled, blank.inputs);
-  const StepVector y = forecast_step(step, plan, scaled, words);
+  const StepVector y = forecast_step(step, plan, scaled);
   if (!task.detects) between.undo(y, blank.targets);
   step.output(task.detects ? "probability" : "forecast", y);
   return step.plan();

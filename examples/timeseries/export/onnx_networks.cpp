@@ -72,38 +72,6 @@ OnnxValue direct(const Parts& parts, const OnnxWindow& window) {
   return with_ahead(parts, plan.keys.highway > 0 ? y + highway(parts, window.x) : y, window, state);
 }
 
-OnnxValue encoder_decoder(const Parts& parts, const OnnxWindow& window) {
-  const NetworkPlan& plan = parts.plan;
-  const int width = plan.width(), outputs = plan.task.outputs();
-  const OnnxState encoded = parts.recurrent(parts.encoder(), plan.features(), window.x).state;
-  const OnnxValue last = row(window.x, -1);
-  OnnxValues values;
-  for (int k = 0; k < width; ++k)
-    values.push_back(slice(last, 1, plan.feature_of(k), plan.feature_of(k) + 1));
-  OnnxValues states = {concat(values, 1), encoded.h};
-  if (encoded.c.graph) states.push_back(encoded.c);
-  OnnxGraph& graph = *last.graph;
-  const bool knows = window.ahead.graph;
-  // A Scan steps over something.
-  const OnnxValue over =
-      knows ? window.ahead : graph.op("ConstantOfShape", {graph.numbers({parts.horizon(), 1})});
-  const auto step = [&](OnnxGraph&, const OnnxValues& was, const OnnxValues& xs) -> OnnxGraph::Stepped {
-    const OnnxValue read = knows ? concat({was[0], xs[0]}, 1) : was[0];
-    const OnnxOutput out = parts.recurrent("decoder", width + plan.columns.ahead(), unsqueeze(read, 0),
-                                           {was[1], was.size() > 2 ? was[2] : OnnxValue()});
-    const OnnxValue y = parts.dense("head", row(out.y, 0));
-    OnnxValues next = {
-        outputs == 1 ? y : slice(y, 1, plan.task.middle * width, (plan.task.middle + 1) * width),
-        out.state.h};
-    if (was.size() > 2) next.push_back(out.state.c);
-    return {next, {y}};
-  };
-  const OnnxValue steps =
-      graph.scan(states, {over}, false, step).outputs[0];  // [horizon, rows, outputs * width]
-  return reshape(permute(reshape(steps, {parts.horizon(), -1, outputs, width}), {1, 2, 0, 3}),
-                 {-1, parts.all_outputs()});
-}
-
 OnnxValue segment_rnn(const Parts& parts, const OnnxWindow& window) {
   const NetworkPlan& plan = parts.plan;
   OnnxGraph& graph = *window.x.graph;
@@ -136,28 +104,12 @@ OnnxValue linear(const Parts& parts, const OnnxWindow& window) {
   return with_ahead(parts, parts.dense("linear", last_values(window.x, 0, parts.plan.task.window)), window);
 }
 
-OnnxValue dlinear(const Parts& parts, const OnnxWindow& window) {
-  const int rows = parts.plan.task.window, length = parts.plan.keys.moving_average;
-  // The mean around each row as a product: [window, window].
-  std::vector<float> share(static_cast<size_t>(rows) * rows);
-  for (int to = 0; to < rows; ++to)
-    for (int k = 0; k < length; ++k)
-      share[static_cast<size_t>(std::clamp(to - (length - 1) / 2 + k, 0, rows - 1) * rows + to)] +=
-          1 / static_cast<float>(length);
-  const OnnxValue x = last_values(window.x, 0, rows);
-  const OnnxValue average = matmul(x, x.graph->arranged("moving_average", {rows, rows}, share));
-  return with_ahead(parts, parts.dense("linear", x - average) + parts.dense("trend", average), window);
-}
-
 struct OnnxNetwork {
   std::string_view word;  // of series_networks
   OnnxValue (*add)(const Parts& parts, const OnnxWindow& window);
 };
-constexpr OnnxNetwork onnx_networks[] = {{"direct", direct},
-                                         {"encoder-decoder", encoder_decoder},
-                                         {"segment-rnn", segment_rnn},
-                                         {"linear", linear},
-                                         {"dlinear", dlinear}};
+constexpr OnnxNetwork onnx_networks[] = {
+    {"direct", direct}, {"segment-rnn", segment_rnn}, {"linear", linear}};
 
 }  // namespace
 

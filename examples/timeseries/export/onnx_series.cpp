@@ -28,9 +28,9 @@ struct OnnxScaling {
     return series.graph ? rows(reshape(all, {members, std::ssize(channels)}), series) : all;
   }
   bool transforms(const std::vector<int>& channels) const {
-    return std::ranges::any_of(channels, [&](int c) { return saved.facts.scaling.is_transformed(c); });
+    return std::ranges::any_of(channels, [&](int c) { return saved.facts.scaling.is_log(c); });
   }
-  // Calls f(channel, its values) for each: one that is transformed by itself.
+  // Calls f(channel, its values) for each: one whose logarithm is scaled by itself.
   template <class F>
   OnnxValue each(const OnnxValue& x, int axis, const std::vector<int>& channels, F f) const {
     OnnxValues parts;
@@ -45,12 +45,8 @@ struct OnnxScaling {
     return each(x, 2, channels, [&](int channel, const OnnxValue& value) {
       const auto number = [&](double v) { return x.graph->number(v, OnnxType::real64); };
       const auto at = static_cast<size_t>(channel);
-      if (!s.is_transformed(channel)) return (value - number(s.shift[at])) / number(s.scale[at]);
-      const double power = s.power[at];
-      const OnnxValue bent = power == 0
-                                 ? unary(Unary::log, value)
-                                 : (x.graph->op("Pow", {value, number(power)}) - number(1)) / number(power);
-      return (bent - number(s.inner_shift[at])) / number(s.inner_scale[at]);
+      if (!s.is_log(channel)) return (value - number(s.shift[at])) / number(s.scale[at]);
+      return (unary(Unary::log, value) - number(s.log_shift[at])) / number(s.log_scale[at]);
     });
   }
   // y [outputs, horizon, batch, channels]
@@ -60,12 +56,8 @@ struct OnnxScaling {
     return each(y, 3, channels, [&](int channel, const OnnxValue& value) {
       const auto number = [&](double v) { return y.graph->number(v, OnnxType::real64); };
       const auto at = static_cast<size_t>(channel);
-      if (!s.is_transformed(channel)) return value * number(s.scale[at]) + number(s.shift[at]);
-      const double power = s.power[at];
-      const OnnxValue bent = value * number(s.inner_scale[at]) + number(s.inner_shift[at]);
-      if (power == 0) return unary(Unary::exp, bent);
-      const OnnxValue base = y.graph->op("Max", {bent * number(power) + number(1), number(0)});
-      return y.graph->op("Pow", {base, number(1 / power)});
+      if (!s.is_log(channel)) return value * number(s.scale[at]) + number(s.shift[at]);
+      return unary(Unary::exp, value * number(s.log_scale[at]) + number(s.log_shift[at]));
     });
   }
 };
@@ -74,7 +66,6 @@ struct OnnxScaling {
 struct OnnxSeries {
   const NetworkPlan& plan;
   const ParameterSet& params;
-  OnnxValue words;  // [rows, batch, categories]; of no graph: there are none
   OnnxValue level = {}, deviation = {};
 
   int each() const { return plan.by_channel() ? plan.targets() : 1; }
@@ -87,20 +78,6 @@ struct OnnxSeries {
   OnnxValue repeated(const OnnxValue& x, int64_t n) const {
     if (each() == 1) return x;
     return reshape(x.graph->op("Tile", {unsqueeze(x, 2), x.graph->numbers({1, 1, each(), 1})}), {0, -1, n});
-  }
-  OnnxValue embedded(int first, int end, bool known_alone) const {
-    OnnxValues parts;
-    OnnxGraph& graph = *words.graph;
-    for (size_t k = 0; k < plan.columns.categories.size(); ++k) {
-      const Columns::Category& category = plan.columns.categories[k];
-      if (known_alone && !category.is_known) continue;
-      const OnnxValue codes = graph.op(
-          "Gather", {slice(words, 0, first, end), graph.number(static_cast<double>(k), OnnxType::int64)},
-          {{"axis", int64_t{2}}});
-      const Var table = params.at("category" + std::to_string(k + 1) + ".weight").var();
-      parts.push_back(repeated(rows(graph.weight(table), codes), category.width()));
-    }
-    return concat(parts, 2);
   }
   OnnxValue normalized(const OnnxValue& input) {
     const auto& [keys, task, columns, place] = plan;
@@ -128,18 +105,8 @@ struct OnnxSeries {
   }
   OnnxValue ahead(const OnnxValue& x) const {
     const auto& [keys, task, columns, place] = plan;
-    const int end = task.window + task.horizon;
-    OnnxValues parts;
-    if (!columns.known.empty())
-      parts.push_back(
-          repeated(chosen(slice(x, 0, task.window, end), columns.known), std::ssize(columns.known)));
-    if (columns.embedded(true) > 0) {
-      OnnxValue of_words = embedded(task.window, end, true);
-      if (!keys.architecture->is_recurrent() && keys.normalization == Normalization::last)
-        of_words = of_words - embedded(task.window - 1, task.window, true);
-      parts.push_back(of_words);
-    }
-    return concat(parts, 2);
+    const OnnxValue known = chosen(slice(x, 0, task.window, task.window + task.horizon), columns.known);
+    return repeated(known, std::ssize(columns.known));
   }
   // input [rows, batch, inputs], scaled -> [rows, outputs * horizon * width]
   OnnxValue outputs(const OnnxValue& input) {
@@ -151,8 +118,6 @@ struct OnnxSeries {
     const bool recurrent = keys.architecture->is_recurrent();
     if (const auto beside = columns.beside_target(); plan.by_channel() && recurrent && !beside.empty())
       window.x = concat({window.x, repeated(chosen(read, beside), std::ssize(beside))}, 2);
-    if (recurrent && !columns.categories.empty())
-      window.x = concat({window.x, embedded(0, task.window, false)}, 2);
     if (columns.ahead() > 0) window.ahead = ahead(x);
     const OnnxValue y = onnx_network(plan, params, window);
     if (!level.graph || task.detects) return y;
@@ -184,10 +149,7 @@ void write_onnx(const std::filesystem::path& path, const SavedModel& saved) {
 
   OnnxGraph graph("series");
   const OnnxValue x = graph.input("x", {read_rows, "batch", columns.inputs}, OnnxType::real64);
-  OnnxSeries network{.plan = plan, .params = model->params, .words = {}};
-  if (!columns.categories.empty())
-    network.words = graph.input("words", {read_rows, "batch", static_cast<int>(columns.categories.size())},
-                                OnnxType::int64);
+  OnnxSeries network{.plan = plan, .params = model->params};
   OnnxScaling scaling{saved, {}};
   if (!facts.members.empty()) scaling.series = graph.input("series", {"batch"}, OnnxType::int64);
   const OnnxValue y = network.outputs(cast(scaling.apply(x, inputs), OnnxType::real32));

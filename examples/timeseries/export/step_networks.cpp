@@ -41,29 +41,26 @@ struct Row {
   void add_highway() const;
   void add_ahead(const StepVector& state = {}) const;
   void direct() const;
-  void encoder_decoder() const;
   void segment_rnn() const;
   void linear() const;
-  void dlinear() const;
 };
 
 // As Direct::linear_path.
 void Row::add_highway() const {
   const int length = plan.keys.highway, width = plan.width();
-  if (!plan.task.detects) {
-    for (int k = 0; k < width; ++k) {
-      const StepVector path =
-          dense("highway", outputs() * horizon(), last_values("highway_x", plan.feature_of(k), length));
-      step.call({.kernel = "add_apart",
-                 .sizes = {path.size, width},
-                 .places = {y.part(k, y.size).place, path.place}});
-    }
-    return;
+  if (plan.task.detects) {
+    const StepVector all = step.work("highway_x", length * plan.columns.inputs);
+    for (int c = 0; c < plan.columns.inputs; ++c)
+      step.copy(all.part(c * length, (c + 1) * length), last_values("highway_values", c, length));
+    return step.call("add", y, {dense("highway", y.size, all)});
   }
-  const StepVector all = step.work("highway_x", length * plan.columns.inputs);
-  for (int c = 0; c < plan.columns.inputs; ++c)
-    step.copy(all.part(c * length, (c + 1) * length), last_values("highway_values", c, length));
-  step.call("add", y, {dense("highway", y.size, all)});
+  for (int k = 0; k < width; ++k) {
+    const StepVector path =
+        dense("highway", outputs() * horizon(), last_values("highway_x", plan.feature_of(k), length));
+    step.call({.kernel = "add_apart",
+               .sizes = {path.size, width},
+               .places = {y.part(k, y.size).place, path.place}});
+  }
 }
 
 // As Ahead.
@@ -98,29 +95,6 @@ void Row::direct() const {
   add_ahead(last);
 }
 
-void Row::encoder_decoder() const {
-  const int features = plan.features(), width = plan.width(), known = plan.columns.ahead();
-  const RecurrentPlaces state = zero_state(encoder(), features);
-  step.loop(window());
-  recurrent(encoder(), step.turned(x.part(0, features), features), state);
-  step.end_loop();
-  const StepVector read = step.work("read", width + known);
-  for (int k = 0; k < width; ++k) {
-    const int at = (window() - 1) * features + plan.feature_of(k);
-    step.copy(read.part(k, k + 1), x.part(at, at + 1));
-  }
-  step.loop(horizon());
-  if (known > 0) step.copy(read.part(width, width + known), step.turned(ahead.part(0, known), known));
-  const StepVector found = dense("head", plan.outputs(), recurrent("decoder", read, state));
-  for (int k = 0; k < outputs(); ++k) {
-    const int at = k * horizon() * width;
-    step.copy(step.turned(y.part(at, at + width), width), found.part(k * width, (k + 1) * width));
-  }
-  const int middle = outputs() == 1 ? 0 : plan.task.middle;
-  step.copy(read.part(0, width), found.part(middle * width, (middle + 1) * width));
-  step.end_loop();
-}
-
 void Row::segment_rnn() const {
   const int segment = plan.keys.segment, hidden = plan.keys.hidden, half = hidden / 2,
             segments = horizon() / segment;
@@ -152,32 +126,18 @@ void Row::linear() const {
   add_ahead();
 }
 
-void Row::dlinear() const {
-  const StepVector values = last_values("values", 0, window()), average = step.work("average", window());
-  step.call({.kernel = "moving_average",
-             .sizes = {window(), plan.keys.moving_average},
-             .places = {average.place, values.place}});
-  step.call("subtract", values, {average});
-  step.copy(y, dense("linear", y.size, values));
-  step.call("add", y, {dense("trend", y.size, average)});
-  add_ahead();
-}
-
 struct StepNetwork {
   std::string_view word;  // of series_networks
   void (Row::*add)() const;
 };
-constexpr StepNetwork step_networks[] = {{"direct", &Row::direct},
-                                         {"encoder-decoder", &Row::encoder_decoder},
-                                         {"segment-rnn", &Row::segment_rnn},
-                                         {"linear", &Row::linear},
-                                         {"dlinear", &Row::dlinear}};
+constexpr StepNetwork step_networks[] = {
+    {"direct", &Row::direct}, {"segment-rnn", &Row::segment_rnn}, {"linear", &Row::linear}};
 
 // As SeriesNetwork::window: a window, normalised, and each row's features.
 struct Reader {
   StepBuilder& step;
   const NetworkPlan& plan;
-  StepVector input, words;  // [rows, inputs], [rows, categories]
+  StepVector input;  // [rows, inputs]
   int inputs = plan.columns.inputs,
       rows = plan.task.window + (plan.columns.ahead() > 0 ? plan.task.horizon : 0);
   StepVector level = {}, deviation = {};  // by column
@@ -203,56 +163,25 @@ struct Reader {
     step.end_loop();
   }
 
-  // Writes columns of rows first … of the input, and embeddings, to `to` [count, wide] from column `at` on. Returns the next column.
-  int add_columns(const StepVector& to, int wide, int at, const std::vector<int>& columns, int first,
-                  int count) const {
+  // Writes columns of rows first … of the input to `to` [count, wide].
+  void add_columns(const StepVector& to, int wide, const std::vector<int>& columns, int first,
+                   int count) const {
+    int at = 0;
     for (const int column : columns)
       move(step, count, to.part(at++, to.size), wide, input.part(first * inputs + column, input.size),
            inputs);
-    return at;
   }
-  void add_embeddings(const StepVector& to, int wide, int at, int first, int count, bool known_alone) const {
-    const auto& categories = plan.columns.categories;
-    const int all = static_cast<int>(categories.size());
-    for (int k = 0; k < all; ++k) {
-      const Columns::Category& category = categories[static_cast<size_t>(k)];
-      if (known_alone && !category.is_known) continue;
-      const StepVector table = embedding_table(k, category);
-      const auto word = [&](const StepVector& y, const StepVector& which) {
-        step.call({.kernel = "word",
-                   .sizes = {category.width(), category.words},
-                   .places = {y.place, table.place, which.place}});
-      };
-      const StepVector last = step.work(fmt::format("last_word{}", k + 1), category.width());
-      const bool from_last = known_alone && !is_recurrent() && plan.keys.normalization == Normalization::last;
-      if (from_last) word(last, words.part((plan.task.window - 1) * all + k, words.size));
-      step.loop(count);
-      const StepVector place = step.turned(to.part(at, at + category.width()), wide);
-      word(place, step.turned(words.part(first * all + k, words.size), all));
-      if (from_last) step.call("subtract", place, {last});
-      step.end_loop();
-      at += category.width();
-    }
-  }
-  // [width, words]
-  StepVector embedding_table(int k, const Columns::Category& category) const {
-    const std::string name = fmt::format("category{}.weight", k + 1);
-    return step.turned_constant({name, {category.words, category.width()}});
-  }
-
   StepVector features(const std::vector<int>& columns) const {
     const int wide = plan.features();
     const StepVector x = step.work("features", plan.task.window * wide);
-    const int at = add_columns(x, wide, 0, columns, 0, plan.task.window);
-    if (is_recurrent()) add_embeddings(x, wide, at, 0, plan.task.window, false);
+    add_columns(x, wide, columns, 0, plan.task.window);
     return x;
   }
   StepVector ahead() const {
     const int wide = plan.columns.ahead();
     if (wide == 0) return {};
     const StepVector known = step.work("known", plan.task.horizon * wide);
-    const int at = add_columns(known, wide, 0, plan.columns.known, plan.task.window, plan.task.horizon);
-    add_embeddings(known, wide, at, plan.task.window, plan.task.horizon, true);
+    add_columns(known, wide, plan.columns.known, plan.task.window, plan.task.horizon);
     return known;
   }
 };
@@ -276,11 +205,10 @@ void undo(StepBuilder& step, const StepVector& y, const StepVector& deviation, c
 
 }  // namespace
 
-StepVector forecast_step(StepBuilder& step, const NetworkPlan& plan, const StepVector& input,
-                         const StepVector& words) {
+StepVector forecast_step(StepBuilder& step, const NetworkPlan& plan, const StepVector& input) {
   const int targets = plan.targets(), width = plan.width(), outputs = plan.task.outputs(),
             horizon = plan.task.horizon;
-  Reader reader{step, plan, input, words};
+  Reader reader{step, plan, input};
   reader.normalize();
   const StepVector ahead = reader.ahead(), y = step.work("row", outputs * horizon * width);
   // The levels and deviations of targets, in their order.
@@ -299,11 +227,8 @@ StepVector forecast_step(StepBuilder& step, const NetworkPlan& plan, const StepV
     std::vector<int> all(static_cast<size_t>(plan.columns.inputs));
     for (size_t k = 0; k < all.size(); ++k) all[k] = static_cast<int>(k);
     run_network({step, plan, reader.features(all), ahead, y});
-    if (plan.task.detects) {
-      step.call("sigmoid", y);
-      return y;
-    }
     if (level.size > 0) undo(step, y, deviation, level);
+    if (plan.task.detects) step.call("sigmoid", y);
     if (outputs > 1) step.call({.kernel = "sort", .sizes = {outputs, horizon * width}, .places = {y.place}});
     return y;
   }

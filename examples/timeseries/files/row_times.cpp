@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/files/cells.h"
-#include "examples/timeseries/files/resample.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -44,12 +43,9 @@ void RowTimes::refuse_order(const SeriesText& file, const Times& times, const Ti
   std::string hint = clock ? "; where clocks are set back, an hour comes twice: times with an offset "
                              "(2021-10-31T02:00+01:00) tell which is which"
                            : or_a_channel(columns, options);
-  const bool can_merge = hint.empty() || clock;
-  if (time.count == last && can_merge && columns.id < 0 && time.form != TimeForm::number &&
+  if (time.count == last && (hint.empty() || clock) && columns.id < 0 && time.form != TimeForm::number &&
       options.model.empty())
-    hint +=
-        fmt::format("; {} and data.together = \"sum\", or \"mean\", \"last\", put rows of one time together",
-                    toml_line("data.resample", resample_text(times)));
+    hint += "; put the rows of one time together first: their sum, mean or last";
   const std::string of_series =
       columns.id < 0 ? "" : fmt::format(" of series '{}'", one_line(file.cell(columns.id)));
   const std::string where = file.where(columns.time);
@@ -96,7 +92,7 @@ void RowTimes::read(const SeriesText& file, Times& times, const int64_t* last) {
       throw InputError(fmt::format(
           "{}: '{}' has {} offset from UTC, and the times above it have {}: which comes first cannot be told",
           where(), one_line(cell), time->utc ? "an" : "no", time->utc ? "none" : "one"));
-    if (last && options.resample.empty()) {
+    if (last) {
       // Whole numbers that descend may be values.
       const bool may_go_back = columns.form == TimeForm::number && time->form != TimeForm::number;
       if (direction_ == Direction::unknown && (time->count > *last || may_go_back) && time->count != *last)

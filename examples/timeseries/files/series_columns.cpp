@@ -70,7 +70,6 @@ void require_names(const CsvReader& csv, const Row& names, const Row& below, std
                    const SeriesOptions& options) {
   std::unordered_set<std::string> named(options.channels.begin(), options.channels.end());
   named.insert(options.known.begin(), options.known.end());
-  named.insert(options.categories.begin(), options.categories.end());
   named.insert({options.time, options.label, options.id});
   const auto is_quoted_alone = [&](std::size_t i) {
     const std::size_t under = i + unnamed;
@@ -164,19 +163,13 @@ SeriesColumns read_header(const CsvReader& csv, Row header, const Row& first, co
   return columns;
 }
 
-std::vector<std::string> all_of(const SeriesOptions& options) {
-  std::vector<std::string> names = options.channels;
-  names.insert(names.end(), options.categories.begin(), options.categories.end());
-  return names;
-}
-
 int find_column(const CsvReader& csv, const SeriesColumns& columns, const std::string& name,
                 const SeriesOptions& options) {
   if (const auto found = columns.places.find(name); found != columns.places.end()) return found->second;
   if (!options.model.empty() && name != options.time && name != options.id)
     throw InputError(fmt::format("{}: its columns are {}; the model of {} was trained on {}", csv.origin(),
                                  one_line(fmt::format("{}", fmt::join(columns.names, ", "))), options.model,
-                                 one_line(fmt::format("{}", fmt::join(all_of(options), ", ")))));
+                                 one_line(fmt::format("{}", fmt::join(options.channels, ", ")))));
   throw InputError(fmt::format("{}: there is no column '{}'{}{}", csv.origin(), one_line(name),
                                name == options.id ? " that names the series (data.id)" : "",
                                which_was_meant(name, columns.names)));
@@ -195,7 +188,7 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
     const auto has = [&](const std::vector<std::string>& names) {
       return std::find(names.begin(), names.end(), name) != names.end();
     };
-    return name == options.label || is_id(i) || has(options.channels) || has(options.categories);
+    return name == options.label || is_id(i) || has(options.channels);
   };
   const auto name = [&](int column) { return one_line(columns.names[column]); };
   const auto take = [&](const std::vector<int>& dated, TimeForm form, bool is_sure) {
@@ -311,13 +304,6 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   require_input(label < 0 || label != columns.time, "{}: column '{}' cannot be both the times and the label",
                 csv.origin(), one_line(options.label));
   std::vector<bool> is_chosen(columns.names.size());
-  for (const std::string& name : options.categories) {
-    const int column = find_column(csv, columns, name, options);
-    require_input(column != columns.time, "{}: column '{}' holds the times, and is no category", csv.origin(),
-                  one_line(name));
-    columns.categories.push_back(column);
-    is_chosen[column] = true;
-  }
   for (const std::string& name : options.channels) {
     const int column = find_column(csv, columns, name, options);
     require_input(column != columns.time, "{}: column '{}' holds the times, not a channel", csv.origin(),
@@ -341,7 +327,6 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
   require_input(!columns.chosen.empty() || options.times_alone, "{}: there is no column of values",
                 csv.origin());
   require_printable(columns, csv, columns.chosen);
-  require_printable(columns, csv, columns.categories);
 }
 
 }  // namespace

@@ -22,7 +22,6 @@ struct SeriesColumns {
   std::vector<int> chosen;                      // column by channel of the series
   int label = -1;                               // channel of the label; -1: none
   int id = -1;                                  // column that names a row's series; -1: one series
-  std::vector<int> categories;                  // column by category of the series
   int only = -1;                                // column that selects rows; -1: all rows are read
   std::string only_word;                        // the word that selects
   std::unordered_map<std::string, int> places;  // index in `names` by name

@@ -1,16 +1,13 @@
 // Reads a series from a CSV file. See series.h.
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "data/csv.h"
-#include "examples/timeseries/files/categories.h"
 #include "examples/timeseries/files/cells.h"
-#include "examples/timeseries/files/resample.h"
 #include "examples/timeseries/files/row_times.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/series/series.h"
@@ -59,11 +56,8 @@ std::string advice(const SeriesText& file, int column, std::string_view cell, bo
       others.push_back(columns.names[other]);
   }
   if (!options.channels.empty() || others.empty()) return "";
-  const std::string as_words =
-      is_date ? ""
-              : fmt::format(" (data.categories = {} reads its words)", toml_list({columns.names[column]}));
-  return fmt::format("; a column of {} is left out by naming the channels{}: data.channels = {}",
-                     is_date ? "dates" : "text", as_words, toml_list(others));
+  return fmt::format("; a column of {} is left out by naming the channels: data.channels = {}",
+                     is_date ? "dates" : "text", toml_list(others));
 }
 
 // The numbers of a channel so far: their unit, and a note about the first that is not plain.
@@ -78,7 +72,7 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
   const auto where = [&] { return file.where(column); };
   if (says_missing(cell)) {
     if (channel == columns.label) throw InputError(fmt::format("{}: a label is missing", where()));
-    if (options.missing == Missing::error && options.resample.empty()) {
+    if (options.missing == Missing::error) {
       throw InputError(fmt::format(
           "{}: a value is missing{}{}", where(), cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell)),
           options.model.empty() ? "; data.missing = \"previous\", \"mask\" or \"interpolate\" fills it in"
@@ -183,7 +177,6 @@ class SeriesReader {
         columns_(read_columns(csv_, options)),
         options_(options),
         file_{text, csv_, columns_, options},
-        words_of_(columns_.categories.size(), CategoryColumn(options.decimal)),
         written_(columns_.chosen.size()) {
     const auto& names = columns_.names;
     series_.origin = origin;
@@ -193,14 +186,6 @@ class SeriesReader {
     if (columns_.time >= 0) series_.time_name = names[columns_.time];
     for (const int column : columns_.chosen) series_.channels.push_back(names[column]);
     if (columns_.id >= 0) series_.id_name = names[columns_.id];
-    for (const int column : columns_.categories)
-      series_.categories.push_back(
-          {.name = names[column], .column = column + columns_.skipped + 1, .words = {}, .codes = {}});
-    require_input(columns_.id < 0 || options.resample.empty(),
-                  "{}: rows of several series (data.id) cannot be put together by steps (data.resample)",
-                  origin);
-    require_input(series_.categories.empty() || options.resample.empty(),
-                  "{}: words (data.categories) cannot be put together by steps (data.resample)", origin);
     // Reserves room for all rows: a growing vector would need twice as much.
     const auto most_rows = static_cast<std::size_t>(csv_.lines());
     series_.values.reserve(most_rows * columns_.chosen.size());
@@ -215,7 +200,6 @@ class SeriesReader {
       read_time();
       series_.lines.push_back(csv_.line());
       read_values();
-      read_words();
     } while (csv_.next());
     check_rows();
     settle();
@@ -281,19 +265,6 @@ class SeriesReader {
     }
   }
 
-  void read_words() {
-    for (std::size_t k = 0; k < words_of_.size(); ++k) {
-      const int column = columns_.categories[k];
-      const auto where = [&] { return file_.where(column); };
-      const int32_t code = words_of_[k].code(file_.cell(column), where);
-      if (code == CategoryColumn::missing && options_.missing == Missing::error)
-        throw InputError(fmt::format(
-            "{}: a word is missing{}", where(),
-            options_.model.empty() ? "; data.missing = \"previous\" takes the one before it" : ""));
-      series_.categories[k].codes.push_back(code);
-    }
-  }
-
   // Checks what only all rows tell.
   void check_rows() {
     require_input(series_.rows() > 0, "{}: no row has '{}' in column '{}' (data.only){}", series_.origin,
@@ -310,19 +281,14 @@ class SeriesReader {
     if (!times.offsets.empty())
       series_.notes.push_back(fmt::format("the times have offsets from UTC: rows beyond the last keep its {}",
                                           offset_text(times.offsets.back())));
-    if (!options_.resample.empty() && !std::is_sorted(times.at.begin(), times.at.end(), std::less_equal{}))
-      file_.require_one_series();
   }
 
   void settle() {
     if (columns_.id >= 0) members_.settle(series_);
     if (times_.go_back()) turn_around(series_);
-    resample(series_, options_);
-    for (std::size_t k = 0; k < words_of_.size(); ++k) words_of_[k].settle(series_, series_.categories[k]);
     settle_step(series_, options_);
     cut_open_end(series_, options_);
-    if (is_missing_ || !options_.resample.empty() || options_.gaps == Gaps::fill)
-      fill_in(series_, options_.missing);
+    if (is_missing_ || options_.gaps == Gaps::fill) fill_in(series_, options_.missing);
   }
 
   CsvReader csv_;
@@ -335,7 +301,6 @@ class SeriesReader {
   NumberOrder first_;  // of the first column
   std::optional<int64_t> row_number_;
   std::vector<std::string> others_;  // words found instead of options.only's
-  std::vector<CategoryColumn> words_of_;
   std::vector<WrittenChannel> written_;
   bool is_missing_ = false;
 };

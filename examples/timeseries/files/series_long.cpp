@@ -12,9 +12,9 @@
 namespace unroll {
 namespace {
 
-// A column whose words may name the series, or two that do together: the last time of each.
+// A column whose words may name the series: the last time of each.
 struct Candidate {
-  std::vector<std::size_t> columns;
+  std::size_t column;
   std::unordered_map<std::string, int64_t> last = {};
   std::vector<std::string> words = {};  // in their order
   bool holds = true;                    // the times of each ascend
@@ -33,11 +33,8 @@ bool read_for(std::vector<Candidate>& candidates, CsvReader csv, std::size_t tim
       ascends = ascends && time->count > before;
       before = time->count;
       for (Candidate& candidate : candidates) {
-        if (!candidate.holds || candidate.columns.back() >= csv.cells().size()) continue;
-        std::string word(csv.cells()[candidate.columns[0]]);
-        for (std::size_t k = 1; k < candidate.columns.size(); ++k)
-          word += fmt::format(" {}", csv.cells()[candidate.columns[k]]);
-        const auto [last, is_new] = candidate.last.emplace(std::move(word), time->count);
+        if (!candidate.holds || candidate.column >= csv.cells().size()) continue;
+        const auto [last, is_new] = candidate.last.emplace(csv.cells()[candidate.column], time->count);
         if (is_new) candidate.words.push_back(last->first);
         candidate.holds = (is_new || time->count > last->second) && candidate.words.size() < most_series;
         last->second = time->count;
@@ -60,39 +57,26 @@ std::optional<std::string> several_series(std::string_view text, const SeriesCol
   if (auto parts = time_in_parts(text, columns, read)) return parts;
   const auto time_at = static_cast<std::size_t>(columns.time + columns.skipped),
              skipped = static_cast<std::size_t>(columns.skipped);
-  std::vector<Candidate> candidates, pairs;
+  std::vector<Candidate> candidates;
   for (std::size_t i = skipped; i < columns.names.size() + skipped && candidates.size() < most_columns; ++i)
-    if (i != time_at) candidates.push_back({{i}});
+    if (i != time_at) candidates.push_back({i});
   CsvReader csv(text, read.origin(), read.separator());
   csv.next();
   csv.keep(columns.names.size() + skipped);
   if (!read_for(candidates, csv, time_at, columns)) return std::nullopt;
-  if (std::ranges::none_of(candidates, &Candidate::holds)) {
-    for (std::size_t b = 1; b < candidates.size(); ++b)
-      for (std::size_t a = 0; a < b; ++a)
-        pairs.push_back({{candidates[a].columns[0], candidates[b].columns[0]}});
-    read_for(pairs, csv, time_at, columns);
-    candidates = std::move(pairs);
-  }
   const auto found = std::ranges::find_if(candidates, &Candidate::holds);
   if (found == candidates.end()) return std::nullopt;
-  const auto name = [&](std::size_t k) { return columns.names[found->columns[k] - skipped]; };
+  const std::string& name = columns.names[found->column - skipped];
   constexpr std::size_t most = 3;
   const std::size_t count = found->words.size();
   std::string words;
   for (std::size_t i = 0; i < std::min(most, count); ++i)
     words += fmt::format("{}{}", i ? ", " : "", one_line(found->words[i], 20));
-  const bool is_pair = found->columns.size() > 1;
-  const std::string said = fmt::format("{}: {} series in one file, by column{} '{}'{} ({}{})", read.origin(),
-                                       count, is_pair ? "s" : "", one_line(name(0)),
-                                       is_pair ? fmt::format(" and '{}' together", one_line(name(1))) : "",
-                                       words, count > most ? ", ..." : "");
+  const std::string said = fmt::format("{}: {} series in one file, by column '{}' ({}{})", read.origin(),
+                                       count, one_line(name), words, count > most ? ", ..." : "");
   if (!options.model.empty()) return fmt::format("{}; the model of {} reads one", said, options.model);
-  if (is_pair)
-    return fmt::format("{}: write one column in their place, as '{}', and name it in data.id", said,
-                       one_line(found->words[0], 40));
-  return fmt::format("{}: {} reads them all, {} one of them", said, toml_line("data.id", name(0)),
-                     toml_line("data.only", name(0) + "=" + found->words[0]));
+  return fmt::format("{}: {} reads them all, {} one of them", said, toml_line("data.id", name),
+                     toml_line("data.only", name + "=" + found->words[0]));
 }
 
 }  // namespace unroll

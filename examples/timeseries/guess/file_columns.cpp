@@ -133,8 +133,7 @@ bool guess_time(FileReading& reading, const FileColumns& file, const Column& col
 }
 
 // Why it is not forecast; "": it is.
-std::string left_out(const FileColumns& file, const Column& column, const Wishes& wishes) {
-  if (column.name == wishes.label) return "the label";
+std::string left_out(const FileColumns& file, const Column& column) {
   if (column.others > 0) {
     const std::string cell = fmt::format("'{}' in line {}", one_line(column.other, 20), column.other_line);
     if (column.numbers <= column.others) return fmt::format("text, {} is no number", cell);
@@ -177,7 +176,6 @@ char separator_of(const std::string& text) {
 FileReading reading_of_file(const std::string& text, const std::string& origin, SeriesOptions options,
                             const Wishes& wishes) {
   FileReading reading{.targets = wishes.columns};
-  const std::vector<std::string> categories = options.categories;
   options.channels = wishes.columns;
   FileColumns file(text, origin, options);
   guess_marks(reading, file, origin, options, wishes);
@@ -188,12 +186,11 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
       ahead;                       // of the rows at the end one lacks values, the other has them
   const Column* nearly = nullptr;  // the one of most numbers beside other cells
   for (const Column& column : file.columns) {
-    if (std::ranges::find(categories, column.name) != categories.end()) continue;
     const bool is_wished = std::ranges::find(wishes.columns, column.name) != wishes.columns.end();
     if (!is_wished && file.columns.size() > 1 && guess_time(reading, file, column, wishes)) continue;
     names.push_back(column.name);
     if (!wishes.columns.empty()) continue;
-    const std::string why = left_out(file, column, wishes);
+    const std::string why = left_out(file, column);
     if (why.empty())
       reading.targets.push_back(column.name);
     else

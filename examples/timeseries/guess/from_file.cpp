@@ -45,9 +45,9 @@ GuessedRecipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes,
 
 void require_read_without_network(const std::string& command, const std::vector<Override>& overrides,
                                   const std::string& more) {
-  constexpr std::array read = {"channels",  "targets",  "time",      "date_order",    "only",    "id",
-                               "separator", "decimal",  "thousands", "missing",       "gaps",    "open_end",
-                               "resample",  "together", "period",    "second_period", "horizon", "bounds"};
+  constexpr std::array read = {"channels",  "targets",       "time",      "date_order", "only", "id",
+                               "separator", "decimal",       "thousands", "missing",    "gaps", "open_end",
+                               "period",    "second_period", "horizon",   "bounds"};
   for (const Override& o : overrides) {
     const std::string key = o.assignment.substr(0, o.assignment.find('='));
     const bool is_read = key == more || std::ranges::any_of(read, [&](const char* name) {

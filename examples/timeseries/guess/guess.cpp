@@ -1,7 +1,9 @@
 #include "examples/timeseries/guess/guess.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 
 #include <fmt/format.h>
@@ -9,7 +11,6 @@
 #include "examples/timeseries/baselines/combination.h"
 #include "examples/timeseries/data/series_data.h"
 #include "examples/timeseries/files/series_file.h"
-#include "examples/timeseries/guess/draft.h"
 #include "examples/timeseries/guess/file_columns.h"
 #include "examples/timeseries/series/season.h"
 #include "framework/check.h"
@@ -52,6 +53,13 @@ std::vector<std::vector<double>> sample_of(const Series& series, const std::vect
       y.push_back(series.at(row, channel));
   }
   return sample;
+}
+
+// ["gru", "linear"], as recipes write lists
+std::string toml_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + toml_string(word);
+  return "[" + text + "]";
 }
 
 // --- choices -----------------------------------------------------------------------------------------------
@@ -104,9 +112,76 @@ std::vector<std::string> calendar_of(const Season& season, const TimeStep& step)
   std::string option = key + "=VALUE";
   if (equals == begin + key.size() && message.compare(equals + 3, 1, "\"") == 0)
     option = key + "=" + message.substr(equals + 4, message.find('"', equals + 4) - equals - 4);
-  if (message.find(" and data.together") != std::string::npos) option += " --set data.together=sum";
   throw InputError(fmt::format("{}; as an option: --set {}", message, option));
 }
+
+// --- the recipe so far -------------------------------------------------------------------------------------
+
+// Its keys, and what is said of them.
+class Draft {
+ public:
+  // `wishes` must outlive the draft.
+  Draft(const std::filesystem::path& csv, const Wishes& wishes) : wishes_(wishes), early_(wishes) {
+    guessed_.file.name = csv == standard_input      ? "input"
+                         : csv.extension() == ".gz" ? csv.stem().stem().string()
+                                                    : csv.stem().string();
+    guessed_.file.origin = "the recipe guessed for " + name_of_series_file(csv);
+    std::erase_if(early_.overrides, [](const Override& o) {
+      constexpr std::array keys = {"data.file",       "data.separator", "data.decimal",       "data.time",
+                                   "data.date_order", "data.only",      "data.missing",       "data.gaps",
+                                   "data.id",         "data.channels",  "data.targets",       "data.period",
+                                   "data.window",     "data.horizon",   "data.second_period", "data.ets",
+                                   "data.open_end",   "data.thousands"};
+      return std::ranges::none_of(
+          keys, [&](const char* key) { return o.assignment.starts_with(std::string(key) + "="); });
+    });
+  }
+
+  // Sets a key to a value as recipes write it, in place of an earlier one.
+  void set(const std::string& section, const std::string& key, const std::string& value) {
+    for (auto& [name, lines] : sections_) {
+      if (name != section) continue;
+      for (auto& line : lines)
+        if (line.first == key) return void(line.second = value);
+      return lines.push_back({key, value});
+    }
+    sections_.push_back({section, {{key, value}}});
+  }
+  void set(const std::string& section, const std::string& key, int64_t value) {
+    set(section, key, std::to_string(value));
+  }
+  void set(const std::string& section, std::initializer_list<std::pair<const char*, const char*>> keys) {
+    for (const auto& [key, value] : keys) set(section, key, value);
+  }
+  // Reads the recipe from the keys so far, with the overrides that are read while keys are missing. Throws InputError like
+  // load_recipe.
+  void load() { load_with(early_); }
+  void load_whole() { load_with(wishes_); }  // with all overrides: no key is missing
+  void note(const Guess& guess) { guessed_.guesses.push_back(guess); }
+  // Unless the user's overrides name its key.
+  void say(const Guess& guess) {
+    const std::string key = guess.option.substr(0, guess.option.find('='));  // "--set data.window"
+    if (!key.starts_with("--set ") || !says(wishes_, key.substr(6))) note(guess);
+  }
+  const GuessedRecipe& guessed() const { return guessed_; }
+
+ private:
+  void load_with(const Wishes& wishes) {
+    std::string& text = guessed_.file.text;
+    text.clear();
+    for (const auto& [name, lines] : sections_) {
+      text += fmt::format("[{}]\n", name);
+      for (const auto& [key, value] : lines) text += fmt::format("{} = {}\n", key, value);
+    }
+    guessed_.recipe = load_recipe(guessed_.file, wishes.overrides);
+    guessed_.recipe.name = guessed_.file.name;
+  }
+
+  const Wishes& wishes_;
+  Wishes early_;  // with those overrides that say how the file is read and cut
+  GuessedRecipe guessed_;
+  std::vector<std::pair<std::string, std::vector<std::pair<std::string, std::string>>>> sections_;
+};
 
 // Guesses one part after another: each rests on those before it.
 class Guesser {
@@ -148,16 +223,13 @@ class Guesser {
     if (!says("data.channels")) draft_.set("data", "channels", toml_words(columns.targets));
     if (!says("data.targets")) draft_.set("data", "targets", toml_words(columns.targets));
     take(columns);
-    // A step that rows are put together by may have none.
-    if (!recipe_.data.resample.empty()) draft_.set("data", "missing", toml_string("previous"));
     SeriesOptions options = series_options(recipe_);
     options.channels_guessed = wishes_.columns.empty() && !says("data.channels");
     if (!says("data.missing")) {
       options.missing = Missing::mask;
       if (!says("data.open_end")) options.open_end = recipe_.data.targets;
     }
-    if (!says("data.gaps") && options.missing != Missing::error && options.resample.empty())
-      options.gaps = Gaps::fill;
+    if (!says("data.gaps") && options.missing != Missing::error) options.gaps = Gaps::fill;
     Series series = load_csv(csv_, options);
     take(reading_of_holes(series, wishes_));
     return series;
@@ -247,8 +319,6 @@ class Guesser {
   }
 
   void guess_baselines() {
-    draft_.set("data", "autoregression",
-               clamped(is_short_season_ ? season_.period + 1 : 10, 1, std::max<int64_t>(rows_ / 8, 1)));
     draft_.set("data", {{"ridge", "true"}, {"ces", "true"}, {"pretrained", "true"}});
     if (!several_) draft_.set("data", "combination", "true");
     if (season_.period > longest_of_ets)
@@ -312,6 +382,11 @@ class Guesser {
 };
 
 }  // namespace
+
+bool says(const Wishes& wishes, const std::string& key) {
+  return std::ranges::any_of(wishes.overrides,
+                             [&](const Override& o) { return o.assignment.starts_with(key + "="); });
+}
 
 GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishes) {
   try {

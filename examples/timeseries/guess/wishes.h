@@ -13,7 +13,6 @@ using namespace unroll;
 // The user's own words.
 struct Wishes {
   std::vector<std::string> columns = {};  // to forecast; none: every column of numbers
-  std::string label = {};                 // of them this one is none
   int steps = 0;                          // 0: guessed
   double train = 1, valid = 0;            // shares of the rows; the rest are the test
   bool network = false;                   // one is to be trained; else the file is forecast by baselines

@@ -34,15 +34,13 @@ Json reach_json(const OutputReach& reach) {
   return json;
 }
 
-// Names each step by the time it read: a row, or a segment's last row; for the decoder, the forecast row.
-Json step_names(const LookedWindow& window, int decoded) {
+// Names each step by the time it read: a row, or a segment's last row.
+Json step_names(const LookedWindow& window) {
   const Times& times = window.series().times;
   Json names = Json::array();
   const int segment = window.recipe().model.segment;
-  const int64_t after = window.first_read() + window.window();
   for (int step = 0; step < window.steps(); ++step)
     names.push_back(times.text(window.first_read() + int64_t{step + 1} * segment - 1));
-  for (int step = 0; step < decoded; ++step) names.push_back("→" + times.text(after - 1 + step));
   return names;
 }
 
@@ -90,12 +88,11 @@ Json series_json(const LookedWindow& window, const LookedSeries& look) {
 std::string look_json(const LookedWindow& window, const LookedSeries& look, const std::string& title,
                       const std::string& path) {
   const Recipe& recipe = window.recipe();
-  const int decoded = look.layers.empty() ? 0 : look.layers[0].h.dim(0) - window.steps();  // a step at a time
   const std::vector<std::string> gates(look.gate_names.begin(), look.gate_names.end());
   Json target = Json::array(), layers = Json::array(), reached = Json::array();
   for (const int step : look.shown) {
     target.push_back(window.series().times.text(window.origin() + step));
-    reached.push_back(window.steps() + (decoded > 0 ? step + 1 : 0));
+    reached.push_back(window.steps());
   }
   for (const LayerValues& layer : look.layers) layers.push_back(layer_json(layer, gates));
   Json json{{"kind", "series"},
@@ -105,7 +102,7 @@ std::string look_json(const LookedWindow& window, const LookedSeries& look, cons
             {"cell", window.model().recurrent() ? cell_of(recipe).name : ""},
             {"made_of", describe_layers(recipe)},
             {"start", 0},
-            {"input", step_names(window, decoded)},
+            {"input", step_names(window)},
             {"target", target},
             {"layers", layers},
             {"reach", reach_json(look.reach)},

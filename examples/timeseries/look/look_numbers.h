@@ -69,7 +69,7 @@ class LookedWindow {
 // How a network's forecast comes about, with gradients back to the values of the window (trace.cpp).
 struct Trace {
   Vars y;  // by output, scaled: [batch, horizon * targets], or of `target` alone if it is a row of its own
-  std::vector<CellTrace> cells = {};  // by layer: those of the encoder, and after its steps the decoder's
+  std::vector<CellTrace> cells = {};        // by layer
   std::span<const char* const> gates = {};  // their names
   Var read = {};                            // the window as its layers read it: [window, batch, features]
 };
@@ -82,7 +82,7 @@ Vars trace_of_step(const SeriesNetwork& network, const Tensor& input, int target
 struct LookedSeries {
   std::vector<int> shown;  // steps of the horizon that the panels offer
   std::span<const char* const> gate_names;
-  std::vector<LayerValues> layers;  // over the steps that read the window, then over the decoder's
+  std::vector<LayerValues> layers;  // over the steps that read the window
   OutputReach reach, untrained;     // by step shown
   std::vector<TapeGraph> tapes;
   std::vector<OfferedUnit> offered;

@@ -14,14 +14,12 @@ namespace {
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
 struct Properties {
-  UnitProperty value, change, before, level, position, label;
+  UnitProperty value, change, before, level, position;
 };
 
-// Adds the properties after each step of a window. `z`: its rows as the layers read them; `first`: its first row.
-void add(Properties& to, const LookedWindow& window, const std::vector<double>& z, int64_t first,
-         int period) {
+// Adds the properties after each step of a window. `z`: its rows as the layers read them.
+void add(Properties& to, const LookedWindow& window, const std::vector<double>& z, int period) {
   const int segment = window.recipe().model.segment;
-  const Series& series = window.series();
   for (int step = 0; step < window.steps(); ++step) {
     const int t = (step + 1) * segment - 1;  // the last row read
     const auto at = [&](int row) { return row < 0 ? none : z[row]; };
@@ -32,10 +30,6 @@ void add(Properties& to, const LookedWindow& window, const std::vector<double>& 
     for (int row = t - period + 1; row <= t; ++row) sum += at(row);
     to.level.numbers.push_back(sum / period);
     to.position.numbers.push_back(step);
-    if (window.detects())
-      to.label.classes.push_back(window.is_known(first + t, series.label)
-                                     ? static_cast<int>(series.at(first + t, series.label))
-                                     : -1);
   }
 }
 
@@ -56,8 +50,7 @@ std::vector<OfferedUnit> offer_units(const LookedWindow& window) {
                         {"its change from the row before"},
                         {fmt::format("{} of {} rows before the one to come", name, period)},
                         {fmt::format("its mean of {} rows", period)},
-                        {"position in the window"},
-                        {fmt::format("{} is 1", window.recipe().data.label)}};
+                        {"position in the window"}};
   const NoTape values_alone;
   std::vector<std::vector<real>> states;  // by layer: [cases, units]
   std::vector<int> units;
@@ -70,7 +63,7 @@ std::vector<OfferedUnit> offer_units(const LookedWindow& window) {
     std::vector<double> z;
     for (size_t t = 0; t < static_cast<size_t>(window.window()); ++t)
       z.push_back(read[t * features + static_cast<size_t>(column)]);
-    add(properties, window, z, window.first_read(origin), period);
+    add(properties, window, z, period);
     const std::vector<LayerValues> layers = layer_values(seen.cells);
     states.resize(layers.size()), units.resize(layers.size());
     for (size_t k = 0; k < layers.size(); ++k) {
@@ -85,7 +78,6 @@ std::vector<OfferedUnit> offer_units(const LookedWindow& window) {
   std::vector<UnitProperty> asked{properties.value, properties.change};
   if (sees_period) asked.push_back(properties.before), asked.push_back(properties.level);
   asked.push_back(properties.position);
-  if (window.detects()) asked.push_back(properties.label);
   return units_to_offer(tensors, asked,
                         fmt::format("of {} steps in {} windows of the file", count * window.steps(), count));
 }

@@ -1,7 +1,4 @@
 // Looks at a network while it forecasts.
-#include <algorithm>
-#include <iterator>
-
 #include "examples/timeseries/look/look_numbers.h"
 #include "framework/ops.h"
 
@@ -13,12 +10,7 @@ Trace trace(const SeriesNetwork& network, const Var& input, int target) {
   window.run = [&](const RecurrentLayer& layers, const Var& x, const RecurrentVars& state) {
     const RecurrentTrace seen = layers.trace(x, state);
     trace.gates = seen.gate_names;
-    trace.cells.resize(seen.cells.size());
-    for (size_t k = 0; k < seen.cells.size(); ++k) {
-      std::ranges::copy(seen.cells[k].gates, std::back_inserter(trace.cells[k].gates));
-      std::ranges::copy(seen.cells[k].h, std::back_inserter(trace.cells[k].h));
-      std::ranges::copy(seen.cells[k].c, std::back_inserter(trace.cells[k].c));
-    }
+    trace.cells = seen.cells;
     return RecurrentOutput{seen.y, seen.state};
   };
   trace.y = network.outputs(window);
@@ -28,7 +20,6 @@ Trace trace(const SeriesNetwork& network, const Var& input, int target) {
 
 Vars trace_of_step(const SeriesNetwork& network, const Tensor& input, int target, int step) {
   Window window = network.window(input, target);
-  window.step = step;
   window.run = [](const RecurrentLayer& layers, const Var& x, RecurrentVars state) {
     const int last = x.dim(0) - 1;
     const Var last_step = last > 0 ? slice(x, 0, last) : x;
@@ -40,11 +31,8 @@ Vars trace_of_step(const SeriesNetwork& network, const Tensor& input, int target
     return RecurrentOutput{seen.y, seen.state};
   };
   Vars result = network.outputs(window);
-  for (Var& y : result) {
-    const bool is_alone = y.dim(1) == network.plan().width();  // or the horizon is one step
-    const int column = network.plan().column_of(is_alone ? 0 : step, target);
-    y = slice(y, 1, column, column + 1);
-  }
+  const int column = network.plan().column_of(step, target);
+  for (Var& y : result) y = slice(y, 1, column, column + 1);
   return result;
 }
 

@@ -79,9 +79,9 @@ void ForecastInterval::put(WindowForecast& forecast, std::span<const double> fur
 }
 
 void ForecastInterval::put_and_learn(WindowForecast& forecast, bool chose) {
-  if (widths.is_pooled()) return put_deciles(forecast), put(forecast);
+  if (widths.is_pooled()) return put(forecast);
   const std::vector<double> low = forecast.low, high = forecast.high;  // as they were
-  put_deciles(forecast), put(forecast);
+  put(forecast);
   widths.learn(forecast.origin, low, high, chose);
 }
 
@@ -104,10 +104,7 @@ ForecastInterval make_interval(const Recipe& recipe, const TrainedOn& trained, c
                                int steps, bool quantiles) {
   ConformalInterval::Options options{
       .steps = steps, .has_quantiles = quantiles, .bounds = bound_options(recipe, trained)};
-  if (quantiles) {
-    options.lower = recipe.training.quantiles.front();
-    options.level = recipe.training.quantiles.back() - options.lower;
-  }
+  if (quantiles) options.level = recipe.training.quantiles.back() - recipe.training.quantiles.front();
   return {.widths = ConformalInterval(windows, options)};
 }
 
@@ -135,14 +132,12 @@ bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWi
     if (forecast.origin < first[static_cast<size_t>(windows.series().member_of(forecast.origin))]) {
       interval.widths.bounds().clamp(forecast.origin, forecast.values);
       std::ranges::fill(forecast.low, std::nan("")), std::ranges::fill(forecast.high, std::nan(""));
-      forecast.deciles.assign(forecast.low.size() * decile_count, std::nan(""));
     } else {
       interval.put_and_learn(forecast, !counts);
     }
     if (counts) {
       interval.count(windows.series(), forecast, windows.options().targets);
-      scores.add({&forecast.origin, 1}, forecast.values,
-                 {forecast.low, forecast.high, level, forecast.deciles});
+      scores.add({&forecast.origin, 1}, forecast.values, {forecast.low, forecast.high, level});
     } else {
       scores.add({&forecast.origin, 1}, forecast.values);
     }

@@ -25,7 +25,6 @@ namespace timeseries {
 struct WindowForecast {
   int64_t origin = 0;
   std::vector<double> values, low, high;
-  std::vector<double> deciles = {};  // [steps, targets, 9]; empty: not asked for
 };
 using ForecastUse = std::function<void(WindowForecast& forecast)>;
 // Makes the forecasts of all windows in order of time, and gives each away. False, and no more of them, where a window has too
@@ -48,10 +47,6 @@ struct ForecastInterval {
   // Puts the interval in place of `low` and `high`, by the errors known at the forecast's origin and by `further` units. The
   // forecast keeps to its bounds.
   void put(WindowForecast& forecast, std::span<const double> further = {});
-  // The deciles too, of a forecast as it was.
-  void put_deciles(WindowForecast& forecast) {
-    forecast.deciles = widths.deciles(forecast.origin, forecast.values, forecast.low, forecast.high);
-  }
   // And learns from the forecast as it was. `chose`: its rows helped to choose what forecasts.
   void put_and_learn(WindowForecast& forecast, bool chose);
 };

@@ -16,7 +16,9 @@
 
 namespace timeseries {
 
-std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
+// The PyTorch modules that fit the model's weights: "lstm = nn.LSTM(3, 8, 1); head = nn.Linear(8, 6)". Or "none: …"
+// with the options that PyTorch's modules lack.
+static std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
   std::vector<std::string> modules;
   const auto all = state_dict(params);
   const auto has = [&](const std::string& wanted) {
@@ -26,7 +28,7 @@ std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
     const size_t dot = name.rfind('.');
     const std::string module = name.substr(0, dot), leaf = name.substr(dot + 1);
     const std::string last = module.substr(module.rfind('.') + 1);
-    if (leaf == "weight" && (last == "position" || last == "channel" || last.starts_with("category")))
+    if (leaf == "weight" && (last == "position" || last == "channel"))
       modules.push_back(fmt::format("{} = nn.Embedding({}, {})", module, tensor.dim(0), tensor.dim(1)));
     else if (leaf == "weight")
       modules.push_back(fmt::format("{} = nn.Linear({}, {}{})", module, tensor.dim(1), tensor.dim(0),
@@ -43,7 +45,7 @@ std::string torch_modules(const Recipe& recipe, const ParameterSet& params) {
 template <class Facts>
 static auto texts_of(Facts& facts) {
   return std::array{std::pair{"time", &facts.time}, std::pair{"date_order", &facts.date_order},
-                    std::pair{"trend_zero", &facts.trend_zero}, std::pair{"step", &facts.step}};
+                    std::pair{"step", &facts.step}};
 }
 
 std::string code_of(DateOrder order) {
@@ -58,16 +60,12 @@ DateOrder date_order_of(std::string_view code) {
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model) {
   nlohmann::ordered_json channels{
       {"names", facts.channels}, {"shift", facts.scaling.shift}, {"scale", facts.scaling.scale}};
-  if (!facts.scaling.power.empty()) {
-    for (const double power : facts.scaling.power)
-      channels["power"].push_back(std::isnan(power) ? nlohmann::ordered_json()
-                                                    : nlohmann::ordered_json(power));
-    channels["inner_shift"] = facts.scaling.inner_shift, channels["inner_scale"] = facts.scaling.inner_scale;
+  if (!facts.scaling.logs.empty()) {  // a power of 0 is a logarithm, as Box and Cox count them
+    for (const uint8_t is_log : facts.scaling.logs)
+      channels["power"].push_back(is_log ? nlohmann::ordered_json(0) : nlohmann::ordered_json());
+    channels["inner_shift"] = facts.scaling.log_shift, channels["inner_scale"] = facts.scaling.log_scale;
   }
   if (!facts.members.empty()) channels["series"] = facts.members;
-  for (const CategoryWords& category : facts.categories)
-    channels["categories"].push_back(
-        {{"name", category.name}, {"words", category.words}, {"static", category.is_static}});
   Metadata metadata{{"program", "unroll timeseries"},
                     {"recipe_name", recipe.name},
                     {"recipe", resolved(recipe)},
@@ -95,28 +93,18 @@ static ModelFacts channels_of(const SafetensorsFile& file) {
     facts.scaling.shift = channels.at("shift").get<std::vector<double>>();
     facts.scaling.scale = channels.at("scale").get<std::vector<double>>();
     if (channels.contains("series")) facts.members = channels.at("series").get<std::vector<std::string>>();
-    if (channels.contains("categories"))
-      for (const auto& category : channels.at("categories"))
-        facts.categories.push_back({.name = category.at("name"),
-                                    .words = category.at("words").get<std::vector<std::string>>(),
-                                    .is_static = category.at("static")});
     if (channels.contains("power")) {
-      for (const auto& power : channels.at("power"))
-        facts.scaling.power.push_back(power.is_null() ? std::nan("") : power.get<double>());
-      facts.scaling.inner_shift = channels.at("inner_shift").get<std::vector<double>>();
-      facts.scaling.inner_scale = channels.at("inner_scale").get<std::vector<double>>();
+      for (const auto& power : channels.at("power")) {
+        require_input(power.is_null() || power.get<double>() == 0, "{}: a power in its metadata is {}",
+                      file.path(), power.dump());
+        facts.scaling.logs.push_back(!power.is_null());
+      }
+      facts.scaling.log_shift = channels.at("inner_shift").get<std::vector<double>>();
+      facts.scaling.log_scale = channels.at("inner_scale").get<std::vector<double>>();
     }
   } catch (const nlohmann::json::exception&) {
     throw InputError(
         fmt::format("{}: the channels in its metadata are no JSON of names, shift and scale", file.path()));
-  }
-  for (const CategoryWords& category : facts.categories) {
-    std::vector<std::string> words = category.words;
-    std::ranges::sort(words);
-    require_input(!words.empty() && words.size() <= CategoryColumn::most_words &&
-                      std::ranges::adjacent_find(words) == words.end(),
-                  "{}: the words of '{}' in its metadata are none, too many, or the same one twice",
-                  file.path(), one_line(category.name));
   }
   const auto require_names = [&](std::vector<std::string> names, const char* what) {
     std::ranges::sort(names);
@@ -141,14 +129,10 @@ static void check_scaling(const SafetensorsFile& file, const Scaling& scaling, s
                     value);
   };
   require_scaling(scaling.shift, scaling.scale);
-  if (const auto& powers = scaling.power; !powers.empty()) {
-    require_scaling(scaling.inner_shift, scaling.inner_scale);
-    require_input(powers.size() == channels, "{}: {} channels in its metadata, and {} powers", file.path(),
-                  channels, powers.size());
-    for (const double value : powers)
-      require_input(std::isnan(value) || (value >= 0 && value <= 1), "{}: a power in its metadata is {}",
-                    file.path(), value);
-  }
+  if (scaling.logs.empty()) return;
+  require_scaling(scaling.log_shift, scaling.log_scale);
+  require_input(scaling.logs.size() == channels, "{}: {} channels in its metadata, and {} powers",
+                file.path(), channels, scaling.logs.size());
 }
 
 static ModelFacts facts_of(const SafetensorsFile& file) {
@@ -163,10 +147,6 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
   require_input(code_of(date_order_of(facts.date_order)) == facts.date_order,
                 "{}: the order of day and month is '{}' in its metadata, which is neither dmy nor mdy",
                 file.path(), one_line(facts.date_order));
-  const auto zero = parse_time(facts.trend_zero, TimeForm::date);
-  require_input(facts.trend_zero.empty() || (zero && zero->form != TimeForm::number),
-                "{}: the trend counts from '{}' in its metadata, which is no date", file.path(),
-                one_line(facts.trend_zero));
   return facts;
 }
 
@@ -180,10 +160,6 @@ SavedModel read_saved_model(const std::filesystem::path& path) {
                 "{}: {} series in its metadata, and data.id of its recipe {}", path.string(),
                 saved.facts.members.size(),
                 saved.recipe.data.id.empty() ? "names no column" : "names a column");
-  const auto& categories = saved.recipe.data.categories;
-  require_input(std::ranges::equal(categories, saved.facts.categories, {}, {}, &CategoryWords::name),
-                "{}: the categories in its metadata are not those of its recipe ({})", path.string(),
-                fmt::join(categories, ", "));
   return saved;
 }
 
@@ -220,9 +196,9 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
   std::vector<std::string> of_others, unused;
   std::vector<int> transformed;
   for (int channel = 0; channel < series.width(); ++channel)
-    if (facts.scaling.is_transformed(channel)) transformed.push_back(channel);
-  Scaling scaling = fit_scaling(series, part, recipe.scaling.kind, unused, recipe.scaling.transform,
-                                recipe.data.period, transformed);
+    if (facts.scaling.is_log(channel)) transformed.push_back(channel);
+  Scaling scaling =
+      fit_scaling(series, part, recipe.scaling.kind, unused, recipe.scaling.transform, transformed);
   for (int member = 0; member < series.count(); ++member) {
     const std::string name = series.name_of(member);
     const auto found = known.find(name);
@@ -230,15 +206,14 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
       of_others.push_back("'" + one_line(name) + "'");
       continue;
     }
-    const auto take = [&](std::vector<double>& to, const std::vector<double>& from) {
+    const auto take = [&](auto& to, const auto& from) {
       if (!to.empty())
         std::copy_n(from.begin() + facts.scaling.place(0, found->second), series.width(),
                     to.begin() + scaling.place(0, member));
     };
     take(scaling.shift, facts.scaling.shift), take(scaling.scale, facts.scaling.scale);
-    take(scaling.power, facts.scaling.power);
-    take(scaling.inner_shift, facts.scaling.inner_shift);
-    take(scaling.inner_scale, facts.scaling.inner_scale);
+    take(scaling.logs, facts.scaling.logs);
+    take(scaling.log_shift, facts.scaling.log_shift), take(scaling.log_scale, facts.scaling.log_scale);
   }
   if (const size_t others = of_others.size()) {
     constexpr size_t most = 5;
@@ -253,10 +228,9 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
 std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe) {
   if (path.empty()) return {};
   SavedModel model = read_saved_model(path);
-  constexpr std::array of_units = {"data.channels",      "data.targets",      "data.calendar",
-                                   "data.label",         "data.id",           "data.known",
-                                   "data.holidays",      "scaling.kind",      "training.loss",
-                                   "training.quantiles", "scaling.transform", "data.categories"};
+  constexpr std::array of_units = {"data.channels", "data.targets",      "data.calendar",     "data.label",
+                                   "data.id",       "data.known",        "data.holidays",     "scaling.kind",
+                                   "training.loss", "scaling.transform", "training.quantiles"};
   for (const DifferingKey& key : differing_keys(model.recipe, recipe))
     require_input(std::ranges::find(of_units, key.path) == of_units.end(),
                   "{}: '{}' is {} in it; its weights mean nothing with {}", path.string(), key.path,
@@ -266,20 +240,15 @@ std::optional<SavedModel> first_model(const std::filesystem::path& path, const R
 }
 
 std::vector<std::string> SavedModel::columns() const {
-  // Each feature has a sine and a cosine, except the trend.
-  size_t calendar = 0;
-  for (const std::string& feature : recipe.data.calendar) calendar += feature == "trend" ? 1 : 2;
-  calendar += !recipe.data.holidays.empty();
-  calendar += recipe.data.categories.size();
+  // Each feature has a sine and a cosine.
+  const size_t calendar = 2 * recipe.data.calendar.size() + !recipe.data.holidays.empty();
   const auto& all = facts.channels;
   require_input(calendar <= all.size(), "{}: {} channels in its metadata, {} of the calendar", path.string(),
                 all.size(), calendar);
   // Each channel but the label may have an indicator of missing values.
-  const size_t both = all.size() - calendar, label = recipe.detects(), half = (both + label) / 2;
-  const std::string first = both == 0                                          ? ""
-                            : label && all[0] == recipe.data.label && both > 1 ? all[1]
-                                                                               : all[0];
-  const bool is_masked = half < both && all[half] == first + " missing",
+  const size_t both = all.size() - calendar, half = (both + recipe.detects()) / 2;
+  const size_t first = both > 1 && recipe.detects() && all[0] == recipe.data.label;
+  const bool is_masked = half < both && all[half] == all[first] + " missing",
              masks = recipe.data.missing == Missing::mask;
   require_input(
       is_masked == masks,

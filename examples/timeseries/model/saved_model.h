@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "examples/timeseries/files/categories.h"
 #include "examples/timeseries/model/series_model.h"
 #include "examples/timeseries/networks/trained_on.h"
 #include "examples/timeseries/series/scaling.h"
@@ -25,10 +24,8 @@ struct ModelFacts {
   std::vector<std::string> members = {};   // names of several series in a file; empty: one series
   std::string time = {};                   // column of times; empty: none, or an earlier version
   std::string date_order = {};             // "dmy", "mdy"; empty: not needed, or an earlier version
-  std::string trend_zero = {};  // time from which the trend counts; empty: no trend, or an earlier version
   std::string step = {};        // step between rows (step_code); empty: an earlier version
   TrainedOn trained = {};
-  std::vector<CategoryWords> categories = {};  // in the recipe's order
 };
 
 // "dmy", "mdy" or "", and back.
@@ -40,9 +37,6 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
                     std::vector<std::string>& notes);
 
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model);
-// The PyTorch modules that fit the model's weights: "lstm = nn.LSTM(3, 8, 1); head = nn.Linear(8, 6)". Or "none: …"
-// with the options that PyTorch's modules lack.
-std::string torch_modules(const Recipe& recipe, const ParameterSet& params);
 // Writes the whole file or nothing. Each bias becomes PyTorch's two (training/files/state_dict.h).
 void save_model(const std::filesystem::path& path, const Recipe& recipe, const ModelFacts& facts,
                 const SeriesModel& model);

@@ -34,11 +34,9 @@ std::string describe_layers(const Recipe& recipe) {
   std::string layers = unroll::describe_layers(cell_of(recipe), m);
   if (m.segment > 1) layers += fmt::format(" over segments of {} rows", m.segment);
   if (m.highway > 0) layers += fmt::format(" beside a highway of {} rows", m.highway);
-  if (!recipe.data.categories.empty())
-    layers += fmt::format(" with embeddings of {}", fmt::join(recipe.data.categories, ", "));
   if (!recipe.data.known.empty())
     layers += fmt::format(" and {} of the rows to forecast", fmt::join(recipe.data.known, ", "));
-  return fmt::format(fmt::runtime(m.architecture->layers), layers, m.moving_average);
+  return fmt::format(fmt::runtime(m.architecture->layers), layers);
 }
 
 double operations_of_step(const Recipe& recipe, const Columns& columns, const ParameterSet& params) {

@@ -27,7 +27,7 @@ struct Direct : Network {
   }
   const RecurrentLayer* recurrent() const override { return &layers; }
 
-  // To forecast, of each target from its own values. To detect, of all inputs, one after the other as one channel.
+  // Each target reads its own values. A detector reads all inputs, one after the other as one channel.
   Var linear_path(const Var& x) const {
     std::vector<int> channels(static_cast<size_t>(plan.width()));
     for (size_t k = 0; k < channels.size(); ++k) channels[k] = plan.feature_of(static_cast<int>(k));

@@ -12,38 +12,23 @@ namespace timeseries {
 Columns columns_of(const SeriesWindows& windows) {
   const SeriesWindowOptions& options = windows.options();
   const Series& series = windows.series();
-  Columns columns{
-      .inputs = static_cast<int>(options.inputs.size()) - series.coded, .calendar = 0, .targets = {}};
-  const int first_of_calendar = series.width() - series.calendar;
-  for (const int channel : options.inputs)
-    columns.calendar += channel >= first_of_calendar && !series.is_category(channel);
+  Columns columns{.inputs = static_cast<int>(options.inputs.size()), .calendar = 0, .targets = {}};
+  for (const int channel : options.inputs) columns.calendar += channel >= series.width() - series.calendar;
   std::vector<int> place(static_cast<size_t>(series.width()), -1);  // of each channel among the inputs
   for (int k = columns.inputs; k-- > 0;)
     place[static_cast<size_t>(options.inputs[static_cast<size_t>(k)])] = k;
   for (const int target : options.targets) columns.targets.push_back(place[static_cast<size_t>(target)]);
-  for (const SeriesCategory& category : series.categories)
-    columns.categories.push_back({.words = static_cast<int>(category.words.size())});
-  for (const int channel : options.known) {
-    if (series.is_category(channel))
-      columns.categories[static_cast<size_t>(channel - (series.width() - series.coded))].is_known = true;
-    else
-      columns.known.push_back(place[static_cast<size_t>(channel)]);
-  }
+  for (const int channel : options.known) columns.known.push_back(place[static_cast<size_t>(channel)]);
   return columns;
 }
 
 SeriesNetwork::SeriesNetwork(const NetworkPlan& plan) : plan_(plan) {
   const auto& [keys, task, columns, place] = plan_;
   const bool reads_targets =
-      !task.detects && (plan_.by_channel() || keys.normalization != Normalization::none ||
-                        !keys.architecture->reads("label") || keys.highway > 0);
+      !task.detects && (plan_.by_channel() || keys.normalization != Normalization::none || keys.highway > 0);
   require_input(!reads_targets || std::ranges::find(columns.targets, -1) == columns.targets.end(),
                 "{}: data.targets must be among data.channels: the model goes on from their values",
                 task.name);
-  for (const Columns::Category& category : columns.categories)
-    categories_.push_back(place("category" + std::to_string(categories_.size() + 1))
-                              .add("weight", {category.words, category.width()}, Init::normal(0, 1))
-                              .var());
   network_ = keys.architecture->make(plan_);
 }
 
@@ -118,47 +103,15 @@ Window SeriesNetwork::window(const Var& input, int target) const {
   result.x = plan_.by_channel() ? reshape(chosen(read, own), {task.window, batch * each, 1}) : read;
   if (const auto beside = columns.beside_target(); plan_.by_channel() && recurrent && !beside.empty())
     result.x = concat(Vars{result.x, repeated(chosen(read, beside), each)}, 2);
-  if (recurrent && !categories_.empty())
-    result.x = concat(Vars{result.x, embedded(input.value(), 0, task.window, each, false)}, 2);
-  if (columns.ahead() > 0) result.ahead = ahead(x, input.value(), each);
+  if (columns.ahead() > 0) {
+    const Var of_steps = chosen(slice(x, 0, task.window, task.window + task.horizon), columns.known);
+    result.ahead = reshape(repeated(of_steps, each), {-1, columns.ahead()});
+  }
   const std::vector<int>& of = own.empty() ? columns.targets : own;
   const auto of_targets = [&](const Var& all) { return reshape(chosen(all, of), {-1, 1, plan_.width()}); };
   if (level.value().defined() && !task.detects) result.level = of_targets(level);
   if (deviation.value().defined() && !task.detects) result.deviation = of_targets(deviation);
   return result;
-}
-
-// Embeddings of the codes in rows [first, end), each `each` times (Guo and Berkhahn 2016): [end - first, batch * each, widths]
-Var SeriesNetwork::embedded(const Tensor& input, int first, int end, int each, bool known_alone) const {
-  const int batch = input.dim(1), all = input.dim(2), rows = (end - first) * batch * each;
-  const auto from = input.on_host();
-  Vars parts;
-  for (size_t k = 0; k < categories_.size(); ++k) {
-    if (known_alone && !plan_.columns.categories[k].is_known) continue;
-    std::vector<int32_t> codes;
-    codes.reserve(static_cast<size_t>(rows));
-    for (int64_t at = int64_t{first} * batch; at < int64_t{end} * batch; ++at)
-      codes.insert(codes.end(), static_cast<size_t>(each),
-                   static_cast<int32_t>(from[at * all + plan_.columns.inputs + static_cast<int64_t>(k)]));
-    parts.push_back(embedding(categories_[k], IdTensor::from(Shape{end - first, batch * each}, codes)));
-  }
-  return concat(parts, 2);
-}
-
-// Values and embeddings that are known of the rows to forecast, [horizon * rows, ahead].
-Var SeriesNetwork::ahead(const Var& normalized, const Tensor& input, int each) const {
-  const auto& [keys, task, columns, place] = plan_;
-  const int window = task.window, end = window + task.horizon;
-  Vars parts;
-  if (!columns.known.empty())
-    parts.push_back(repeated(chosen(slice(normalized, 0, window, end), columns.known), each));
-  if (columns.ahead() > static_cast<int>(columns.known.size())) {
-    parts.push_back(embedded(input, window, end, each, true));
-    // As the columns beside them, if the network goes on from the last row's.
-    if (!keys.architecture->is_recurrent() && keys.normalization == Normalization::last)
-      parts.back() = parts.back() - embedded(input, window - 1, window, each, true);
-  }
-  return reshape(concat(parts, 2), {-1, columns.ahead()});
 }
 
 // --- losses and forecasts -----------------------------------------------------------------------------------

@@ -25,19 +25,15 @@ class SeriesNetwork {
   // A batch's input [rows, batch, columns], scaled, as the network reads it. All is in operations, so gradients go back
   // to the input. `target`: by channel the only one; -1: all.
   Window window(const Var& input, int target = -1) const;
-  // By output [rows, horizon * width], scaled as the input; with Window::step perhaps that step alone [rows, width]. A
-  // detector gives logits.
+  // By output [rows, horizon * width], scaled as the input. A detector gives logits.
   Vars outputs(const Window& window) const;
   const RecurrentLayer* recurrent() const { return network_->recurrent(); }
   const NetworkPlan& plan() const& { return plan_; }
 
  private:
-  Var embedded(const Tensor& input, int first, int end, int each, bool known_alone) const;
-  Var ahead(const Var& normalized, const Tensor& input, int each) const;
   Tensor in_rows(const Tensor& target) const;
 
   const NetworkPlan plan_;
-  Vars categories_;  // by category: [words, width]
   std::unique_ptr<Network> network_;
 };
 

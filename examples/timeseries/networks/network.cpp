@@ -4,12 +4,6 @@
 
 namespace timeseries {
 
-int Columns::embedded(bool known_alone) const {
-  int sum = 0;
-  for (const Category& category : categories) sum += known_alone && !category.is_known ? 0 : category.width();
-  return sum;
-}
-
 std::vector<int> Columns::beside_target() const {
   std::vector<int> beside;
   for (const int column : known)
@@ -19,8 +13,7 @@ std::vector<int> Columns::beside_target() const {
 }
 
 int NetworkPlan::features() const {
-  const int values = by_channel() ? 1 + static_cast<int>(columns.beside_target().size()) : columns.inputs;
-  return values + columns.embedded();
+  return by_channel() ? 1 + static_cast<int>(columns.beside_target().size()) : columns.inputs;
 }
 
 Var in_segments(const Var& x, int segment) {

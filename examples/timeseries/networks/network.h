@@ -18,23 +18,13 @@
 
 namespace timeseries {
 
-// The columns of a window's input: the calendar's are the last ones. Behind them stand the codes of categories, which a
-// network reads through embeddings.
+// The columns of a window's input: the calendar's are the last ones.
 struct Columns {
-  struct Category {
-    int words = 0;
-    bool is_known = false;  // of the rows to forecast, too
-    // Numbers that a word becomes: half as many as there are words, at most 50.
-    int width() const { return std::min((words + 1) / 2, 50); }
-  };
   int inputs = 0, calendar = 0;
   std::vector<int> targets;     // their columns among the inputs; -1: it is not read
   std::vector<int> known = {};  // the inputs that are known of the rows to forecast, too
-  std::vector<Category> categories = {};
 
-  // Numbers that a row's categories become; and numbers that are known of a row to forecast.
-  int embedded(bool known_alone = false) const;
-  int ahead() const { return static_cast<int>(known.size()) + embedded(true); }
+  int ahead() const { return static_cast<int>(known.size()); }  // numbers that are known of a row to forecast
   // Columns that a row reads beside its target, if each target has its own: those that are known, then the calendar.
   std::vector<int> beside_target() const;
 };
@@ -80,14 +70,10 @@ struct NetworkPlan {
 
 // Windows as a network reads them.
 struct Window {
-  Var x;                     // [window, rows, features], normalized
-  Var ahead = {};            // [horizon * rows, Columns::ahead()]; undefined: nothing is known
-  std::vector<int> targets;  // by channel: the rows' targets, in turns
-  Var level = {},
-      deviation = {};  // [rows, 1, width], for forecasts: y * deviation + level; undefined: no such
-  // A step of the horizon: the network may leave out the others, and records from the last recurrent step on that this one
-  // takes. -1: all steps.
-  int step = -1;
+  Var x;                           // [window, rows, features], normalized
+  Var ahead = {};                  // [horizon * rows, Columns::ahead()]; undefined: nothing is known
+  std::vector<int> targets;        // by channel: the rows' targets, in turns
+  Var level = {}, deviation = {};  // [rows, 1, width]: y * deviation + level; undefined: no such
   // Runs recurrent layers. A caller that looks inside puts a function in its place that keeps what it sees.
   std::function<RecurrentOutput(const RecurrentLayer&, const Var& x, const RecurrentVars& state)> run =
       [](const auto& layers, const Var& read, const auto& state) { return layers(read, state); };

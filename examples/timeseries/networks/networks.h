@@ -30,21 +30,16 @@ struct NetworkRow {
   // calendar; without "shared_channels" each target is always a row of its own.
   std::array<std::string_view, 6> needs = {};
   KeyFault (*fault_in)(const NetworkKeys& keys, int horizon) = nullptr;  // its rules between keys
-  const char* layers = "{0}";  // in words: {0} stands for the recurrent layers, {1} for model.moving_average
-  // Its modules in PyTorch: our name, theirs, and "*" for the usual names of an output. They have a weight and a bias;
-  // with ":weight" that alone; with ":" they are recurrent layers.
-  const char* modules = "";
+  const char* layers = "{0}";  // in words; {0} stands for the recurrent layers
 
   bool reads(std::string_view key) const { return std::ranges::find(needs, key) != needs.end(); }
   bool is_recurrent() const { return reads("cell"); }
 };
 
 std::unique_ptr<Network> make_direct(const NetworkPlan& plan);
-std::unique_ptr<Network> make_encoder_decoder(const NetworkPlan& plan);
 std::unique_ptr<Network> make_segment_rnn(const NetworkPlan& plan);
 KeyFault fault_in_segment_rnn(const NetworkKeys& keys, int horizon);
 std::unique_ptr<Network> make_linear(const NetworkPlan& plan);
-std::unique_ptr<Network> make_dlinear(const NetworkPlan& plan);
 
 // A network is its row here and its struct, in a file of its own. The first row is the default.
 inline constexpr NetworkRow series_networks[] = {
@@ -52,37 +47,19 @@ inline constexpr NetworkRow series_networks[] = {
      .meaning =
          "recurrent layers over the window, and a dense layer from their last step to the whole horizon",
      .make = make_direct,
-     .needs = {"cell", "shared_channels", "segment", "highway", "known", "label"},
-     .modules = "highway autoregressive, head * decoder"},
-    {.word = "encoder-decoder",
-     .meaning =
-         "further layers go on from their state a step at a time, reading what was forecast for the step "
-         "before",
-     .make = make_encoder_decoder,
-     .needs = {"cell", "shared_channels", "known"},
-     .layers = "{0} to encode, as many to decode",
-     .modules = "decoder :, highway autoregressive, head *"},
+     .needs = {"cell", "shared_channels", "segment", "highway", "known", "label"}},
     {.word = "segment-rnn",
      .meaning =
          "each target alone, in segments; the same layers take one step for each segment of the horizon, all "
          "from the last state, reading which segment and target it is (Lin et al. 2023)",
      .make = make_segment_rnn,
      .needs = {"cell", "segment"},
-     .fault_in = fault_in_segment_rnn,
-     .modules = "segment valueEmbedding.0, position :weight, channel :weight, highway autoregressive, "
-                "head * predict.1"},
+     .fault_in = fault_in_segment_rnn},
     {.word = "linear",
      .meaning = "the horizon as weighted sums of the window, with normalization \"last\" NLinear",
      .make = make_linear,
      .needs = {"known"},
-     .layers = "weighted sums of the window",
-     .modules = "linear *"},
-    {.word = "dlinear",
-     .meaning = "the same of its moving average and of the rest",
-     .make = make_dlinear,
-     .needs = {"moving_average", "known"},
-     .layers = "weighted sums of the window's moving average of {1} and of the rest",
-     .modules = "trend Linear_Trend, linear seasonal Linear_Seasonal"}};
+     .layers = "weighted sums of the window"}};
 
 // The words of the networks that read a key: "direct, segment-rnn"; with `last` quoted, and this before the last one:
 // "\"direct\" or \"segment-rnn\"".
@@ -99,7 +76,6 @@ struct NetworkKeys : RecurrentConfig {
   Normalization normalization = Normalization::none;
   int segment = 1;
   int highway = 0;
-  int moving_average = 25;
   NetworkKeys() : RecurrentConfig{.hidden = 32, .forget_bias = 1} {}
 
   // The options of its recurrent layers for `input` columns.

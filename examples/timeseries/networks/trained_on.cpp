@@ -93,13 +93,6 @@ void TrainedOn::add(const Series& series, const Part& train) {
       }
 }
 
-bool TrainedOn::is_of(const Series& series, const Part& train) const {
-  const TrainedOn other = trained_on(series, train);
-  const auto agrees = [](const auto& known, const auto& found) { return known.empty() || known == found; };
-  return agrees(from, other.from) && agrees(to, other.to) && agrees(first_row, other.first_row) &&
-         agrees(least, other.least) && agrees(most, other.most);
-}
-
 std::optional<int64_t> TrainedOn::first_after(const Series& series, int member) const {
   if (!series.members.empty()) {
     if (ends.empty()) return {};

@@ -28,9 +28,6 @@ struct TrainedOn {
 
   // Adds rows that train, too. A fact that is not known stays so.
   void add(const Series& series, const Part& train);
-  // Compares the first row, the last one, and the range of all with those that trained, as far as they are known. Rows drawn by lot are
-  // others if the series has grown.
-  bool is_of(const Series& series, const Part& train) const;
   // The first row of a series that is after its last one that trained. None: not known, or one has dates and the other none. With
   // several series in one file, the row of the one that is asked for; if that did not train, its first.
   std::optional<int64_t> first_after(const Series& series, int member = 0) const;

@@ -17,8 +17,7 @@ namespace timeseries {
 
 using namespace unroll;
 
-enum class SplitKind : uint8_t { fraction, rows, time, shuffled };
-enum class ScalingFit : uint8_t { train, all };
+enum class SplitKind : uint8_t { fraction, rows, time };
 enum class Loss : uint8_t { mse, quantile };
 enum class Scored : uint8_t { test, valid };
 
@@ -34,26 +33,23 @@ struct Recipe {
     std::vector<std::string> test_files;
     std::string time, only, id;
     DateOrder date_order = DateOrder::unknown;
-    std::vector<std::string> channels, targets, calendar, known, categories;
-    std::string holidays, label, resample;
+    std::vector<std::string> channels, targets, calendar, known;
+    std::string holidays, label;
     std::string separator = ",", decimal = ".", thousands;
     Missing missing = Missing::error;
     Gaps gaps = Gaps::error;
     bool open_end = false;
-    Together together = Together::mean;
     int stride = 1, batch = 32, eval_batch = 256;
     SplitKind split = SplitKind::fraction;
     double train = 0.7, valid = 0.1;
     int64_t train_rows = 0, valid_rows = 0, test_rows = 0;
     std::string valid_from, test_from;
-    int drop_last_pairs = 0;
     std::vector<double> bounds;
     Scored score = Scored::test;
   } data;
   struct {
     ScalingKind kind = ScalingKind::standard;
     Transform transform = Transform::none;
-    ScalingFit fit = ScalingFit::train;
   } scaling;
   struct Training : TrainingSection {
     Loss loss = Loss::mse;

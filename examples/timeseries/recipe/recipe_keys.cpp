@@ -28,6 +28,28 @@ RecipeKey& rows_key(RecipeReader& reader, const char* name, T& rows, const std::
   return key(reader, name, rows, meaning).at_least(least).at_most(most).unit("rows");
 }
 
+constexpr const char* gone_word = "is gone; the last version that knows it is commit c1369e57";
+
+// Keys of earlier versions.
+void declare_gone(RecipeReader& reader) {
+  reader.gone(
+      "ensemble", "members",
+      "is no key any more: 'timeseries forecast FILE.csv' has a mean of a few forecasters; the last version "
+      "that trains and reads ensembles is commit 16a6a2ee");
+  const auto gone = [&](const char* section, const char* key, const char* why, const char* nothing = "") {
+    reader.gone(section, key,
+                fmt::format("is no key any more: {}; the last version that has it is commit c1369e57", why),
+                nothing);
+  };
+  gone("model", "moving_average", "it was of the architecture dlinear", "25");
+  gone("data", "drop_last_pairs", "it was of a tutorial's faults");
+  gone("scaling", "fit", "the rows that train are measured, since others would leak", "train");
+  gone("data", "autoregression", "it was a baseline, and no forecast of a model", "*");
+  gone("data", "categories", "columns are numbers: one of 0 and 1 for each word");
+  gone("data", "resample", "rows of one time, or of no rule, are put together before they come here");
+  gone("data", "together", "it was of data.resample", "mean");
+}
+
 void declare_model(RecipeReader& reader, Recipe& r) {
   const char *zeng = "Zeng et al. 2023", *kim = "Kim et al. 2022";
   const auto of = [](const char* key, const char* meaning) { return networks_reading(key) + ": " + meaning; };
@@ -40,6 +62,8 @@ void declare_model(RecipeReader& reader, Recipe& r) {
   }
   choice(reader, "architecture", r.model.architecture, std::move(networks),
          fmt::format("{}", fmt::join(meanings, "; ")))
+      .gone("encoder-decoder", gone_word)
+      .gone("dlinear", gone_word)
       .source(zeng)
       .fixed();
   declare_cell_key(reader, r.model.cell);
@@ -75,10 +99,6 @@ void declare_model(RecipeReader& reader, Recipe& r) {
       0)
       .source("Lai et al. 2018")
       .fixed();
-  rows_key(reader, "moving_average", r.model.moving_average, of("moving_average", "rows that are averaged"),
-           1, 100'000)
-      .source(zeng)
-      .fixed();
   declare_recurrent_keys(reader, r.model);
 }
 
@@ -112,23 +132,15 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   key(reader, "channels", d.channels, "the columns that are read; none named: all but time and label")
       .fixed();
   key(reader, "targets", d.targets, "the channels that are forecast; none named: all").fixed();
-  key(reader, "calendar", d.calendar,
-      "what is read of the time besides, as sines and cosines; trend: years since the first row of the file "
-      "that it was trained on")
-      .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month", "trend"})
+  key(reader, "calendar", d.calendar, "what is read of the time besides, as sines and cosines")
+      .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month"})
       .fixed();
   key(reader, "known", d.known,
       "columns that are known of the rows to forecast, too, as prices and plans are: they are read there, "
       "and forecast takes them from --future; \"calendar\": what is read of the time, and holidays")
       .fixed();
-  key(reader, "categories", d.categories,
-      "columns of words, or of whole numbers that stand for words: each word becomes numbers that are "
-      "trained, an embedding, and networks read them in every row; data.known may name them, too")
-      .source("Guo and Berkhahn 2016")
-      .fixed();
   key(reader, "holidays", d.holidays,
-      "the public holidays of a country, as in \"DE\", or of a file of dates, read as a feature of the "
-      "calendar; \"\": none")
+      "a file of holidays, one date a line, read as a feature of the calendar; \"\": none")
       .fixed();
   key(reader, "label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast")
       .fixed();
@@ -155,19 +167,6 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   key(reader, "open_end", d.open_end,
       "rows at the end without a value of any target are to be forecast, and no part of the series")
       .harmless();
-  key(reader, "resample", d.resample,
-      "rows, in any order of time, are put together by steps of so long: 15min, 1h, 1d, 1w, 1month, "
-      "1quarter, 1year; \"\": they stay as they are")
-      .fixed();
-  choice(reader, "together", d.together,
-         {{"mean", Together::mean},
-          {"sum", Together::sum},
-          {"first", Together::first},
-          {"last", Together::last},
-          {"least", Together::least},
-          {"most", Together::most}},
-         "resample: what several rows of a step become")
-      .fixed();
   rows_key(reader, "window", d.window, "rows that are read", 1).fixed();
   rows_key(reader, "horizon", d.horizon, "rows that are forecast", 1).fixed();
   key(reader, "stride", d.stride, "rows from a window to the next in training; every window is scored")
@@ -186,22 +185,18 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .at_most(1'000'000)
       .rescores();
   choice(reader, "split", d.split,
-         {{"fraction", SplitKind::fraction},
-          {"rows", SplitKind::rows},
-          {"time", SplitKind::time},
-          {"shuffled", SplitKind::shuffled}},
-         "by train and valid; by train_rows, valid_rows, test_rows; by valid_from and test_from; each row by "
-         "lot, which leaks: to show what that does")
+         {{"fraction", SplitKind::fraction}, {"rows", SplitKind::rows}, {"time", SplitKind::time}},
+         "by train and valid; by train_rows, valid_rows, test_rows; by valid_from and test_from")
+      .gone("shuffled", gone_word)
       .may_change()
       .cuts_windows();
-  key(reader, "train", d.train, "fraction, shuffled: share of the rows that train, the first ones")
+  key(reader, "train", d.train, "fraction: share of the rows that train, the first ones")
       .above(0)
       .at_most(1)
       .may_change()
       .cuts_windows();
   key(reader, "valid", d.valid,
-      "fraction, shuffled: share of those after them that validate, beside test_files all; the rest are the "
-      "test")
+      "fraction: share of those after them that validate, beside test_files all; the rest are the test")
       .at_least(0)
       .below(1)
       .may_change();
@@ -218,22 +213,12 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .may_change()
       .cuts_windows();
   key(reader, "test_from", d.test_from, "time: first one of the test").may_change();
-  key(reader, "drop_last_pairs", d.drop_last_pairs,
-      "leaves so many pairs of window and target out at the end of each part, and lets no window look back "
-      "across a border, as a tutorial does; a test without them is no full test")
-      .at_least(0)
-      .may_change()
-      .cuts_windows();
   rows_key(reader, "period", d.period, "rows of a season: for the seasonal baselines, and for MASE", 1)
       .harmless();
   rows_key(
       reader, "second_period", d.second_period,
       "rows of a second season, for the seasonal baselines: the week of hours whose period is a day; 0: none",
       0)
-      .harmless();
-  key(reader, "autoregression", d.autoregression, "order of the autoregression among the baselines; 0: none")
-      .at_least(0)
-      .at_most(1000)
       .harmless();
   for (const ForecastBaselineRow& row : forecast_baselines)
     if (row.key) reader.key(std::string(row.word), d.*row.key, row.meaning).source(row.source).harmless();
@@ -252,24 +237,15 @@ void declare_data(RecipeReader& reader, Recipe& r) {
 void declare_keys(RecipeReader& reader, Recipe& r) {
   declare_model(reader, r);
   declare_data(reader, r);
-  reader.gone(
-      "ensemble", "members",
-      "is no key any more: 'timeseries forecast FILE.csv' has a mean of a few forecasters; the last version "
-      "that trains and reads ensembles is commit 16a6a2ee");
+  declare_gone(reader);
   reader.section("scaling", "Of each channel by itself; errors are given in scaled and in original units.");
   choice(reader, "kind", r.scaling.kind,
          {{"none", ScalingKind::none}, {"standard", ScalingKind::standard}, {"minmax", ScalingKind::minmax}},
          "to mean 0 and standard deviation 1; to 0 … 1")
       .fixed();
-  choice(
-      reader, "transform", r.scaling.transform,
-      {{"none", Transform::none}, {"log", Transform::log}, {"box-cox", Transform::box_cox}},
-      "before that, of values above 0: the logarithm; or a power between it and the values as they are, by "
-      "which the spread of a season depends least on its level")
-      .source("Box and Cox 1964; Guerrero 1993")
-      .fixed();
-  choice(reader, "fit", r.scaling.fit, {{"train", ScalingFit::train}, {"all", ScalingFit::all}},
-         "measured on the training rows; on all rows, a leak of the test into training, as a tutorial does")
+  choice(reader, "transform", r.scaling.transform, {{"none", Transform::none}, {"log", Transform::log}},
+         "before that, of values above 0: the logarithm")
+      .gone("box-cox", gone_word)
       .fixed();
   // An epoch takes the windows in an order drawn from the seed.
   declare_training_keys(reader, r.training, r.schedule, [] { return true; });
@@ -298,7 +274,6 @@ bool Recipe::validates() const {
   if (!data.test_files.empty()) return data.train < 1;
   switch (data.split) {
     case SplitKind::fraction:
-    case SplitKind::shuffled:
       return data.valid > 0;
     case SplitKind::rows:
       return data.valid_rows > 0;

@@ -5,10 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "examples/timeseries/files/resample.h"
-#include "examples/timeseries/series/holidays.h"
 #include "framework/check.h"
-#include "framework/nearest.h"
 #include "framework/one_line.h"
 
 namespace timeseries {
@@ -45,14 +42,12 @@ void check_missing(const RecipeReader& reader, const Recipe& r) {
 
 void check_known(const RecipeReader& reader, const Recipe& r) {
   const auto& d = r.data;
-  const auto& countries = holiday_countries();
-  reader.refuse_if(!d.holidays.empty() && d.holidays.find_first_of("./") == std::string::npos &&
-                       !has(countries, d.holidays),
-                   "data.holidays", "= {}: there is no such country{}; there are {}, or a file of dates",
-                   toml_string(d.holidays), did_you_mean(nearest(d.holidays, countries)),
-                   fmt::join(countries, ", "));
+  reader.refuse_if(
+      !d.holidays.empty() && d.holidays.find_first_of("./") == std::string::npos, "data.holidays",
+      "= {}: a file of dates has a '.' or '/' in its name; the last version that knows the holidays of "
+      "countries is commit c1369e57",
+      toml_string(d.holidays));
   if (d.known.empty()) return;
-  reader.refuse_if(r.detects(), "data.known", "is for forecasts; there is a label (data.label)");
   reader.refuse_if(!r.model.architecture->reads("known"), "data.known",
                    "is not read by model.architecture = \"{}\"", r.model.architecture->word);
   for (const std::string& name : d.known) {
@@ -63,37 +58,10 @@ void check_known(const RecipeReader& reader, const Recipe& r) {
   }
 }
 
-void check_categories(const RecipeReader& reader, const Recipe& r) {
-  const auto& d = r.data;
-  if (d.categories.empty()) return;
-  for (const std::string& name : d.categories) {
-    for (const auto& [key, names] : {std::pair{"data.channels", &d.channels}, {"data.targets", &d.targets}})
-      reader.refuse_if(has(*names, name), key, "has '{}' in it, a column of words (data.categories)",
-                       one_line(name));
-    reader.refuse_if(r.detects() && name == d.label, "data.categories",
-                     "has '{}' in it, the label that is to be detected (data.label)", one_line(name));
-    reader.refuse_if(name == known_calendar, "data.categories",
-                     "has \"calendar\" in it, which stands for what is read of the time (data.known)");
-    reader.refuse_if(
-        !r.model.architecture->is_recurrent() && !has(d.known, name), "data.categories",
-        "has '{}' in it, which is not read by a linear architecture, but of the rows to forecast: data.known "
-        "= [{}]",
-        one_line(name), toml_string(name));
-  }
-  reader.refuse_if(!d.resample.empty(), "data.resample",
-                   "puts rows together, which words cannot be (data.categories)");
-}
-
 // Refuses keys that work only with a single series.
 void check_series(const RecipeReader& reader, const Recipe& r) {
   if (r.data.id.empty()) return;
-  reader.refuse_if(r.detects(), "data.id", "is for forecasts; there is a label (data.label)");
   reader.refuse_if(!r.data.only.empty(), "data.only", "reads one series, and data.id reads all");
-  reader.refuse_if(!r.data.resample.empty(), "data.resample",
-                   "puts rows of one series together, and data.id reads several");
-  reader.refuse_if(r.data.split == SplitKind::shuffled, "data.split",
-                   "= \"shuffled\" is for one series (data.id)");
-  reader.refuse_if(r.data.drop_last_pairs > 0, "data.drop_last_pairs", "is for one series (data.id)");
 }
 
 }  // namespace
@@ -103,10 +71,11 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   if (r.detects()) {
     reader.refuse_if(!network.reads("label"), "model.architecture", "must be {} to detect a label",
                      networks_reading("label", " or "));
-    reader.refuse_if(r.model.shared_channels, "model.shared_channels",
-                     "is for forecasts; there is a label (data.label)");
-    reader.refuse_if(!r.data.targets.empty(), "data.targets",
-                     "are for forecasts; there is a label (data.label)");
+    for (const auto& [key, is_set] : {std::pair{"model.shared_channels", r.model.shared_channels},
+                                      {"data.targets", !r.data.targets.empty()},
+                                      {"data.known", !r.data.known.empty()},
+                                      {"data.id", !r.data.id.empty()}})
+      reader.refuse_if(is_set, key, "is for forecasts; there is a label (data.label)");
   } else if (!r.data.test_files.empty()) {
     reader.refuse("data.test_files",
                   "are for detection (data.label); a forecast's test rows follow its training rows");
@@ -119,20 +88,12 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   };
   refuse_repeated("data.targets", r.data.targets);
   refuse_repeated("data.known", r.data.known);
-  refuse_repeated("data.categories", r.data.categories);
   refuse_repeated("data.test_files", r.data.test_files);
-  if (!r.data.resample.empty() && !parse_resample(r.data.resample))
-    reader.refuse("data.resample", "= " + why_no_step(r.data.resample));
-  reader.refuse_if(!r.data.resample.empty() && r.detects(), "data.resample",
-                   "is for forecasts: labels cannot be put together (data.label)");
   const auto& bounds = r.data.bounds;
   reader.refuse_if(!bounds.empty() && (bounds.size() != 2 || !(bounds[0] < bounds[1])), "data.bounds",
                    "must be two numbers that ascend, or none");
   reader.refuse_if(r.data.second_period > 0 && r.data.second_period <= r.data.period, "data.second_period",
                    "= {} must be more than data.period = {}", r.data.second_period, r.data.period);
-  reader.refuse_if(r.data.split == SplitKind::shuffled && r.horizon() > 1, "data.horizon",
-                   "must be 1, not {}, with data.split = \"shuffled\": its parts are single rows",
-                   r.horizon());
   const auto refuse_unless_read = [&](bool is_set, const char* key) {
     reader.refuse_if(
         is_set && !network.reads(key), fmt::format("model.{}", key), "is for the architecture{} {}",
@@ -148,7 +109,6 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
                    "reads more than the window's {} rows (data.window)", r.data.window);
   check_missing(reader, r);
   check_known(reader, r);
-  check_categories(reader, r);
   for (const auto& [key, read] :
        {std::pair{"data.calendar", !r.data.calendar.empty()}, {"data.holidays", !r.data.holidays.empty()}})
     reader.refuse_if(
@@ -166,9 +126,6 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   check_series(reader, r);
   reader.refuse_if(r.data.split == SplitKind::time && (r.data.valid_from.empty() || r.data.test_from.empty()),
                    "data.split", "= \"time\" needs data.valid_from and data.test_from");
-  reader.refuse_if(r.data.drop_last_pairs > 0 && (r.data.window != 1 || r.data.horizon != 1 || r.detects()),
-                   "data.drop_last_pairs",
-                   "is for forecasts of one row from one (data.window = 1, data.horizon = 1)");
   if (!r.validates()) {
     reader.refuse_if(r.training.patience > 0, "training.patience", "needs rows that validate");
     reader.refuse_if(r.data.score == Scored::valid, "data.score", "= \"valid\" needs rows that validate");
@@ -195,26 +152,20 @@ UnreadKeys unread_keys(const Recipe& r) {
   add_unread_recurrent_keys(unread, m, reads("cell"), readers_of("cell").c_str());
   if (reads("cell"))
     unread.add_unless(m.cell == CellKind::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
-  unread.add_unless(reads("moving_average"), readers_of("moving_average"), {"model.moving_average"});
   const SplitKind split = r.data.split;
-  unread.add_unless(split == SplitKind::fraction || split == SplitKind::shuffled,
-                    "data.split = \"fraction\" or \"shuffled\"", {"data.train", "data.valid"});
+  unread.add_unless(split == SplitKind::fraction, "data.split = \"fraction\"", {"data.train", "data.valid"});
   unread.add_unless(split == SplitKind::rows, "data.split = \"rows\"",
                     {"data.train_rows", "data.valid_rows", "data.test_rows"});
   unread.add_unless(split == SplitKind::time, "data.split = \"time\"", {"data.valid_from", "data.test_from"});
   const char* of_forecasts = "forecasts, and there is a label (data.label)";
   unread.add_unless(!r.detects(), of_forecasts,
-                    {"data.horizon", "data.period", "data.second_period", "data.autoregression",
-                     "data.bounds", "training.loss", "training.quantiles"});
+                    {"data.horizon", "data.period", "data.second_period", "data.bounds", "training.loss",
+                     "training.quantiles"});
   for (const ForecastBaselineRow& row : forecast_baselines)
     if (row.key) unread.add_unless(!r.detects(), of_forecasts, {fmt::format("data.{}", row.word).c_str()});
-  if (!r.detects())
-    unread.add_unless(r.training.loss == Loss::quantile, "training.loss = \"quantile\"",
-                      {"training.quantiles"});
-  unread.add_unless(!r.data.resample.empty(), "data.resample", {"data.together"});
+  unread.add_unless(r.training.loss == Loss::quantile || r.detects(), "training.loss = \"quantile\"",
+                    {"training.quantiles"});
   unread.add_unless(r.detects(), "detection (data.label)", {"training.pos_weight"});
-  unread.add_unless(r.scaling.kind != ScalingKind::none || r.scaling.transform == Transform::box_cox,
-                    "scaling.kind = \"standard\" or \"minmax\"", {"scaling.fit"});
   return unread;
 }
 

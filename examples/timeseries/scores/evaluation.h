@@ -34,7 +34,6 @@ struct Evaluation {
   std::vector<std::string> members = {};   // names, if the file has several series
   // The number of channels, or series, in a sum of errors. If it is more than one, units may differ.
   size_t summed() const { return std::max(static_cast<size_t>(targets), members.size()); }
-  bool full = true;              // whether all windows of the part are scored
   int64_t targets_left_out = 0;  // filled-in values of the part, which do not count in scores
   std::vector<ForecastRow> forecasts = {};
   // The model's interval. None: no quantiles, and too few forecasts to measure it.
@@ -42,6 +41,7 @@ struct Evaluation {
   // The model's forecasts to draw, with intervals: the last one, or the last `most_drawn` if the horizon is 1.
   std::deque<WindowForecast> drawn = {};
   std::vector<DetectionRow> detections = {};
+  bool detects() const { return !detections.empty(); }
   std::string protocol = {};               // windows, scaling, seed, values left out
   std::vector<std::string> warnings = {};  // about the model: values far outside of its training values
   std::vector<std::string> details = {};   // about baselines: what was fitted to which rows

@@ -22,13 +22,13 @@ constexpr ForecastMeasure forecast_measures[] = {{"MSE scaled", "scaled_mse", &F
 // For forecasts with intervals, in their own table.
 constexpr ForecastMeasure interval_measures[] = {
     {"Winkler scaled", "scaled_winkler", &ForecastErrors::scaled_winkler},
-    {"pinball scaled", "scaled_pinball", &ForecastErrors::scaled_pinball},
-    {"CRPS scaled", "scaled_crps", &ForecastErrors::scaled_crps}};
+    {"pinball scaled", "scaled_pinball", &ForecastErrors::scaled_pinball}};
 std::vector<ForecastMeasure> all_forecast_measures() {
   std::vector<ForecastMeasure> all(std::begin(forecast_measures), std::end(forecast_measures));
   std::ranges::copy(interval_measures, std::back_inserter(all));
   return all;
 }
+
 struct DetectionMeasure {
   const char *name, *key;
   double DetectionScores::*value;
@@ -54,46 +54,50 @@ std::optional<int> only_label(const DetectionScores& scores) {
   return scores.positives == scores.count ? std::optional(1) : std::nullopt;
 }
 
-RunDescription::Table table_of(const Evaluation& evaluation) {
-  RunDescription::Table table{.title = "Scores: " + evaluation.part, .note = {}, .columns = {""}};
-  if (evaluation.detections.empty()) {
-    for (const ForecastMeasure& measure : forecast_measures) table.columns.push_back(measure.name);
-    for (const ForecastRow& row : evaluation.forecasts) {
-      table.rows.push_back({row.name});
-      const ForecastErrors errors = row.scores.overall();
-      for (const ForecastMeasure& measure : forecast_measures)
-        table.rows.back().push_back(figure(errors.*measure.value));
-    }
-    table.note = fmt::format("{} windows{}.", with_commas(evaluation.forecasts[0].scores.windows()),
-                             evaluation.full && evaluation.targets_left_out == 0 ? ", none left out" : "");
-    if (!evaluation.members.empty())
-      table.note += fmt::format(
-          " Means over all forecasts of {} series, each in units of its own series where scaled; RMSE and MAE "
-          "add up what may have different units.",
-          with_commas(evaluation.members.size()));
-    else if (evaluation.targets > 1)
-      table.note += fmt::format(
-          " RMSE and MAE add up {} channels, each in its own unit; the scaled ones weigh them alike.",
-          evaluation.targets);
-    if (evaluation.targets_left_out > 0)
-      table.note += fmt::format(
-          " {} value{} that {} filled in {} not scored.", with_commas(evaluation.targets_left_out),
-          evaluation.targets_left_out == 1 ? "" : "s", evaluation.targets_left_out == 1 ? "was" : "were",
-          evaluation.targets_left_out == 1 ? "is" : "are");
-    if (evaluation.interval)
-      table.note +=
-          fmt::format(" The model's interval: {}.", describe(*evaluation.interval, *evaluation.recipe));
-  } else {
-    for (const auto& measure : detection_measures) table.columns.push_back(measure.name);
-    for (const DetectionRow& row : evaluation.detections) {
-      table.rows.push_back({row.name});
-      for (const auto& measure : detection_measures)
-        table.rows.back().push_back(figure(row.scores.*measure.value));
-    }
-    const DetectionScores& first = evaluation.detections[0].scores;
-    table.note =
-        fmt::format("{} rows, {} of them positive.", with_commas(first.count), with_commas(first.positives));
+static RunDescription::Table table_of_detections(const Evaluation& evaluation) {
+  const DetectionScores& first = evaluation.detections[0].scores;
+  RunDescription::Table table{.title = "Scores: " + evaluation.part,
+                              .note = fmt::format("{} rows, {} of them positive.", with_commas(first.count),
+                                                  with_commas(first.positives)),
+                              .columns = {""}};
+  for (const DetectionMeasure& measure : detection_measures) table.columns.push_back(measure.name);
+  for (const DetectionRow& row : evaluation.detections) {
+    table.rows.push_back({row.name});
+    for (const DetectionMeasure& measure : detection_measures)
+      table.rows.back().push_back(figure(row.scores.*measure.value));
   }
+  return table;
+}
+
+RunDescription::Table table_of(const Evaluation& evaluation) {
+  if (evaluation.detects()) return table_of_detections(evaluation);
+  RunDescription::Table table{.title = "Scores: " + evaluation.part, .note = {}, .columns = {""}};
+  for (const ForecastMeasure& measure : forecast_measures) table.columns.push_back(measure.name);
+  for (const ForecastRow& row : evaluation.forecasts) {
+    table.rows.push_back({row.name});
+    const ForecastErrors errors = row.scores.overall();
+    for (const ForecastMeasure& measure : forecast_measures)
+      table.rows.back().push_back(figure(errors.*measure.value));
+  }
+  table.note = fmt::format("{} windows{}.", with_commas(evaluation.forecasts[0].scores.windows()),
+                           evaluation.targets_left_out == 0 ? ", none left out" : "");
+  if (!evaluation.members.empty())
+    table.note += fmt::format(
+        " Means over all forecasts of {} series, each in units of its own series where scaled; RMSE and MAE "
+        "add up what may have different units.",
+        with_commas(evaluation.members.size()));
+  else if (evaluation.targets > 1)
+    table.note += fmt::format(
+        " RMSE and MAE add up {} channels, each in its own unit; the scaled ones weigh them alike.",
+        evaluation.targets);
+  if (evaluation.targets_left_out > 0)
+    table.note += fmt::format(
+        " {} value{} that {} filled in {} not scored.", with_commas(evaluation.targets_left_out),
+        evaluation.targets_left_out == 1 ? "" : "s", evaluation.targets_left_out == 1 ? "was" : "were",
+        evaluation.targets_left_out == 1 ? "is" : "are");
+  if (evaluation.interval)
+    table.note +=
+        fmt::format(" The model's interval: {}.", describe(*evaluation.interval, *evaluation.recipe));
   for (const std::string& detail : evaluation.details) table.note += fmt::format(" {}.", detail);
   for (const std::string& baseline : evaluation.left_out) table.note += fmt::format(" {}.", baseline);
   return table;
@@ -101,15 +105,7 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
 
 namespace {
 
-// Up to 12 steps, counted from 1.
-std::vector<int> shown_steps(int horizon) {
-  constexpr int most = 12;
-  const int lines = std::min(horizon, most);
-  std::vector<int> steps;
-  for (int k = 1; k <= lines; ++k) steps.push_back((k * horizon + lines - 1) / lines);
-  return steps;
-}
-
+// At up to 12 steps.
 std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation) {
   const int horizon = evaluation.horizon;
   if (horizon == 1) return {};
@@ -117,7 +113,10 @@ std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation)
   RunDescription::Table table{
       .title = fmt::format("{} by step: {}", measure.name, evaluation.part), .note = {}, .columns = {"step"}};
   for (const ForecastRow& row : evaluation.forecasts) table.columns.push_back(row.name);
-  for (const int step : shown_steps(horizon)) {
+  constexpr int most = 12;
+  const int lines = std::min(horizon, most);
+  for (int k = 1; k <= lines; ++k) {
+    const int step = (k * horizon + lines - 1) / lines;
     table.rows.push_back({std::to_string(step)});
     for (const ForecastRow& row : evaluation.forecasts)
       table.rows.back().push_back(figure(row.scores.at_step(step - 1).*measure.value));
@@ -125,70 +124,39 @@ std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation)
   return table;
 }
 
-struct IntervalTable {
-  RunDescription::Table table;
-  explicit IntervalTable(std::string title)
-      : table{.title = std::move(title), .note = {}, .columns = {"", "coverage"}} {
-    for (const ForecastMeasure& measure : interval_measures) table.columns.push_back(measure.name);
-  }
-  void add(std::string name, const ForecastErrors& errors) {
-    table.rows.push_back({std::move(name)});
-    table.rows.back().push_back(errors.intervals == 0 ? "" : fmt::format("{:.1f} %", 100 * errors.coverage));
-    for (const ForecastMeasure& measure : interval_measures)
-      table.rows.back().push_back(figure(errors.*measure.value));
-  }
-};
-
 std::optional<RunDescription::Table> table_of_intervals(const Evaluation& evaluation) {
-  IntervalTable intervals("Intervals: " + evaluation.part);
+  RunDescription::Table table{
+      .title = "Intervals: " + evaluation.part, .note = {}, .columns = {"", "coverage"}};
+  for (const ForecastMeasure& measure : interval_measures) table.columns.push_back(measure.name);
   std::vector<double> levels;
   for (const ForecastRow& row : evaluation.forecasts) {
     const ForecastErrors errors = row.scores.overall();
     if (errors.intervals == 0) continue;
     levels.push_back(row.level);
-    intervals.add(row.name, errors);
+    table.rows.push_back({row.name, fmt::format("{:.1f} %", 100 * errors.coverage)});
+    for (const ForecastMeasure& measure : interval_measures)
+      table.rows.back().push_back(figure(errors.*measure.value));
   }
   if (levels.empty()) return {};
-  RunDescription::Table& table = intervals.table;
   table.note = levels.front() == levels.back()
                    ? fmt::format("Each is meant for {:.0f} %", 100 * levels.back())
                    : fmt::format("The model's is meant for {:.0f} %, a baseline's for {:.0f} %",
                                  100 * levels.front(), 100 * levels.back());
   table.note +=
-      ". Winkler: the mean width, and what lies outside of it; pinball: of both ends and of the forecast; CRPS: "
-      "of the deciles.";
+      ". Winkler: the mean width, and what lies outside of it; pinball: of both ends and of the forecast.";
   return table;
-}
-
-// The model's intervals by step and by channel.
-std::optional<RunDescription::Table> table_of_coverage(const Evaluation& evaluation, const SeriesData& data) {
-  const ForecastRow& model = evaluation.forecasts[0];
-  if (model.scores.overall().intervals == 0 || (evaluation.horizon == 1 && evaluation.targets == 1))
-    return {};
-  IntervalTable intervals("The model's interval by step and channel: " + evaluation.part);
-  if (evaluation.horizon > 1)
-    for (const int step : shown_steps(evaluation.horizon))
-      intervals.add(fmt::format("step {}", step), model.scores.at_step(step - 1));
-  constexpr int most = 12;
-  for (int target = 0; target < std::min(most, evaluation.targets) && evaluation.targets > 1; ++target)
-    intervals.add(data.series().channels[data.targets()[target]], model.scores.of_target(target));
-  if (evaluation.targets > most)
-    intervals.table.note = fmt::format("The first {} of {} channels.", most, evaluation.targets);
-  return intervals.table;
 }
 
 }  // namespace
 
-std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, const SeriesData& data,
-                                                  bool with_model) {
+std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, const SeriesData& data) {
   std::vector<RunDescription::Table> tables;
   const auto add = [&](std::optional<RunDescription::Table> table) {
     if (table) tables.push_back(std::move(*table));
   };
-  if (evaluation.forecasts.empty()) return tables;
+  if (evaluation.detects()) return tables;
   add(table_by_step(evaluation));
   add(table_of_intervals(evaluation));
-  if (with_model) add(table_of_coverage(evaluation, data));
   add(table_by_series(evaluation, data));
   return tables;
 }
@@ -234,22 +202,21 @@ Comparison compare(const std::vector<JudgedRow>& rows, bool detects) {
 }
 
 std::vector<std::string> verdicts(const Evaluation& evaluation) {
-  std::vector<std::string> lines = verdicts(compare(judged_rows(evaluation), !evaluation.detections.empty()));
-  if (!evaluation.detections.empty())
+  std::vector<std::string> lines = verdicts(compare(judged_rows(evaluation), evaluation.detects()));
+  if (evaluation.detects())
     if (const auto only = only_label(evaluation.detections[0].scores))
       lines.push_back(fmt::format("all labels here are {}: there is no balanced accuracy to compare", *only));
   return lines;
 }
 
 RunDescription::Figure tile_of(const Evaluation& evaluation) {
-  const std::vector<JudgedRow> rows = judged_rows(evaluation);
-  const bool detects = !evaluation.detections.empty();
-  const Comparison comparison = compare(rows, detects);
+  const Comparison comparison = compare(judged_rows(evaluation), evaluation.detects());
   std::string key = summary_measure(evaluation.summed()).key;
-  if (detects) key = only_label(evaluation.detections[0].scores) ? "accuracy" : "balanced_accuracy";
+  if (evaluation.detects())
+    key = only_label(evaluation.detections[0].scores) ? "accuracy" : "balanced_accuracy";
   const auto shown = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
   return {fmt::format("{}: {}", evaluation.part, shown->name), figure(shown->values[0]),
-          verdict_beside(comparison, key)};
+          fmt::format("{}", fmt::join(verdicts(comparison), "; "))};
 }
 
 namespace {
@@ -294,9 +261,9 @@ Json json_of(const Evaluation& evaluation) {
       json[row.name][measure.key] = number_or_null<Json>(row.scores.*measure.value);
     json[row.name]["rows"] = row.scores.count;
   }
-  if (json.contains("the model")) json["the model"]["protocol"] = evaluation.protocol;
-  if (json.contains("the model"))
-    json["the model"].update(json_of(compare(judged_rows(evaluation), !evaluation.detections.empty())));
+  if (!json.contains("the model")) return json;
+  json["the model"]["protocol"] = evaluation.protocol;
+  json["the model"].update(json_of(compare(judged_rows(evaluation), evaluation.detects())));
   return json;
 }
 

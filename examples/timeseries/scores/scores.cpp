@@ -66,7 +66,12 @@ void add_forecasts(const Recipe& recipe, const SeriesData& data, Scoring& scorin
   }
 }
 
-void add_detections(const SeriesData& data, const SeriesWindows& windows, Evaluation& evaluation) {
+void add_detections(const SeriesModel* model, const Recipe& recipe, const SeriesData& data,
+                    SeriesWindows& windows, Evaluation& evaluation) {
+  if (model)
+    evaluation.detections.push_back(
+        {"the model",
+         score_detection(detect(*model, windows, recipe.data.eval_batch), window_labels(windows))});
   for (const DetectionBaseline& baseline :
        {majority_class(*data.train), threshold_baseline(*data.train), logistic_regression(*data.train)})
     evaluation.detections.push_back({baseline.name, score(baseline, windows)});
@@ -130,17 +135,11 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Test
           : fmt::format(" of {} series, scaled each by itself", with_commas(data.series().count())),
       recipe.data.window, recipe.data.window == 1 ? "" : "s", recipe.horizon(), data.targets().size(),
       data.targets().size() == 1 ? "" : "s");
-  if (recipe.scaling.transform != Transform::none)
-    text += recipe.scaling.transform == Transform::log ? "logarithms; " : "powers by Box and Cox; ";
-  text += *scaled ? fmt::format("scaled by {} of {}; ", scaled,
-                                recipe.scaling.fit == ScalingFit::all ? "all rows" : "the rows that train")
-                  : "not scaled; ";
+  if (recipe.scaling.transform == Transform::log) text += "logarithms; ";
+  text += *scaled ? fmt::format("scaled by {} of the rows that train; ", scaled) : "not scaled; ";
   if (with_model) text += fmt::format("seed {}; ", recipe.training.seed);
-  std::vector<std::string> out;
-  if (recipe.data.drop_last_pairs > 0)
-    out.push_back(fmt::format("{} pairs of each part's end", recipe.data.drop_last_pairs));
-  if (left_out > 0) out.push_back(fmt::format("{} values that were filled in", with_commas(left_out)));
-  return text + (out.empty() ? "nothing left out" : fmt::format("left out: {}", fmt::join(out, ", ")));
+  return text + (left_out > 0 ? fmt::format("left out: {} values that were filled in", with_commas(left_out))
+                              : "nothing left out");
 }
 
 }  // namespace
@@ -174,28 +173,23 @@ Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part
   Evaluation evaluation{.part = part.name,
                         .recipe = &recipe,
                         .horizon = recipe.horizon(),
-                        .targets = static_cast<int>(data.targets().size()),
-                        .full = recipe.data.drop_last_pairs == 0};
+                        .targets = static_cast<int>(data.targets().size())};
   part.windows.in_order();
   evaluation.targets_left_out = part.windows.targets_left_out();
   evaluation.protocol = protocol_of(recipe, data, part, model != nullptr);
   if (model) warn_of_far_values(data, part.windows, evaluation);
   if (recipe.detects()) {
-    if (model)
-      evaluation.detections.push_back(
-          {"the model", score_detection(detect(*model, part.windows, recipe.data.eval_batch),
-                                        window_labels(part.windows))});
-    add_detections(data, part.windows, evaluation);
-  } else {
-    for (const int target : data.targets()) evaluation.channels.push_back(data.series().channels[target]);
-    evaluation.members = data.facts.members;
-    Scoring scoring(recipe, data, part);
-    if (model) add_model(*model, scoring, each, evaluation);
-    if (evaluation.members.empty())
-      add_forecasts(recipe, data, scoring, evaluation);
-    else
-      add_forecasts_of_each(recipe, data, part, evaluation);
+    add_detections(model, recipe, data, part.windows, evaluation);
+    return evaluation;
   }
+  for (const int target : data.targets()) evaluation.channels.push_back(data.series().channels[target]);
+  evaluation.members = data.facts.members;
+  Scoring scoring(recipe, data, part);
+  if (model) add_model(*model, scoring, each, evaluation);
+  if (evaluation.members.empty())
+    add_forecasts(recipe, data, scoring, evaluation);
+  else
+    add_forecasts_of_each(recipe, data, part, evaluation);
   return evaluation;
 }
 

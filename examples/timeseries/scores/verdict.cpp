@@ -67,44 +67,22 @@ Sorted sorted(const Comparison& comparison) {
   return result;
 }
 
-std::string names_of(const std::vector<const Measure*>& measures) {
-  std::vector<std::string> names;
-  for (const Measure* measure : measures) names.push_back(measure->name);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 }  // namespace
 
 std::string figure(double value) { return std::isnan(value) ? "" : unroll::format_score(value); }
 
 std::vector<std::string> verdicts(const Comparison& comparison) {
   const auto [won, lost, not_compared] = sorted(comparison);
-  std::vector<std::string> lines, scores;
+  std::vector<std::string> lines, scores, undefined;
+  for (const Measure* measure : not_compared) undefined.push_back(measure->name);
   for (const Measure* measure : won)
     scores.push_back(fmt::format("{} ({})", measure->name, figure(measure->values[0])));
   if (!won.empty())
     lines.push_back(fmt::format("the model is better than every baseline by {}", fmt::join(scores, ", ")));
   if (!lost.empty()) lines.push_back("the model is not the best: " + what_is_better(comparison, lost));
   if (!not_compared.empty())
-    lines.push_back(fmt::format("not compared by {}: not defined here", names_of(not_compared)));
+    lines.push_back(fmt::format("not compared by {}: not defined here", fmt::join(undefined, ", ")));
   return lines;
-}
-
-std::string verdict_beside(const Comparison& comparison, const std::string& key) {
-  auto [won, lost, not_compared] = sorted(comparison);
-  std::string text;
-  const auto add = [&](const std::string& words) { text += (text.empty() ? "" : "; ") + words; };
-  const auto is_shown = [&](const Measure* measure) { return measure->key == key; };
-  for (const Measure* measure : lost)
-    if (is_shown(measure)) add("not the best: " + what_is_better(comparison, {measure}));
-  std::erase_if(lost, is_shown);
-  for (const Measure* measure : not_compared)
-    if (is_shown(measure)) add("not defined, so not compared");
-  const auto shown = std::erase_if(won, is_shown);
-  if (shown > 0) add("better than every baseline" + (won.empty() ? "" : ", also by " + names_of(won)));
-  if (shown == 0 && !won.empty()) add("better than every baseline by " + names_of(won));
-  if (!lost.empty()) add("not by " + names_of(lost));
-  return text;
 }
 
 nlohmann::ordered_json json_of(const Comparison& comparison) {

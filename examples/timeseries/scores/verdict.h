@@ -24,9 +24,6 @@ struct Comparison {
 //   the model is not the best: last value has sMAPE 15.60 (the model 25.30), MAE 8.700 (9.100)
 //   not compared by MASE: not defined here
 std::vector<std::string> verdicts(const Comparison& comparison);
-// As above for a tile that shows the measure `key`, which comes first: "not the best: last value has RMSE 15.60
-// (the model 17.20); better than every baseline by MAE; not by sMAPE"
-std::string verdict_beside(const Comparison& comparison, const std::string& key);
 // {"better_than_every_baseline": ["rmse"], "not_better": {"smape": ["last value"]}}: only measures that compare.
 nlohmann::ordered_json json_of(const Comparison& comparison);
 

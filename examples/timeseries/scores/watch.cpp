@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "examples/timeseries/scores/scores.h"
 
@@ -29,14 +28,6 @@ int64_t missing_before(const SeriesWindows& windows, int64_t origin) {
   for (int64_t row = origin - windows.options().window; row < origin; ++row)
     for (const int channel : windows.options().inputs) missing += windows.series().is_filled(row, channel);
   return missing;
-}
-
-// Marks rows in [begin, end) with a value that the rule calls.
-std::vector<int> called_rows(const Watch& watch, const AnomalyRule& rule, int64_t begin, int64_t end) {
-  std::vector<int> called(end - begin);
-  for (const WatchedValue& value : watch.values)
-    if (value.row >= begin && value.row < end && rule.calls(value)) called[value.row - begin] = 1;
-  return called;
 }
 
 }  // namespace
@@ -82,29 +73,6 @@ Watch watch(const Recipe& recipe, const SeriesData& data, SeriesWindows& windows
     if (is_watched) interval.widths.learn(forecast.origin, forecast.values, forecast.values, false);
   });
   return found;
-}
-
-EventScores scores_of(const Watch& watch, const AnomalyRule& rule, const std::vector<int>& labels,
-                      int64_t begin, int64_t end) {
-  return score_events(called_rows(watch, rule, begin, end), std::span(labels).subspan(begin, end - begin));
-}
-
-std::optional<double> best_error(const Watch& watch, const std::vector<int>& labels, int64_t begin,
-                                 int64_t end) {
-  std::vector<double> errors;
-  for (const WatchedValue& value : watch.values)
-    if (value.row >= begin && value.row < end) errors.push_back(value.error);
-  std::ranges::sort(errors, std::greater{});
-  errors.erase(std::unique(errors.begin(), errors.end()), errors.end());
-  constexpr size_t most = 500;
-  std::optional<double> best;
-  double f1 = 0;
-  for (size_t k = 0; k < std::min(most, errors.size()); ++k) {
-    const EventScores scores = scores_of(watch, {.least_error = errors[k]}, labels, begin, end);
-    if (!(scores.f1 > f1)) continue;
-    f1 = scores.f1, best = k + 1 < errors.size() ? (errors[k] + errors[k + 1]) / 2 : errors[k];
-  }
-  return best;
 }
 
 }  // namespace timeseries

@@ -15,7 +15,6 @@ ConformalInterval::ConformalInterval(const SeriesWindows& windows, Options optio
       targets_(windows.options().targets),
       scaling_(windows.scaling()),
       window_(windows.options().window),
-      lead_(windows.options().lead),
       options_(std::move(options)),
       bounds_(windows.series(), targets_, options_.bounds) {
   require_input(options_.level > 0 && options_.level < 1, "interval: a level of {} is not between 0 and 1",
@@ -28,14 +27,13 @@ ConformalInterval::ConformalInterval(const SeriesWindows& windows, Options optio
 // and series that do not. A window that hardly moves says little, so a tenth of the training rows' spread is the least.
 double ConformalInterval::unit_of(int64_t origin, std::size_t target) const {
   const int channel = targets_[target];
-  const int64_t end = origin - lead_ + 1;
-  const int member = series_->member_of(end - 1);
-  const int64_t begin = std::max(series_->begin_of(member), end - window_);
+  const int member = series_->member_of(origin - 1);
+  const int64_t begin = std::max(series_->begin_of(member), origin - window_);
   double mean = 0, squares = 0, n = 0;
-  for (int64_t row = begin; row < end; ++row) n += !series_->is_filled(row, channel);
-  for (int64_t row = begin; row < end; ++row)
+  for (int64_t row = begin; row < origin; ++row) n += !series_->is_filled(row, channel);
+  for (int64_t row = begin; row < origin; ++row)
     if (!series_->is_filled(row, channel)) mean += series_->at(row, channel) / n;
-  for (int64_t row = begin; row < end; ++row) {
+  for (int64_t row = begin; row < origin; ++row) {
     if (series_->is_filled(row, channel)) continue;
     const double off = series_->at(row, channel) - mean;
     squares += off * off / n;
@@ -115,44 +113,6 @@ void ConformalInterval::widen(int64_t origin, std::span<double> values, std::spa
     if (!(found.low < found.high)) found.low = found.high = std::numeric_limits<double>::quiet_NaN();
     low[i] = found.low, high[i] = found.high;
   });
-}
-
-std::vector<double> ConformalInterval::deciles(int64_t origin, std::span<const double> middle,
-                                               std::span<const double> low, std::span<const double> high) {
-  std::vector<double> result(errors_.size() * decile_count);
-  if (options_.has_quantiles) {
-    std::vector<double> from(low.begin(), low.end()), to(high.begin(), high.end()),
-        half_way(middle.begin(), middle.end());
-    widen(origin, half_way, from, to);
-    const double upper = options_.lower + options_.level;
-    for (std::size_t i = 0; i < result.size(); ++i) {
-      const std::size_t value = i / decile_count;
-      const double decile = 0.1 * static_cast<double>(i % decile_count + 1);
-      const double half = decile <= 0.5 ? options_.lower : upper,
-                   end = decile <= 0.5 ? from[value] : to[value];
-      const double share = (decile - 0.5) / (half - 0.5);  // of the way from the middle to this end
-      result[i] = share <= 1 + 1e-9 ? half_way[value] + share * (end - half_way[value])
-                                    : std::numeric_limits<double>::quiet_NaN();
-    }
-    return result;
-  }
-  take_known(origin);
-  for_each_value(origin, low, high, [&](std::size_t i, const Place& place, double unit) {
-    double* const to = &result[i * decile_count];
-    constexpr int middle_one = decile_count / 2;
-    constexpr double shares[] = {0, 0.2, 0.4, 0.6, 0.8};  // the intervals' levels
-    const double value = place.bound.clamp(middle[i]);
-    const bool is_known = !std::isnan(errors_[i].quantile(shares[middle_one]));
-    for (int k = 0; k <= middle_one; ++k) {
-      const double by = !is_known ? std::numeric_limits<double>::quiet_NaN()
-                        : k == 0  ? 0
-                                  : unit * errors_[i].quantile(shares[k]);
-      const Ends found =
-          k == 0 && is_known ? Ends{value, value} : ends(place, value, {value, value}, by, shares[k]);
-      to[middle_one - k] = found.low, to[middle_one + k] = found.high;
-    }
-  });
-  return result;
 }
 
 std::vector<double> ConformalInterval::errors_of(int64_t origin, std::span<const double> low,

@@ -26,15 +26,12 @@
 
 namespace unroll {
 
-constexpr int decile_count = 9;
-
 class ConformalInterval {
  public:
   struct Options {
     int steps = 1;
     double level = 0.8;          // share of values that it should cover
     bool has_quantiles = false;  // the forecasts have quantiles: `low` and `high`
-    double lower = 0.1;          // with quantiles: the probability of `low`
     SeriesBounds::Options bounds = {};
   };
   static constexpr int64_t least_errors = 8, most_errors = 500, most_errors_of_all = 2000;
@@ -49,11 +46,6 @@ class ConformalInterval {
   // widened by the largest error and point forecasts get NaN.
   void widen(int64_t origin, std::span<double> values, std::span<double> low, std::span<double> high,
              std::span<const double> further = {});
-  // The ascending deciles 0.1, …, 0.9 of the values, [steps, targets, 9], by the same errors. Point forecast: the ends
-  // of its intervals for 80, 60, 40 and 20 %, and the forecast itself. Quantiles: points on the lines from the widened
-  // lower end to `middle` and on to the upper end. NaN: too few errors, or the decile lies outside of the quantiles.
-  std::vector<double> deciles(int64_t origin, std::span<const double> middle, std::span<const double> low,
-                              std::span<const double> high);
   // Adds the errors of a forecast, given as it was before it was widened, at the values that were observed.
   // `chose`: its rows helped to choose the model.
   void learn(int64_t origin, std::span<const double> low, std::span<const double> high, bool chose);
@@ -109,7 +101,7 @@ class ConformalInterval {
   const Series* series_;
   std::vector<int> targets_;
   Scaling scaling_;  // of the training rows
-  int window_, lead_;
+  int window_;
   Options options_;
   SeriesBounds bounds_;
   std::vector<Errors> errors_;  // [steps, targets]

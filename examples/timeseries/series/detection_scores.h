@@ -22,16 +22,6 @@ struct DetectionScores {
 DetectionScores score_detection(std::span<const double> probability, std::span<const int> label,
                                 double threshold = 0.5);
 
-// An event is a run of ones in `label`; it is found if one of its rows is called. Recall is the share of events
-// found, precision the share of called rows that are labelled (composite F1: Garg, Zhang, Samaran, Savitha and Foo
-// 2021). Calling every row finds all events at a low precision.
-struct EventScores {
-  int64_t events = 0, found = 0;  // runs of rows
-  int64_t called = 0, right = 0;  // rows
-  double precision = 0, recall = 0, f1 = 0;
-};
-EventScores score_events(std::span<const int> called, std::span<const int> label);
-
 struct RocPoint {
   double threshold, false_positive_rate, true_positive_rate;
 };

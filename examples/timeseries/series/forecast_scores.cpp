@@ -33,7 +33,6 @@ void ForecastScores::Sums::add(const Sums& other) {
   within += other.within;
   winkler += other.winkler;
   pinball += other.pinball;
-  crps += other.crps;
 }
 
 void ForecastScores::Sums::add_interval(double truth, double forecast, const ForecastEnds& ends,
@@ -48,10 +47,6 @@ void ForecastScores::Sums::add_interval(double truth, double forecast, const For
   within += outside == 0;
   winkler += (high - low + outside / tail) / scale;
   pinball += (loss(tail, low) + loss(0.5, forecast) + loss(1 - tail, high)) / 3 / scale;
-  constexpr int count = 9;
-  if (ends.deciles.empty()) crps = std::numeric_limits<double>::quiet_NaN();
-  for (int k = 0; k < count && !ends.deciles.empty(); ++k)
-    crps += 2 * loss((k + 1) / 10.0, ends.deciles[i * count + static_cast<std::size_t>(k)]) / count / scale;
 }
 
 ForecastErrors ForecastScores::Sums::errors() const {
@@ -68,12 +63,16 @@ ForecastErrors ForecastScores::Sums::errors() const {
           .intervals = intervals,
           .coverage = within / of_intervals,
           .scaled_winkler = winkler / of_intervals,
-          .scaled_pinball = pinball / of_intervals,
-          .scaled_crps = crps / of_intervals};
+          .scaled_pinball = pinball / of_intervals};
 }
 
-template <class Value>
-void ForecastScores::add_all(std::span<const int64_t> origins, Value value, const ForecastEnds& ends) {
+void ForecastScores::add(std::span<const int64_t> origins, std::span<const double> predictions,
+                         const ForecastEnds& ends) {
+  require(predictions.size() == origins.size() * sums_.size(), "scores: {} predictions for {} windows of {}",
+          predictions.size(), origins.size(), sums_.size());
+  require(ends.low.size() == ends.high.size() && (ends.low.empty() || ends.low.size() == predictions.size()),
+          "scores: intervals of {} and {} ends for {} predictions", ends.low.size(), ends.high.size(),
+          predictions.size());
   const Series& series = source_->series();
   const Scaling& scaling = source_->scaling();
   const int horizon = source_->options().horizon;
@@ -87,7 +86,7 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value, cons
       for (std::size_t t = 0; t < targets.size(); ++t, ++i) {
         const int channel = targets[t];
         if (series.is_filled(origin + step, channel)) continue;
-        const double truth = series.at(origin + step, channel), forecast = value(i, base + channel);
+        const double truth = series.at(origin + step, channel), forecast = predictions[i];
         const double error = forecast - truth;
         const double scale = scaling.scale[base + channel];
         const double scaled = error / scale;
@@ -109,33 +108,13 @@ void ForecastScores::add_all(std::span<const int64_t> origins, Value value, cons
                  .intervals = 0,
                  .within = 0,
                  .winkler = 0,
-                 .pinball = 0,
-                 .crps = 0});
+                 .pinball = 0});
         sums_[static_cast<std::size_t>(step) * targets.size() + t].add(one);
         if (!of_member_.empty()) of_member_[member].add(one);
       }
     }
   }
   windows_ += static_cast<int64_t>(origins.size());
-}
-
-void ForecastScores::add_scaled(std::span<const int64_t> origins, std::span<const real> predictions) {
-  require(predictions.size() == origins.size() * sums_.size(), "scores: {} predictions for {} windows of {}",
-          predictions.size(), origins.size(), sums_.size());
-  add_all(origins, [&](std::size_t i, int place) {
-    return source_->scaling().undo(static_cast<double>(predictions[i]), place);
-  });
-}
-
-void ForecastScores::add(std::span<const int64_t> origins, std::span<const double> predictions,
-                         const ForecastEnds& ends) {
-  require(predictions.size() == origins.size() * sums_.size(), "scores: {} predictions for {} windows of {}",
-          predictions.size(), origins.size(), sums_.size());
-  require(ends.low.size() == ends.high.size() && (ends.low.empty() || ends.low.size() == predictions.size()),
-          "scores: intervals of {} and {} ends for {} predictions", ends.low.size(), ends.high.size(),
-          predictions.size());
-  add_all(
-      origins, [&](std::size_t i, int) { return predictions[i]; }, ends);
 }
 
 ForecastErrors ForecastScores::sum(int step_begin, int step_end, int target_begin, int target_end) const {

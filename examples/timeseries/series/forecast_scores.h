@@ -28,16 +28,12 @@ struct ForecastErrors {
   double scaled_winkler = 0;
   // Mean quantile loss of the lower end, the forecast as the median, and the upper end.
   double scaled_pinball = 0;
-  // Twice the mean quantile loss of the deciles 0.1, …, 0.9. Approximates the continuous ranked probability score
-  // (Gneiting and Ranjan 2011). NaN unless every prediction that has an interval has all deciles.
-  double scaled_crps = 0;
 };
 
 // Intervals in the predictions' shape, in original units. NaN: the prediction has none.
 struct ForecastEnds {
   std::span<const double> low = {}, high = {};
-  double level = 0.8;                    // share of values that they should cover
-  std::span<const double> deciles = {};  // [predictions' shape, 9]; empty: not known
+  double level = 0.8;  // share of values that they should cover
 };
 
 class ForecastScores {
@@ -45,9 +41,8 @@ class ForecastScores {
   // `mase_scale`: [series, targets], from mase_scale() below; empty: MASE is NaN. Requires: the windows outlive it.
   ForecastScores(const SeriesWindows& windows, std::vector<double> mase_scale = {});
 
-  // Adds predictions [horizon, origins, targets] of the windows with these origins: scaled as in the windows' batches,
-  // or in original units. A prediction that is not finite makes its errors so. Throws Error if the size does not fit.
-  void add_scaled(std::span<const int64_t> origins, std::span<const real> predictions);
+  // Adds predictions [horizon, origins, targets] of the windows with these origins, in original units. One that is not
+  // finite makes its errors so. Throws Error if the size does not fit.
   void add(std::span<const int64_t> origins, std::span<const double> predictions,
            const ForecastEnds& ends = {});
 
@@ -67,13 +62,11 @@ class ForecastScores {
     double scaled_square = 0, scaled_absolute = 0, square = 0, absolute = 0, symmetric = 0, mase = 0;
     int64_t with_mase = 0;  // predictions
     int64_t intervals = 0;
-    double within = 0, winkler = 0, pinball = 0, crps = 0;
+    double within = 0, winkler = 0, pinball = 0;
     void add_interval(double truth, double forecast, const ForecastEnds& ends, std::size_t i, double scale);
     void add(const Sums& other);
     ForecastErrors errors() const;
   };
-  template <class Value>  // value(i, place) is prediction i in original units; Scaling::place()
-  void add_all(std::span<const int64_t> origins, Value value, const ForecastEnds& ends = {});
   ForecastErrors sum(int step_begin, int step_end, int target_begin, int target_end) const;
   const SeriesWindows* source_;
   std::vector<double> mase_scale_;

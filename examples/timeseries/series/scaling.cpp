@@ -19,68 +19,32 @@ Part whole_series(const Series& series) {
   return part;
 }
 
-double box_cox(double x, double lambda) {
-  return lambda == 0 ? std::log(x) : std::expm1(lambda * std::log(x)) / lambda;
-}
-
-double inverse_box_cox(double y, double lambda) {
-  if (lambda == 0) return std::exp(y);
-  const double power = lambda * y;
-  return power <= -1 ? 0 : std::exp(std::log1p(power) / lambda);
-}
-
-std::optional<double> guerrero_lambda(std::span<const double> y, int64_t period) {
-  const auto length = static_cast<std::size_t>(std::max<int64_t>(period, 2));
-  std::vector<double> means, deviations;
-  for (std::size_t end = y.size(); end >= length; end -= length) {
-    const std::span rows = y.subspan(end - length, length);
-    double mean = 0, squares = 0;
-    for (const double value : rows) mean += value / static_cast<double>(length);
-    for (const double value : rows) squares += (value - mean) * (value - mean);
-    means.push_back(mean), deviations.push_back(std::sqrt(squares / static_cast<double>(length - 1)));
-  }
-  constexpr std::size_t least_seasons = 3;
-  if (means.size() < least_seasons) return {};
-  double best = std::numeric_limits<double>::infinity();
-  std::optional<double> found;
-  for (int percent = 0; percent <= 100; ++percent) {
-    const double lambda = percent / 100.0, n = static_cast<double>(means.size());
-    std::vector<double> ratios;
-    double mean = 0, squares = 0;
-    for (std::size_t i = 0; i < means.size(); ++i)
-      ratios.push_back(deviations[i] / std::pow(means[i], 1 - lambda)), mean += ratios.back() / n;
-    for (const double ratio : ratios) squares += (ratio - mean) * (ratio - mean);
-    if (mean > 0 && std::sqrt(squares) / mean < best) best = std::sqrt(squares) / mean, found = lambda;
-  }
-  return found;
-}
-
 Scaling Scaling::of(int member) const {
-  const auto part = [&](const std::vector<double>& all) {
+  const auto part = [&](const auto& all) {
     if (all.empty()) return all;
     return std::vector(all.begin() + place(0, member), all.begin() + place(0, member + 1));
   };
   return {.shift = part(shift),
           .scale = part(scale),
-          .power = part(power),
-          .inner_shift = part(inner_shift),
-          .inner_scale = part(inner_scale)};
+          .logs = part(logs),
+          .log_shift = part(log_shift),
+          .log_scale = part(log_scale)};
 }
 
 void require_positive(const Series& series, const Scaling& scaling) {
-  if (scaling.power.empty()) return;
+  if (scaling.logs.empty()) return;
   for (int member = 0; member < series.count(); ++member)
     for (int channel = 0; channel < series.width() - series.calendar; ++channel) {
       const int place = scaling.place(channel, member);
-      if (!scaling.is_transformed(place)) continue;
+      if (!scaling.is_log(place)) continue;
       for (int64_t row = series.begin_of(member); row < series.end_of(member); ++row) {
         // Rows beyond the file's have no line and no value.
         const auto at = static_cast<std::size_t>(row);
         if (at >= series.lines.size() || series.lines[at] == 0) break;
         require_input(series.at(row, channel) > 0,
-                      "{}:{}: channel '{}' is {}, and scaling.transform = \"{}\" takes values above 0",
+                      "{}:{}: channel '{}' is {}, and scaling.transform = \"log\" takes values above 0",
                       series.origin, series.lines[at], one_line(series.channels[channel]),
-                      series.at(row, channel), scaling.power[place] == 0 ? "log" : "box-cox");
+                      series.at(row, channel));
       }
     }
 }
@@ -95,53 +59,26 @@ std::string name_of(const Series& series, int channel, const Part& part) {
   return fmt::format("{} of '{}'", name, one_line(series.members[member].name));
 }
 
-// The observed values of the part's longest span, in which seasons follow each other without a break.
-std::vector<double> longest_span_of(const Series& series, const Part& part, int channel) {
-  const auto longest = std::max_element(part.begin(), part.end(), [](const Span& a, const Span& b) {
-    return a.end - a.begin < b.end - b.begin;
-  });
-  std::vector<double> values;
-  for (int64_t row = longest->begin; row < longest->end; ++row) values.push_back(series.at(row, channel));
-  return values;
-}
-
-// Findings for the notes, over all series.
-struct Found {
-  std::vector<std::string> constant, powers;  // channels
-};
-
-void fit_transform(Scaling& scaling, const Series& series, const Part& part, ScalingKind kind,
-                   Transform transform, int64_t period, const std::vector<int>& transformed, Found& found) {
-  if (transform == Transform::none) return;
+void fit_logarithms(Scaling& scaling, const Series& series, const Part& part, ScalingKind kind,
+                    const std::vector<int>& channels) {
   const auto width = static_cast<std::size_t>(series.width());
-  scaling.power.assign(width, std::nan("")), scaling.inner_shift.assign(width, 0),
-      scaling.inner_scale.assign(width, 1);
-  for (const int channel : transformed) {
+  scaling.logs.assign(width, 0), scaling.log_shift.assign(width, 0), scaling.log_scale.assign(width, 1);
+  for (const int channel : channels) {
     const auto at = static_cast<std::size_t>(channel);
-    scaling.power[at] = 0;
-    if (transform == Transform::box_cox) {
-      scaling.power[at] = guerrero_lambda(longest_span_of(series, part, channel), period).value_or(0);
-      found.powers.push_back(fmt::format("{:g} of {}", scaling.power[at], name_of(series, channel, part)));
-    }
+    scaling.logs[at] = 1;
     double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0, squares = 0, rows = 0;
     const auto each = [&](auto use) {
       for (const Span& span : part)
         for (int64_t row = span.begin; row < span.end; ++row)
-          if (!series.is_filled(row, channel)) use(box_cox(series.at(row, channel), scaling.power[at]));
+          if (!series.is_filled(row, channel)) use(std::log(series.at(row, channel)));
     };
     each([&](double x) { ++rows, least = std::min(least, x), most = std::max(most, x), sum += x; });
     each([&](double x) { squares += (x - sum / rows) * (x - sum / rows); });
     if (kind == ScalingKind::none) continue;
-    scaling.inner_shift[at] = kind == ScalingKind::standard && most > least ? sum / rows : least;
+    scaling.log_shift[at] = kind == ScalingKind::standard && most > least ? sum / rows : least;
     if (most > least)
-      scaling.inner_scale[at] = kind == ScalingKind::standard ? std::sqrt(squares / rows) : most - least;
+      scaling.log_scale[at] = kind == ScalingKind::standard ? std::sqrt(squares / rows) : most - least;
   }
-}
-
-std::string list_of(const std::vector<std::string>& all, std::size_t shown) {
-  shown = std::min(all.size(), shown);
-  return fmt::format("{}{}", fmt::join(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
-                     all.size() > shown ? fmt::format(" and {} more", all.size() - shown) : "");
 }
 
 // Statistics of channels' observed values, all in one pass over rows: a row of a long file is far from the next.
@@ -177,10 +114,10 @@ struct Measured {
 };
 
 // Fits the scaling of one series on the rows in `part`.
-Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, Transform transform, int64_t period,
-                const std::vector<int>& transformed, Found& found) {
+Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, const std::vector<int>& logs,
+                std::vector<std::string>& constant) {
   Scaling scaling;
-  fit_transform(scaling, series, part, kind, transform, period, transformed, found);
+  if (!logs.empty()) fit_logarithms(scaling, series, part, kind, logs);
   scaling.shift.assign(series.width(), 0);
   scaling.scale.assign(series.width(), 1);
   if (kind == ScalingKind::none) return scaling;
@@ -194,7 +131,7 @@ Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, Transf
     const bool varies = most > least;  // rounding may leave a constant a deviation above 0
     scaling.shift[at] = kind == ScalingKind::standard && varies ? sum : least;
     if (varies) scaling.scale[at] = kind == ScalingKind::standard ? std::sqrt(squares) : most - least;
-    if (!varies) found.constant.push_back(name_of(series, channel, part));
+    if (!varies) constant.push_back(name_of(series, channel, part));
     require_input(std::isfinite(scaling.scale[at]) && scaling.scale[at] > 0,
                   "{}: channel {} spreads from {} to {}, which cannot be scaled", series.origin,
                   name_of(series, channel, part), least, most);
@@ -205,41 +142,39 @@ Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, Transf
 }  // namespace
 
 Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, std::vector<std::string>& notes,
-                    Transform transform, int64_t period, const std::vector<int>& transformed) {
+                    Transform transform, const std::vector<int>& transformed) {
   require(rows_of(part) > 0, "scaling: no rows to measure");
-  std::vector<int> named = transformed;
-  for (int channel = 0; transformed.empty() && channel < series.width() - series.calendar; ++channel)
-    if (channel != series.label) named.push_back(channel);
-  if (transform != Transform::none) {  // checks all values, also those of rows that are not measured
-    Scaling any;
-    any.members = series.count();
-    const auto size = static_cast<std::size_t>(series.width()) * static_cast<std::size_t>(any.members);
-    any.scale.assign(size, 1), any.power.assign(size, std::nan(""));
-    for (int member = 0; member < any.members; ++member)
-      for (const int channel : named)
-        any.power[any.place(channel, member)] = transform == Transform::log ? 0 : 0.5;
-    require_positive(series, any);
-  }
-  Found found;
+  std::vector<int> logs = transform == Transform::log ? transformed : std::vector<int>();
+  for (int channel = 0;
+       transform == Transform::log && transformed.empty() && channel < series.width() - series.calendar;
+       ++channel)
+    if (channel != series.label) logs.push_back(channel);
   Scaling all;
   all.members = series.count();
+  if (!logs.empty()) {  // checks all values, also those of rows that are not measured
+    Scaling any = all;
+    any.scale.assign(static_cast<std::size_t>(series.width()) * static_cast<std::size_t>(any.members), 1);
+    any.logs.resize(any.scale.size());
+    for (int member = 0; member < any.members; ++member)
+      for (const int channel : logs) any.logs[any.place(channel, member)] = 1;
+    require_positive(series, any);
+  }
+  std::vector<std::string> constant;
   for (int member = 0; member < series.count(); ++member) {
     Part own = within(part, series.begin_of(member), series.end_of(member));
     if (own.empty()) own = {{series.begin_of(member), series.end_of(member), series.begin_of(member)}};
-    const Scaling one = fit_one(series, own, kind, transform, period, named, found);
-    const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
-      to.insert(to.end(), from.begin(), from.end());
-    };
-    append(all.shift, one.shift), append(all.scale, one.scale), append(all.power, one.power);
-    append(all.inner_shift, one.inner_shift), append(all.inner_scale, one.inner_scale);
+    const Scaling one = fit_one(series, own, kind, logs, constant);
+    const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+    append(all.shift, one.shift), append(all.scale, one.scale), append(all.logs, one.logs);
+    append(all.log_shift, one.log_shift), append(all.log_scale, one.log_scale);
   }
-  constexpr std::size_t shown_powers = 8, shown_constant = 5;
-  if (!found.powers.empty())
+  constexpr std::size_t shown = 5;
+  if (!constant.empty())
     notes.push_back(
-        fmt::format("Box-Cox: the power is {} (Guerrero 1993)", list_of(found.powers, shown_powers)));
-  if (!found.constant.empty())
-    notes.push_back(
-        fmt::format("constant in training, so not scaled: {}", list_of(found.constant, shown_constant)));
+        fmt::format("constant in training, so not scaled: {}{}",
+                    fmt::join(constant.begin(),
+                              constant.begin() + std::min(std::ssize(constant), std::ptrdiff_t{shown}), ", "),
+                    constant.size() > shown ? fmt::format(" and {} more", constant.size() - shown) : ""));
   return all;
 }
 

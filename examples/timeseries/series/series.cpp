@@ -44,8 +44,6 @@ Series Series::part(int64_t begin, int64_t end) const {
                .step = times.step,
                .offsets = rows_of(times.offsets, 1)};
   one.values = rows_of(values, width()), one.filled = rows_of(filled, width()), one.lines = rows_of(lines, 1);
-  one.categories = categories, one.coded = coded;
-  for (SeriesCategory& category : one.categories) category.codes = rows_of(category.codes, 1);
   return one;
 }
 
@@ -110,11 +108,6 @@ const std::vector<Cycle>& cycles() {
   return all;
 }
 
-double years_since(const CalendarTime& zero, const CalendarTime& now) {
-  return (now.year - zero.year) + (now.day_of_year - zero.day_of_year) / 365.25 +
-         (now.hour - zero.hour) / 8766.0;
-}
-
 }  // namespace
 
 void add_indicators(Series& series) {
@@ -135,10 +128,6 @@ void add_indicators(Series& series) {
 }
 
 void add_calendar(Series& series, const std::vector<std::string>& features) {
-  if (!features.empty()) add_calendar(series, features, series.times.time(0));
-}
-
-void add_calendar(Series& series, const std::vector<std::string>& features, const Time& trend_zero) {
   if (features.empty()) return;
   require_input(series.times.form != TimeForm::number, "{}: there are no dates to take the {} from",
                 series.origin, features.front());
@@ -156,15 +145,10 @@ void add_calendar(Series& series, const std::vector<std::string>& features, cons
     for (int64_t row = 0; row < rows; ++row) columns.back().push_back(value(series.times.calendar(row)));
   };
   for (const std::string& feature : features) {
-    if (feature == "trend") {
-      const CalendarTime zero = calendar_of(trend_zero);
-      add("trend", [&](const CalendarTime& now) { return years_since(zero, now); });
-      continue;
-    }
     const auto cycle =
         std::find_if(cycles().begin(), cycles().end(), [&](const Cycle& c) { return c.name == feature; });
     if (cycle == cycles().end()) {
-      std::vector<std::string> names = {"trend"};
+      std::vector<std::string> names;
       for (const Cycle& c : cycles()) names.push_back(c.name);
       throw InputError(fmt::format("no calendar feature '{}'{}; there are {}", one_line(feature),
                                    did_you_mean(nearest(feature, names)), fmt::join(names, ", ")));

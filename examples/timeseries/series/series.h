@@ -26,9 +26,6 @@ enum class Gaps : uint8_t {
   fill    // adds rows without values if few are missing; a note says where
 };
 
-// How resampling makes one value of several.
-enum class Together : uint8_t { mean, sum, first, last, least, most };
-
 struct SeriesOptions {
   // The column of times. "": the first column if it holds dates, or whole numbers that are dates, months or years
   // (form_of_numbers); else the only column that holds dates; else none.
@@ -38,15 +35,13 @@ struct SeriesOptions {
   DateOrder date_order = DateOrder::unknown, usual_order = DateOrder::unknown;
   // Channels in this order; empty: all other columns, in the file's order.
   std::vector<std::string> channels = {};
-  bool channels_guessed = false;  // a program chose `channels`; it is an error if one may be the time
   bool times_alone = false;       // reads only the times, no channels
+  bool channels_guessed = false;  // a program chose `channels`; it is an error if one may be the time
   // Further names of columns, which the file need not have. Like all names here, they tell a header of numbers from
   // a row of values.
   std::vector<std::string> known = {};
   // A column of 0 and 1 to detect, in addition to `channels`.
   std::string label = {};
-  // Columns of words, or of whole numbers in place of words, besides `channels`. They become Series::categories.
-  std::vector<std::string> categories = {};
   // "column=word": only rows with this word in this column; "": all rows.
   std::string only = {};
   // The column that names each row's series; "": all rows are one series.
@@ -55,9 +50,6 @@ struct SeriesOptions {
   Gaps gaps = Gaps::error;
   // Drops rows to forecast: those at the end of a series in which all these channels are missing. Empty: drops none.
   std::vector<std::string> open_end = {};
-  // "1h": puts rows, in any order, together by steps of this length (resample.h). "": rows stay, and must ascend.
-  std::string resample = {};
-  Together together = Together::mean;
   char separator = ',';
   char decimal = '.';                 // decimal separator, or ','
   char thousands = '\0';              // separator of three digits, or ',' or '.'
@@ -70,15 +62,6 @@ struct SeriesOptions {
 struct SeriesMember {
   std::string name;
   int64_t begin = 0, end = 0;
-};
-
-// A column of words.
-struct SeriesCategory {
-  std::string name;
-  int column = 0;                  // in the file, from 1, for messages
-  std::vector<std::string> words;  // by code, sorted: whole numbers by value, other words by bytes
-  std::vector<int32_t> codes;      // by row
-  bool is_static = false;          // each series has one word; set by encode_categories()
 };
 
 struct Series {
@@ -99,10 +82,8 @@ struct Series {
   // in the order in which the file first names them; times ascend within a series. Empty: all rows are one series.
   std::string id_name;
   std::vector<SeriesMember> members;
-  int label = -1;  // channel of the label, -1: none. Never scaled.
-  int calendar = 0;  // features of the calendar: channels at the end, before category codes. Never scaled.
-  std::vector<SeriesCategory> categories;
-  int coded = 0;  // this many channels at the end are category codes: 0 or all (add_categories)
+  int label = -1;                  // channel of the label, -1: none. Never scaled.
+  int calendar = 0;                // features of the calendar: channels at the end. Never scaled.
   std::vector<std::string> notes;  // for the user: columns left out, values filled, gaps
 
   int width() const { return static_cast<int>(channels.size()); }
@@ -122,7 +103,6 @@ struct Series {
   // A copy of the rows [begin, end), as the only series.
   Series part(int64_t begin, int64_t end) const;
   Series alone(int member) const { return part(begin_of(member), end_of(member)); }
-  bool is_category(int channel) const { return channel >= width() - coded; }
   // Whether the value was filled in and its series has none before it.
   bool is_unknown(int64_t row, int channel) const {
     return !filled.empty() && filled[row * width() + channel] == 2;
@@ -149,8 +129,7 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 //   1,048,576 columns.
 // * Row numbers are not whole or do not ascend.
 // * A name is empty, repeated, or has a control character. A channel is unknown (with the nearest).
-// * A cell is no number, infinite or missing. A label is neither 0 nor 1. A category holds numbers with decimals, or
-//   more than 65,536 words.
+// * A cell is no number, infinite or missing. A label is neither 0 nor 1.
 // * The order of day and month in the times is ambiguous, and the options do not say it.
 // * Times cannot be read, descend, repeat, are not a step apart, or have another step than asked for.
 // * The rows are several series, and SeriesOptions::id names no column for them. A row does not name its series.
@@ -164,14 +143,9 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
 // a channel of this name exists.
 void add_indicators(Series& series);
 
-// Appends each category's codes as a channel, after all others. Throws InputError if a channel of this name exists.
-void add_categories(Series& series);
-
 // Appends channels that tell the time. "minute" (of the hour), "hour" (of the day), "weekday", "day" (of the month),
-// "day_of_year" and "month" are each a sine and a cosine, so that the end of a day is close to its beginning. "trend":
-// years since `trend_zero`. Throws InputError: an unknown name (with the nearest), or a series without dates.
-void add_calendar(Series& series, const std::vector<std::string>& features, const Time& trend_zero);
-// As above; the trend counts from the first row.
+// "day_of_year" and "month" are each a sine and a cosine, so that the end of a day is close to its beginning. Throws
+// InputError: an unknown name (with the nearest), or a series without dates.
 void add_calendar(Series& series, const std::vector<std::string>& features);
 
 }  // namespace unroll

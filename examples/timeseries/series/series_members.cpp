@@ -46,7 +46,6 @@ void SeriesMembers::settle(Series& series) const {
       const std::ptrdiff_t other = to[row];
       swap_rows(series.values, row, other, width), swap_rows(series.times.at, row, other, 1);
       swap_rows(series.times.offsets, row, other, 1), swap_rows(series.lines, row, other, 1);
-      for (SeriesCategory& category : series.categories) swap_rows(category.codes, row, other, 1);
       std::swap(to[row], to[other]);
     }
   }

@@ -67,7 +67,6 @@ void put_rows(Series& series, const NewRows& rows) {
     for (int64_t* border : {&member.begin, &member.end})
       *border = std::lower_bound(rows.from.begin(), rows.from.end(), *border) - rows.from.begin();
   taken(series.values, width), taken(series.lines, 1), taken(series.times.offsets, 1);
-  for (SeriesCategory& category : series.categories) taken(category.codes, 1);
   series.times.at = rows.at;
   for (std::size_t row = 0; row < rows.from.size(); ++row)
     if (rows.is_new[row])
@@ -145,8 +144,7 @@ void settle_step(Series& series, const SeriesOptions& options) {
   times.step = found.step;
   if (options.step && options.step->unit != TimeStep::Unit::unknown) {
     take_step_of_model(series, longest.at, options);
-  } else if (!options.step && options.resample.empty() && !options.model.empty() &&
-             times.step.unit != TimeStep::Unit::unknown) {
+  } else if (!options.step && !options.model.empty() && times.step.unit != TimeStep::Unit::unknown) {
     series.notes.push_back(fmt::format("{} does not say how far apart its rows are: taken from {}, {}",
                                        options.model, series.origin, to_text(times.step)));
   }
@@ -157,8 +155,8 @@ void settle_step(Series& series, const SeriesOptions& options) {
                      4 * times.step.jitter > times.step.count;
   require_input(
       !rough || options.gaps == Gaps::allow || !options.model.empty(),
-      "{}: the dates keep to no rule: rows are {}, so no row beyond the last has a date; data.resample = "
-      "\"1w\", say, puts rows together by steps of one length, data.gaps = \"allow\" takes them as they come",
+      "{}: the dates keep to no rule: rows are {}, so no row beyond the last has a date; put rows together by "
+      "steps of one length, as by weeks; data.gaps = \"allow\" takes them as they come",
       series.origin, apart_text(times.step));
   // Slots of a day follow the clock that the file shows.
   const auto shown = [&](std::size_t row) {
@@ -207,7 +205,6 @@ void turn_around(Series& series) {
   };
   turn(series.values, series.width()), turn(series.times.at, 1);
   turn(series.times.offsets, 1), turn(series.lines, 1);
-  for (SeriesCategory& category : series.categories) turn(category.codes, 1);
   series.notes.push_back("the newest row stands first: rows were turned around");
 }
 

@@ -18,9 +18,8 @@ namespace {
 
 void fill_in_channels(const Series& series, SeriesWindowOptions& options) {
   if (options.inputs.empty()) {
-    for (int c = 0; c < series.width(); ++c) {
+    for (int c = 0; c < series.width(); ++c)
       if (c != series.label) options.inputs.push_back(c);
-    }
   }
   if (options.targets.empty() && series.label >= 0) options.targets = {series.label};
   if (options.targets.empty()) {
@@ -42,26 +41,22 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
     : series_(&series), scaling_(scaling), options_(options) {
   for (const auto& [what, value, least] : {std::tuple{"window", options.window, 1},
                                            {"horizon", options.horizon, 1},
-                                           {"stride", options.stride, 1},
-                                           {"lead", options.lead, 0},
-                                           {"drop_last", options.drop_last, 0}})
+                                           {"stride", options.stride, 1}})
     require_input(value >= least, "windows: {} must be at least {}, not {}", what, least, value);
   fill_in_channels(series, options_);
   require(scaling.members == series.count() &&
               static_cast<int>(scaling.scale.size()) == series.width() * series.count(),
           "windows: a scaling of {} channels of {} series for {} of {}", scaling.scale.size(),
           scaling.members, series.width() * series.count(), series.count());
-  std::vector<bool> is_read(series.width());
-  for (const int input : options_.inputs) is_read[input] = true;
+  require(options.lead == 0 || options.lead == 1, "windows: a lead of {} is neither 0 nor 1", options.lead);
   for (const int target : options_.targets)
-    require(options_.lead > 0 || !is_read[target],
+    require(options_.lead == 1 || std::ranges::count(options_.inputs, target) == 0,
             "windows: with a lead of 0, channel '{}' would be read and predicted at once",
             one_line(series.channels[target]));
   for (const int input : options_.inputs)
     is_known_.push_back(std::ranges::find(options_.known, input) != options_.known.end());
-  require(options_.known.empty() ||
-              (options_.lead == 1 && std::ranges::count(is_known_, uint8_t{1}) == std::ssize(options_.known)),
-          "windows: what is known ahead must be among the inputs, with a lead of 1");
+  require(std::ranges::count(is_known_, uint8_t{1}) == std::ssize(options_.known),
+          "windows: what is known ahead must be among the inputs");
   for (const Span& span : part) {
     require(0 <= span.history && span.history <= span.begin && span.end <= series.rows(),
             "windows: rows {} to {} with history from {} do not lie in {} rows", span.begin, span.end,
@@ -70,14 +65,11 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
     require(series.begin_of(member) <= span.history && span.end <= series.end_of(member),
             "windows: rows {} to {} with history from {} are of two series", span.begin, span.end,
             span.history);
-    const std::size_t before = origins_.size();
     const int64_t first = std::max(span.begin, span.history + options_.window + options_.lead - 1);
     for (int64_t origin = first; origin + options_.horizon <= span.end; origin += options_.stride)
       origins_.push_back(origin);
-    origins_.resize(
-        std::max(before, origins_.size() - std::min<std::size_t>(origins_.size(), options_.drop_last)));
   }
-  const int64_t needed = int64_t{options_.window} + options_.lead - 1 + options_.horizon + options_.drop_last;
+  const int64_t needed = int64_t{options_.window} + options_.lead - 1 + options_.horizon;
   const int64_t history = part.empty() ? 0 : part.front().begin - part.front().history;
   require_input(
       !origins_.empty(),

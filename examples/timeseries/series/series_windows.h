@@ -24,14 +24,13 @@
 namespace unroll {
 
 struct SeriesWindowOptions {
-  int window = 24;    // rows read
-  int horizon = 1;    // rows predicted
-  int stride = 1;     // rows from a window's origin to the next one's; 1 to score every window
-  int lead = 1;       // rows from the last one read to the first one predicted: 1 to forecast, 0 to detect
-  int drop_last = 0;  // windows dropped at the end of each span, as some tutorials do
+  int window = 24;  // rows read
+  int horizon = 1;  // rows predicted
+  int stride = 1;   // rows from a window's origin to the next one's; 1 to score every window
+  int lead = 1;     // rows from the last one read to the first one predicted: 1 to forecast, 0 to detect
   // Empty inputs: all channels but the label. Empty targets: the label if there is one, else all but calendar features.
   std::vector<int> inputs = {}, targets = {};
-  // Inputs that are also known for the predicted rows. Only to forecast, with a lead of 1.
+  // Inputs that are also known for the predicted rows.
   std::vector<int> known = {};
 };
 

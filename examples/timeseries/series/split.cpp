@@ -5,7 +5,6 @@
 
 #include "framework/check.h"
 #include "framework/one_line.h"
-#include "framework/random.h"
 
 namespace unroll {
 
@@ -17,15 +16,6 @@ int64_t rows_of(const Part& part) {
 
 int64_t share_of(int64_t rows, double share) {
   return static_cast<int64_t>(static_cast<double>(rows) * share * (1 + 1e-12));
-}
-
-Part from_row(const Part& part, int64_t row) {
-  Part result;
-  for (Span span : part) {
-    span.begin = std::max(span.begin, row);
-    if (span.begin < span.end) result.push_back(span);
-  }
-  return result;
 }
 
 Part from_rows(const Part& part, const Series& series, std::span<const int64_t> rows) {
@@ -66,12 +56,6 @@ SeriesSplit split_at_rows(int64_t rows, int64_t train_end, int64_t valid_end, in
 
 namespace {
 
-void require_shares(double train, double valid) {
-  require_input(train > 0 && valid >= 0 && train + valid < 1,
-                "{} for training and {} for validation are no parts of a whole that leave something to test",
-                train, valid);
-}
-
 // The time as a count in the series' form. A coarser time stands for its first moment.
 int64_t count_in(const Series& series, std::string_view text) {
   const TimeForm form = series.times.form;
@@ -86,7 +70,9 @@ int64_t count_in(const Series& series, std::string_view text) {
 }  // namespace
 
 SeriesSplit split_by_fraction(int64_t rows, double train, double valid) {
-  require_shares(train, valid);
+  require_input(train > 0 && valid >= 0 && train + valid < 1,
+                "{} for training and {} for validation are no parts of a whole that leave something to test",
+                train, valid);
   return split_at_rows(rows, share_of(rows, train), share_of(rows, train + valid));
 }
 
@@ -96,26 +82,6 @@ SeriesSplit split_by_time(const Series& series, std::string_view valid_from, std
     return std::lower_bound(at.begin(), at.end(), count_in(series, text)) - at.begin();
   };
   return split_at_rows(series.rows(), first_row(valid_from), first_row(test_from));
-}
-
-SeriesSplit split_shuffled(int64_t rows, double train, double valid, uint64_t seed) {
-  require_shares(train, valid);
-  std::vector<int64_t> order(rows);
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
-  RandomStream random(seed, "split");
-  for (std::size_t i = order.size(); i > 1; --i)
-    std::swap(order[i - 1], order[random.below(static_cast<uint32_t>(i))]);
-  const auto part = [&](int64_t begin, int64_t end) {
-    std::sort(order.begin() + begin, order.begin() + end);
-    Part result;
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = order[i];
-      result.push_back({row, row + 1, 0});
-    }
-    return result;
-  };
-  const int64_t train_end = share_of(rows, train), valid_end = share_of(rows, train + valid);
-  return {part(0, train_end), part(train_end, valid_end), part(valid_end, rows)};
 }
 
 SeriesSplit split_each(const Series& series, const std::function<SeriesSplit(int member)>& split_one,
@@ -140,13 +106,6 @@ SeriesSplit split_each(const Series& series, const std::function<SeriesSplit(int
   return all;
 }
 
-SeriesSplit without_history(SeriesSplit split) {
-  for (Part* part : {&split.train, &split.valid, &split.test}) {
-    for (Span& span : *part) span.history = span.begin;
-  }
-  return split;
-}
-
 std::vector<SeriesSplit> rolling_origin(int64_t rows, int folds, int64_t test_rows, int64_t valid_rows) {
   require_input(folds >= 1 && test_rows >= 1 && valid_rows >= 0,
                 "rolling origin: {} folds of {} test rows and {} validation rows are none", folds, test_rows,
@@ -166,16 +125,14 @@ std::vector<SeriesSplit> rolling_origin(int64_t rows, int folds, int64_t test_ro
 std::vector<SeriesSplit> contiguous_blocks(int64_t rows, int folds) {
   require_input(folds >= 3 && rows >= folds,
                 "blocks: {} rows in {} blocks; it takes at least 3, and a row in each", rows, folds);
-  const auto border = [&](int64_t block) { return rows * block / folds; };
   std::vector<SeriesSplit> result;
   for (int fold = 0; fold < folds; ++fold) {
-    const int valid = (fold + folds - 1) % folds;
     SeriesSplit split;
     for (int block = 0; block < folds; ++block) {
-      const Span span{border(block), border(block + 1), 0};
+      const Span span{rows * block / folds, rows * (block + 1) / folds, 0};
       if (block == fold) {
         split.test = {span};
-      } else if (block == valid) {
+      } else if (block == (fold + folds - 1) % folds) {
         split.valid = {span};
       } else if (!split.train.empty() && split.train.back().end == span.begin) {
         split.train.back().end = span.end;

@@ -21,9 +21,7 @@ using Part = std::vector<Span>;  // ascending, without overlap
 int64_t rows_of(const Part& part);
 // int(rows · share), but not one less where share is the double just below what was meant (0.7 · 10).
 int64_t share_of(int64_t rows, double share);
-// The rest of a part from `row` on, with the same history.
-Part from_row(const Part& part, int64_t row);
-// The rest of a part with several series, each from a row of its own.
+// The rest of a part with several series, each from a row of its own, with the same history.
 Part from_rows(const Part& part, const Series& series, std::span<const int64_t> rows);
 // The rows of a part that lie in [begin, end).
 Part within(const Part& part, int64_t begin, int64_t end);
@@ -43,17 +41,11 @@ SeriesSplit split_by_fraction(int64_t rows, double train, double valid);
 // Validation begins with the first row that is not before `valid_from`, test likewise. parse_time reads both texts,
 // in the series' form (a month or a date also stands for its first moment). Throws InputError as above.
 SeriesSplit split_by_time(const Series& series, std::string_view valid_from, std::string_view test_from);
-// Assigns each row at random, whatever its neighbours are. This leaks, since windows of different parts share rows;
-// it exists only to show that.
-SeriesSplit split_shuffled(int64_t rows, double train, double valid, uint64_t seed);
 
 // Splits each series of a file as if it were alone, with rows numbered from 0. Sets `left_out` to the series for which
 // `split_one` throws InputError. Throws the first of these errors if no series is left.
 SeriesSplit split_each(const Series& series, const std::function<SeriesSplit(int member)>& split_one,
                        std::vector<int>& left_out);
-
-// These parts, with windows that look across no border, not even for history.
-SeriesSplit without_history(SeriesSplit split);
 
 // Rolling origin: fold k of `folds` tests `test_rows` rows, validates on the `valid_rows` before them and trains on
 // all rows before those. The last fold tests the last rows of the series. Throws InputError if no row is left to

@@ -111,14 +111,10 @@ TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view n
 }
 
 bool are_stamps(const std::vector<int64_t>& numbers, std::size_t rows) {
-  constexpr int64_t units[] = {24, 60, 60};
-  const auto is_stamp = [&](int64_t number, int parts) {
-    for (; parts > 0; number /= 100)
-      if (number % 100 >= units[--parts]) return false;
-    return from_digits(number, TimeForm::date).has_value();
-  };
-  return most_are(numbers, rows, [&](int64_t number) {
-    return is_stamp(number, 1) || is_stamp(number, 2) || is_stamp(number, 3);
+  return most_are(numbers, rows, [](int64_t number) {
+    for (int64_t rest = number; rest > 0 && rest % 100 < 60; rest /= 100)  // without seconds, minutes
+      if (rest % 100 < 24 && from_digits(rest / 100, TimeForm::date)) return true;
+    return false;
   });
 }
 

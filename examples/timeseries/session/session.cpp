@@ -39,9 +39,8 @@ std::vector<RunDescription::Figure> SeriesTraining::facts() const {
   const SeriesSplit& split = data_.split;
   const auto& options = data_.train->options();
   const int64_t valid = data_.valid ? data_.valid->count() : 0;
-  int64_t test_rows = rows_of(split.test), test = 0;
-  for (const TestPart& part : data_.tests) test += part.windows.count();
-  for (size_t k = 1; k < data_.all.size(); ++k) test_rows += data_.all[k].rows();
+  int64_t test_rows = 0, test = 0;
+  for (const TestPart& part : data_.tests) test_rows += rows_of(part.rows), test += part.windows.count();
   const auto [first, last] = rows_of_first_and_last_time(series);
   std::vector<RunDescription::Figure> facts = {
       {"recipe", fmt::format("{}: {}", recipe_.name, describe(recipe_, options_.data))},
@@ -139,8 +138,7 @@ TrainingRun SeriesTraining::training_run() {
           .score_a_little = [this] { score_a_little(); },
           .kept =
               [this](const SafetensorsFile& file) {
-                data_.set_trained_on(recipe_,
-                                     trained_on(file.metadata(), data_.facts.channels.size(), file.path()));
+                data_.set_trained_on(trained_on(file.metadata(), data_.facts.channels.size(), file.path()));
               },
           .report = [this](std::optional<double> valid,
                            RunDescription& description) { report(valid, description); },
@@ -153,13 +151,13 @@ TrainingRun SeriesTraining::training_run() {
 // The commands to go on with. They name no file with the rows to forecast, since there is none yet.
 std::vector<std::string> SeriesTraining::next_words() const {
   std::vector<std::string> words = csv_words();
-  if (!columns_of_future(recipe_, data_.facts).empty()) words.insert(words.end(), {"--future", "FILE"});
+  if (!columns_of_future(recipe_).empty()) words.insert(words.end(), {"--future", "FILE"});
   return words;
 }
 
-// None where rows that are forecast are read, or words, for which the page has no place. It shows one series.
+// None where rows that are forecast are read, for which the page has no place. It shows one series.
 std::function<std::vector<std::string>()> SeriesTraining::look_words() const {
-  if (!recipe_.data.known.empty() || !recipe_.data.categories.empty()) return {};
+  if (!recipe_.data.known.empty()) return {};
   return [this] {
     std::vector<std::string> words = csv_words();
     if (!data_.facts.members.empty())
@@ -236,7 +234,7 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
     table.note += fmt::format(" Protocol: {}.", evaluation.protocol);
     description.results.push_back(tile_of(evaluation));
     description.tables.insert(description.tables.end() - 1, table);
-    for (const RunDescription::Table& further : further_tables(evaluation, data_, true)) {
+    for (const RunDescription::Table& further : further_tables(evaluation, data_)) {
       console_.print("\n{}\n", further.title), console_.print(further);
       description.tables.insert(description.tables.end() - 1, further);
     }

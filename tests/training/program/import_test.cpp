@@ -1,5 +1,5 @@
 // "import" of every program that trains: what it makes of PyTorch's tensors, and what it refuses. One program alone:
-// ptb_import_test.cpp, timeseries_import_test.cpp.
+// ptb_import_test.cpp.
 #include <cmath>
 #include <functional>
 
@@ -40,18 +40,7 @@ const std::vector<Subject>& subjects() {
        {"--vocabulary", fixture / "vocabulary.txt", "--set", "data.corpus=text"},
        "embedding.weight",
        "embed.weight",
-       [](const Folder&) {}},
-      {"timeseries",
-       2,
-       {{"fc.weight", numbers({6, 4}, "fc")}, {"fc.bias", numbers({6}, "fc.bias")}},
-       {"--csv", "series.csv", "--set", "data.horizon=3"},
-       "head.weight",
-       "fc.weight",
-       [](const Folder& folder) {
-         std::string csv = "load,wind\n";
-         for (int i = 0; i < 200; ++i) csv += fmt::format("{},{}\n", i % 24, i % 7);
-         folder.write("series.csv", csv);
-       }}};
+       [](const Folder&) {}}};
   return all;
 }
 

@@ -69,6 +69,8 @@ std::string listed(const std::vector<std::string>& words) {
 
 void check_word(const RecipeKey& key, const std::string& word) {
   if (key.words.empty() || std::find(key.words.begin(), key.words.end(), word) != key.words.end()) return;
+  for (const auto& [gone, why] : key.gone_words)
+    if (gone == word) throw RecipeComplaint{fmt::format("= \"{}\" {}", word, why)};
   throw RecipeComplaint{fmt::format("must be one of {}; got '{}'{}", listed(key.words), one_line(word),
                                     did_you_mean(nearest(word, key.words)))};
 }
@@ -140,6 +142,9 @@ RecipeKey& RecipeKey::one_of(std::vector<std::string> choices) {
   words = std::move(choices);
   if (std::holds_alternative<RecipeChoice>(field)) default_value = value();
   return *this;
+}
+RecipeKey& RecipeKey::gone(std::string word, std::string why) {
+  return gone_words.emplace_back(std::move(word), std::move(why)), *this;
 }
 RecipeKey& RecipeKey::unit(std::string text) { return unit_text = std::move(text), *this; }
 RecipeKey& RecipeKey::source(std::string text) { return source_text = std::move(text), *this; }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct RecipeKey {
   RecipeKey& at_most(double bound);                     // value <= high
   RecipeKey& below(double bound);                       // value < high
   RecipeKey& one_of(std::vector<std::string> choices);  // strings, and elements of lists
+  RecipeKey& gone(std::string word, std::string why);   // a word that earlier versions had; refused with the reason
   RecipeKey& unit(std::string text);                    // "words", "steps": for the documentation
   RecipeKey& source(std::string text);                  // the source of the default, or of the method
 
@@ -70,6 +72,7 @@ struct RecipeKey {
   std::string section, name, description, unit_text, source_text;  // as declared
   Field field;                                                     // the variable
   std::vector<std::string> words;                                  // accepted ones; empty: any
+  std::vector<std::pair<std::string, std::string>> gone_words = {};  // of earlier versions, and why
   double low = 0, high = 0;                      // bounds, where low_bound and high_bound say so
   OnResume on_resume = OnResume::undecided;      // as harmless(), fixed(), … set it
   Condition harmless_where, cuts_windows_where;  // asked when recipes are compared

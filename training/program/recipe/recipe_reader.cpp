@@ -68,12 +68,25 @@ std::string RecipeReader::unknown_key(const std::string& section, const std::str
                      did_you_mean(best ? best->path() : ""));
 }
 
-void RecipeReader::gone(const std::string& section, const std::string& key, const std::string& why) {
-  gone_.push_back({section, key, why});
+void RecipeReader::gone(const std::string& section, const std::string& key, const std::string& why,
+                        const std::string& nothing) {
+  gone_.push_back({section, key, why, nothing});
 }
 
-const RecipeReader::Gone* RecipeReader::find_gone(const std::string& section) const {
-  const auto found = std::ranges::find(gone_, section, &Gone::section);
+bool RecipeReader::Gone::is_asked_for(const TomlValue& value) const {
+  if (nothing == "*") return false;
+  if (const auto* list = value.as<std::vector<TomlValue>>()) return !list->empty();
+  if (const auto* text = value.as<std::string>()) return !text->empty() && *text != nothing;
+  if (const auto* real = value.as<double>()) return *real != 0 && fmt::format("{}", *real) != nothing;
+  if (const auto* whole = value.as<int64_t>()) return *whole != 0 && fmt::format("{}", *whole) != nothing;
+  const auto* yes = value.as<bool>();
+  return !yes || *yes;
+}
+
+const RecipeReader::Gone* RecipeReader::find_gone(const std::string& section,
+                                                  const std::optional<std::string>& name) const {
+  const auto found = std::ranges::find_if(
+      gone_, [&](const Gone& gone) { return gone.section == section && (!name || gone.key == *name); });
   return found == gone_.end() ? nullptr : &*found;
 }
 
@@ -91,14 +104,8 @@ void RecipeReader::read(const RecipeFile& file) {
 
   for (const auto& [section, section_value] : parse_toml(file.text, file.origin)) {
     const TomlTable* entries = section_value.as<TomlTable>();
-    if (const Gone* gone = entries ? find_gone(section) : nullptr) {
-      const auto asked = std::ranges::find(*entries, gone->key, &TomlEntry::name);
-      const auto* list = asked != entries->end() ? asked->value.as<std::vector<TomlValue>>() : nullptr;
-      if (asked != entries->end() && !(list && list->empty()))
-        complain(asked->value, fmt::format("'{}.{}' {}", section, gone->key, gone->why));
-      continue;
-    }
-    if (std::find(section_names.begin(), section_names.end(), section) == section_names.end()) {
+    const bool is_declared = std::ranges::find(section_names, section) != section_names.end();
+    if (!is_declared && !(entries && find_gone(section))) {
       std::string meant;
       for (const RecipeKey& key : keys_) {
         if (key.name == section) meant = key.path();
@@ -121,7 +128,9 @@ void RecipeReader::read(const RecipeFile& file) {
       const std::string path = section + "." + name;
       RecipeKey* key = find(path);
       if (!key) {
-        complain(value, unknown_key(section, name));
+        const Gone* gone = find_gone(section, name);
+        if (gone ? gone->is_asked_for(value) : is_declared)
+          complain(value, gone ? fmt::format("'{}' {}", path, gone->why) : unknown_key(section, name));
         continue;
       }
       try {
@@ -149,12 +158,13 @@ void RecipeReader::set(std::string_view text, const std::string& said) {
   const std::string value(equals == std::string_view::npos ? "" : trimmed(text.substr(equals + 1)));
   require_input(equals != std::string_view::npos && !path.empty(), "{}: write section.key=value", place);
   const std::size_t dot = path.find('.');
-  const Gone* gone = find_gone(path.substr(0, dot));
-  if (gone) throw InputError(fmt::format("{}: '{}.{}' {}", place, gone->section, gone->key, gone->why));
   RecipeKey* key = find(path);
   if (!key) {
     const std::string section = dot == std::string::npos ? "" : path.substr(0, dot),
                       name = path.substr(dot + 1);
+    const bool is_declared = std::ranges::find(sections_, section, &Section::name) != sections_.end();
+    if (const Gone* gone = is_declared ? find_gone(section, name) : find_gone(section))
+      throw InputError(fmt::format("{}: '{}.{}' {}", place, section, gone->key, gone->why));
     std::string message = unknown_key(section, dot == std::string::npos ? path : name);
     if (dot == std::string::npos) message.replace(message.find("'."), 2, "'");
     throw InputError(fmt::format("{}: {}", place, message));

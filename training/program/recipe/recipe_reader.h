@@ -14,6 +14,7 @@
 #include <deque>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -31,7 +32,7 @@ namespace unroll {
 // A key, by its path, that has no effect with the other keys as they are.
 struct UnreadKey {
   std::string path;
-  std::string readers;  // what would: "model.architecture = \"dlinear\""
+  std::string readers;  // what would: "model.architecture = \"direct\""
   bool asks = false;    // its value would then do something: momentum that is not 0
 };
 // A list of such keys.
@@ -58,9 +59,11 @@ class RecipeReader {
   RecipeKey& choice(const std::string& name, E& field, std::vector<std::pair<std::string, E>> values,
                     const std::string& description);
 
-  // Names a section that earlier versions had. It is passed over where its list `key` is empty or missing, as in files that
-  // such a version spelled out; else read() and set() throw InputError: "'<section>.<key>' <why>".
-  void gone(const std::string& section, const std::string& key, const std::string& why);
+  // Names a key that earlier versions had. In a file that such a version spelled out it is passed over where it is false, 0,
+  // empty or `nothing`, a word or a number by which it asked for nothing ("*": always); else read() and set() throw InputError:
+  // "'<section>.<key>' <why>". Unnamed keys of a section that is not declared are passed over.
+  void gone(const std::string& section, const std::string& key, const std::string& why,
+            const std::string& nothing = {});
 
   // Reads a recipe into the fields. Keys that it does not name keep their values. Throws InputError of one line:
   // "recipes/x.toml:7: unknown key 'model.hiden'; did you mean 'model.hidden'?". The fields are then unchanged.
@@ -104,9 +107,11 @@ class RecipeReader {
   RecipeKey* find(const std::string& path);
 
   struct Gone {
-    std::string section, key, why;
+    std::string section, key, why, nothing;
+    bool is_asked_for(const TomlValue& value) const;
   };
-  const Gone* find_gone(const std::string& section) const;
+  // The key of that name, or without one the first one of the section.
+  const Gone* find_gone(const std::string& section, const std::optional<std::string>& name = {}) const;
 
   std::vector<Section> sections_;
   std::vector<Gone> gone_;
