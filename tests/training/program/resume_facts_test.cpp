@@ -273,7 +273,7 @@ TEST_CASE("what was trained so far has the value of a key in it: refused by the 
         "data.batch=5",
         "optimizer.kind=sgd"}},
       {&timeseries,
-       {"model.architecture=linear", "model.cell=gru", "model.hidden=9", "model.layers=1",
+       {"model.architecture=segment-rnn", "model.cell=gru", "model.hidden=9", "model.layers=1",
         "model.shared_channels=true", "model.normalization=last", "model.forget_bias=2", "model.segment=2",
         "model.highway=3", "data.channels=[\"wind\", \"load\"]", "data.targets=[\"load\"]",
         "data.calendar=[\"day\"]", "data.label=wind", "data.window=13", "data.horizon=4", "scaling.kind=none",
