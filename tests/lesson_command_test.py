@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""./run lesson as a learner meets it: the list, the copy, what is wrong and what is right, mistakes of C++, refusals. And
-never is the learner's file overwritten.
+"""./run lesson as a learner meets it: the list, the copy, what is wrong and what is right, mistakes of C++, refusals, the
+report of a class. And never is the learner's file overwritten.
 
   lesson_command_test.py BUILD     the folder of this build, in which the learner's program is compiled"""
 import contextlib
@@ -165,6 +165,14 @@ class LessonCommand(unittest.TestCase):
         code, _, err = self.run_lesson("--report", "class.csv", "class")
         self.assertEqual((code, err), (2, "./run lesson: class.csv is there already\n"))
         self.assertEqual((self.folder / "class.csv").read_text(), before)
+
+    def test_a_build_folder_that_has_to_be_configured_again(self):
+        """Which makes the file that includes an answer again, with the exercise in it."""
+        (self.folder / "lessons").mkdir()
+        (self.folder / "lessons/02-operation.cpp").write_text(self.lesson(2).variants()["solution"])
+        os.utime(build / "build.ninja", (0, 0))  # older than every meson.build
+        code, out, err = self.run_lesson("2")
+        self.assertEqual(code, 0, out + err)
 
     def test_a_report_of_hostile_names_and_files(self):
         solution = self.lesson(2).variants()["solution"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lists the lessons, or does one: copies its exercise to where the learner works, builds it, runs it, and says what its
+"""Lists the lessons, makes the table of a class, or does a lesson: copies its exercise to where the learner works, builds it, runs it, and says what its
 check found. ./run lesson calls this."""
 import argparse
 import csv
@@ -63,6 +63,11 @@ class Desk:
     def __init__(self, folder):
         self.folder = folder
         self.done_file = folder / "done.txt"
+
+    def make(self):
+        if self.folder.exists() and not self.folder.is_dir():
+            raise Refused(f"{nearby(self.folder)} is a file; the lessons need a folder of that name")
+        self.folder.mkdir(exist_ok=True)
 
     def file(self, lesson):
         return self.folder / f"{lesson.name}.cpp"
@@ -178,6 +183,10 @@ def compile_lesson(build, lesson, source):
     # Meson builds the program from a file of its own, which includes the learner's (meson.build).
     included = build / "examples" / "lessons" / f"lesson_{lesson.number:02}.cpp"
     text = f'#include "{source}"\n'
+    # First, since this makes that file again, with the delivered exercise in it, where a meson.build has changed.
+    words = ninja(build, ["build.ninja"], "Configuring")
+    if words:
+        raise Refused(f"the build folder could not be configured; it ends with\n\n{words[-600:]}")
     if not included.exists() or included.read_text() != text:
         included.write_text(text)
     left = steps_left(build, target)
@@ -280,6 +289,7 @@ def do_lesson(build, desk, lesson, run):
 # ---- the report of a class
 
 most_seconds = 600  # of an answer's program
+most_bytes = 1_000_000  # of an answer
 
 
 def fit_to_show(name):
@@ -313,6 +323,8 @@ class Class:
 
     def state(self, student, lesson):
         answer = self.answer(student, lesson)
+        if answer and answer.stat().st_size > most_bytes:
+            return "failed"
         text = answer.read_bytes() if answer else b""
         if not answer or text == lesson.exercise.read_bytes():
             return "not begun"
@@ -384,6 +396,8 @@ def main():
             raise Refused(f"it knows no '{others[0]}'; there are {{run}} lesson, {{run}} lesson N, "
                           "{run} lesson N --solution and {run} lesson --report FILE FOLDER")
         if options.report:
+            if options.solution:
+                raise Refused("--report knows no --solution")
             if not options.lesson:
                 raise Refused("--report wants a file to write and the folder of a class: {run} lesson --report class.csv class")
             of_class = Class(pathlib.Path(options.lesson), options.build.resolve(), desk)
@@ -391,7 +405,7 @@ def main():
                 raise Refused(f"{fit_to_show(options.report)} is there already")
             if options.words:
                 return 0
-            desk.folder.mkdir(exist_ok=True)
+            desk.make()
             return write_report(options.report, of_class)
         if not options.lesson:
             if options.solution:
@@ -401,9 +415,7 @@ def main():
         lesson = find(options.lesson)
         if options.words:
             return 0
-        if desk.folder.exists() and not desk.folder.is_dir():
-            raise Refused(f"{nearby(desk.folder)} is a file; the lessons need a folder of that name")
-        desk.folder.mkdir(exist_ok=True)
+        desk.make()
         if options.solution:
             return show_solution(options.build.resolve(), desk, lesson)
         return do_lesson(options.build.resolve(), desk, lesson, run)
