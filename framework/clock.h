@@ -5,7 +5,7 @@
 
 namespace unroll {
 
-inline double clock_seconds() {  // since some moment
+inline double clock_seconds() {  // monotonic; only differences count
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 

@@ -28,7 +28,7 @@ struct TapeGraph : TapeObserver {
   };
   // The result of an operation, a parameter, or a constant, which has no number.
   struct Input {
-    enum class Kind { result, parameter, constant } kind = Kind::constant;  // of the three
+    enum class Kind { result, parameter, constant } kind = Kind::constant;
     int number = -1;   // of the operation or the parameter
     int result = 0;    // which of the operation's
     Shape shape = {};  // of what the operation was given

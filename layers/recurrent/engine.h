@@ -25,7 +25,7 @@ enum class Engine : uint8_t {
 std::string_view name_of(Engine engine);
 Engine engine_named(std::string_view name);  // throws InputError listing the names
 
-// How the engine `fused` goes through an LSTM's steps on a GPU.
+// How the engine `fused` goes through the steps of an LSTM or a GRU on a GPU.
 enum class RecurrentAlgorithm : uint8_t {
   automatic,  // one kernel for a window if that serves (layers/recurrent/persistent.h), else step by step
   standard    // step by step
@@ -50,8 +50,8 @@ struct EngineFacts {
   // For the persistent kernel of `fused` (layers/recurrent/persistent.h). 0: not known.
   int processors = 0, code = 0;  // code: the compute capability that this build's kernels are for
   int64_t shared_memory = 0;     // bytes that a block may have
-  int processes = 1;             // that share the training
-  // By engine_trial.h, on a GPU that has no figures.
+  // Of engine_trial.h, where there are no figures for the layer.
+  int processes = 1;                      // that share the training
   std::optional<EngineTimes> times = {};  // of the layer
   std::optional<Engine> begun_with = {};  // by the run that goes on
 };

@@ -1,4 +1,4 @@
-// Times the engines of a recurrent layer on a GPU that the rules of choose_engine() were not measured on.
+// Times the engines of a recurrent layer where choose_engine() has no figures.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ using EngineWindow = std::function<void()>;
 using MakeEngineWindow = std::function<EngineWindow(Engine)>;  // makes such a window, and its layer
 
 // Adds to the facts what `auto` goes by where cuDNN and `fused` both serve this layer: the engine that the run began with; else
-// times of both, taken once for such a layer in this process. Adds nothing on a GPU that has figures, on a CPU, among several
+// times of both, taken once for such a layer in this process. Adds nothing where there are figures (has_figures), on a CPU, among several
 // processes, while a tape is alive, or where the memory does not suffice.
 EngineFacts with_trial(EngineFacts facts, const CellFacts& cell, const RecurrentConfig& config,
                        const MakeEngineWindow& make);

@@ -13,7 +13,8 @@ namespace unroll {
 
 struct PersistentPlan;  // framework/kernels/persistent.h
 
-// A layer, with hidden and gates, in a window. 0: batch or steps are not known. layers: so many like it in one launch, 1 or 2.
+// A layer, with hidden and gates, in a window. 0: batch or steps are not known. layers: 1 or 2 like it in one launch, which
+// share the processors.
 struct PersistentSizes {
   int64_t hidden, gates = 4, batch = 0, steps = 0, layers = 1;
   Precision precision = Precision::fp32;  // of the recurrent product

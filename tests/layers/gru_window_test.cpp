@@ -1,23 +1,10 @@
 // The persistent kernel of a GRU: a window in one launch each way. It agrees with the loop and with `composed`, with each option and in
 // each precision that tensor cores take; over the stand-in, whose threads come in random orders, and on a GPU.
-#include "framework/kernels/recurrent_window.h"
-#include "layers/recurrent/persistent.h"
-#include "tests/framework/in_child.h"
-#include "tests/layers/lstm_window.h"
-#ifdef UNROLL_STANDIN
-#include "tests/standin/standin.h"
-#endif
+#include "tests/layers/persistent_window.h"
 
 using namespace unroll;
 
 namespace {
-
-#ifdef UNROLL_STANDIN
-// Before the device is asked: few, so that a block of a small layer has several units.
-const int processors = standin::control().processors = 7;
-#endif
-
-constexpr Precision rounding[] = {Precision::tf32, Precision::bf16, Precision::fp16};
 
 struct GruCase {
   RecurrentConfig config = {.input = 3, .hidden = 21};
@@ -47,44 +34,16 @@ bool is_persistent(const GruCase& c) {
 }
 
 void compare(const GruCase& c, Precision p, bool sensitive = true) {
-  std::vector<Results> results;
   CAPTURE(describe_layers(Gru::facts, c.config));
-  CAPTURE(name_of(p));
-  for (const RecurrentAlgorithm algorithm : {RecurrentAlgorithm::automatic, RecurrentAlgorithm::standard}) {
-    const WithPrecision rounded(p);
-    results.push_back(Window(window_of(c, algorithm), Engine::fused).run());
-  }
-  check_agreement(window_of(c), results, roundings_of(p), sensitive);
+  check_algorithms([&](RecurrentAlgorithm algorithm) { return window_of(c, algorithm); }, p, sensitive);
 }
 
 }  // namespace
 
 #ifdef UNROLL_STANDIN
-// First, since ThreadSanitizer does not watch what a process does that was forked after there were fibres.
 TEST_CASE("where the GPU does not take the blocks at once, a layer goes step by step, and says so once") {
-  const WithPrecision rounded(Precision::bf16);
-  GruCase c;
-  c.resets = true;
-  for (const int taken : {0, 1}) {  // the forward's launch is refused, or the backward's
-    const std::string said = in_child([&] {
-      const Results by_steps = Window(window_of(c, RecurrentAlgorithm::standard), Engine::fused).run();
-      standin::control().takes_together = taken, standin::control().refusals_together = 1;
-      std::string result;
-      for (int k = 0; k < 2; ++k) {
-        const Results found = Window(window_of(c), Engine::fused).run();
-        for (size_t i = 0; i < found.size(); ++i) {
-          // Forward one kernel and the loop differ by the roundings of bf16; two loops not at all.
-          const bool same = k > 0 || taken == 0 ? same_bits(found[i].second, by_steps[i].second)
-                                                : distance(found[i].second, by_steps[i].second) < 0.05;
-          if (!same) result += " " + found[i].first;
-        }
-      }
-      return "differ:" + result;
-    });
-    CHECK(said.ends_with("differ:"));
-    CHECK(lacks(said.substr(0, said.find('\n')), {"note: the GPU does not take the", "step by step"}) == "");
-    CHECK(said.find("note", said.find("note") + 1) == said.npos);
-  }
+  const GruCase c{.resets = true};
+  check_refused_launches(window_of(c), window_of(c, RecurrentAlgorithm::standard));
 }
 #endif
 

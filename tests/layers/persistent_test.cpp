@@ -1,24 +1,11 @@
 // The persistent kernel of the engine `fused`: an LSTM's window in one launch each way. It agrees with the loop and with `composed`,
 // with each option and in each precision that tensor cores take; over the stand-in, whose threads come in random orders, and on a GPU.
-#include "layers/recurrent/persistent.h"
-
-#include "framework/kernels/recurrent_window.h"
-#include "tests/framework/in_child.h"
-#include "tests/layers/lstm_window.h"
-#ifdef UNROLL_STANDIN
-#include "tests/standin/standin.h"
-#endif
+#include "tests/layers/persistent_window.h"
 
 using namespace unroll;
 
 namespace {
 
-#ifdef UNROLL_STANDIN
-// Before the device is asked: few, so that a block of a small layer has several units.
-const int processors = standin::control().processors = 7;
-#endif
-
-constexpr Precision rounding[] = {Precision::tf32, Precision::bf16, Precision::fp16};
 const LstmCase plain{.config = {.input = 3, .hidden = 21}, .steps = 4, .batch = 3};
 
 LstmCase with(LstmCase c, RecurrentAlgorithm algorithm) { return c.config.algorithm = algorithm, c; }
@@ -30,43 +17,16 @@ bool is_persistent(const LstmCase& c) {
 }
 
 void compare(const LstmCase& c, Precision p, bool resets = false, bool sensitive = true) {
-  std::vector<Results> results;
   CAPTURE(c.name());
-  CAPTURE(name_of(p));
-  for (const RecurrentAlgorithm algorithm : {RecurrentAlgorithm::automatic, RecurrentAlgorithm::standard}) {
-    const WithPrecision rounded(p);
-    results.push_back(Window(window_of(with(c, algorithm), resets), Engine::fused).run());
-  }
-  check_agreement(window_of(c, resets), results, roundings_of(p), sensitive);
+  check_algorithms([&](RecurrentAlgorithm algorithm) { return window_of(with(c, algorithm), resets); }, p,
+                   sensitive);
 }
 
 }  // namespace
 
 #ifdef UNROLL_STANDIN
-// First, since ThreadSanitizer does not watch what a process does that was forked after there were fibres.
 TEST_CASE("where the GPU does not take the blocks at once, a layer goes step by step, and says so once") {
-  const WithPrecision rounded(Precision::bf16);
-  for (const int taken : {0, 1}) {  // the forward's launch is refused, or the backward's
-    const std::string said = in_child([&] {
-      const Results by_steps =
-          Window(window_of(with(plain, RecurrentAlgorithm::standard)), Engine::fused).run();
-      standin::control().takes_together = taken, standin::control().refusals_together = 1;
-      std::string result;
-      for (int k = 0; k < 2; ++k) {
-        const Results found = Window(window_of(plain), Engine::fused).run();
-        for (size_t i = 0; i < found.size(); ++i) {
-          // Forward one kernel and the loop differ by the roundings of bf16; two loops not at all.
-          const bool same = k > 0 || taken == 0 ? same_bits(found[i].second, by_steps[i].second)
-                                                : distance(found[i].second, by_steps[i].second) < 0.05;
-          if (!same) result += " " + found[i].first;
-        }
-      }
-      return "differ:" + result;
-    });
-    CHECK(said.ends_with("differ:"));
-    CHECK(lacks(said.substr(0, said.find('\n')), {"note: the GPU does not take the", "step by step"}) == "");
-    CHECK(said.find("note", said.find("note") + 1) == said.npos);
-  }
+  check_refused_launches(window_of(plain), window_of(with(plain, RecurrentAlgorithm::standard)));
 }
 #endif
 

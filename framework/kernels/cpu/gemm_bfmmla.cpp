@@ -70,7 +70,7 @@ void pack(const Lines& x, int64_t count, int64_t height, int64_t depth, Pair* ou
       for (int64_t panel = 0; panel < panels; ++panel) pack_group(panel, l);
 }
 
-// A tile's sums are 24 registers of 32; six hold columns of b, and one or two rows of a.
+// A tile's sums fill 24 of 32 registers. Six hold b, and one holds two rows of a.
 struct Blocks2x2 {
   using Element = Pair;
   static constexpr int64_t MR = 8, AR = 8, NR = 12;

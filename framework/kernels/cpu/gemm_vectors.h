@@ -8,17 +8,18 @@
 namespace unroll::cpu::inline UNROLL_ISA {
 
 #if defined(__AVX512F__)
-constexpr int vector_bytes = 64, registers = 32, no_sums = 4;
+constexpr int vector_bytes = 64, registers = 32, other_registers = 4;
 #elif defined(__AVX__)
-constexpr int vector_bytes = 32, registers = 16, no_sums = 4;
+constexpr int vector_bytes = 32, registers = 16, other_registers = 4;
 #elif defined(__aarch64__)  // whose instructions take no factor from memory
-constexpr int vector_bytes = 16, registers = 32, no_sums = 8;
+constexpr int vector_bytes = 16, registers = 32, other_registers = 8;
 #else
-constexpr int vector_bytes = 16, registers = 16, no_sums = 4;
+constexpr int vector_bytes = 16, registers = 16, other_registers = 4;
 #endif
 constexpr int W = vector_bytes / sizeof(real);  // elements of a vector
 constexpr int tile_columns = 2 * W;
-constexpr int tile_rows = (registers - no_sums) / 2;     // 14, 12 or 6: its sums fill the registers but a few
+constexpr int tile_rows =
+    (registers - other_registers) / 2;                   // 14, 12 or 6: sums fill all registers but these
 constexpr int panel_rows = (tile_rows + W - 1) / W * W;  // of a packed panel of a: whole vectors
 
 using Vector [[gnu::vector_size(vector_bytes)]] = real;
@@ -59,7 +60,7 @@ template <class Kind, int rows, int vectors>
 #pragma GCC unroll 16
     for (int i = 0; i < rows; ++i) {
       // Else gcc reads all factors first, and has no registers for them.
-      if (no_sums > 4 && i % 4 == 0) asm volatile("" ::: "memory");
+      if (other_registers > 4 && i % 4 == 0) asm volatile("" ::: "memory");
       for (int v = 0; v < vectors; ++v) Kind::accumulate(sum[i][v], a[l * panel_rows + i], y[v]);
     }
   };

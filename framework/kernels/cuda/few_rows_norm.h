@@ -6,7 +6,6 @@
 #pragma once
 
 #include "framework/kernels/cuda/few_rows_sums.h"
-#include "framework/kernels/cuda/layer_norm.h"
 #include "framework/kernels/cuda/lstm_cell.h"
 
 namespace unroll::cuda {
@@ -155,15 +154,7 @@ static __global__ void UNROLL_THREADS(units_of_team)
     with_functions(s, [&]<class F, class G>(F, G) {
       d = CellSlope<F, G>{s, nullptr, dc, dc_prev}.state(at, u, d, of_state);
     });
-    Two sums{0, 0};
-    const auto gather = [&](int64_t gate, real of_gate) {
-      s.norm_h.dgain[gate] += of_gate * h.normal(gate - gates);
-      const Two terms = h.terms(gate - gates, of_gate);
-      sums.a += terms.a, sums.b += terms.b;
-    };
-    if (!s.coupled) gather(u.i, d.i);
-    gather(u.f, d.f), gather(u.g, d.g), gather(u.o, d.o);
-    return sums;
+    return terms_of_h(s, h, gates, u, d);
   });
   if (threadIdx.x == 0) of_product.of(here.row, blockIdx.x) = sums_h;
 }

@@ -1,7 +1,6 @@
 // One step of an LSTM: everything but the products, in one kernel each way. Unit by unit; where rows are normalised, a team of
 // threads for each.
 #include "framework/kernels/cuda/fill.h"
-#include "framework/kernels/cuda/layer_norm.h"
 #include "framework/kernels/cuda/lstm_cell.h"
 
 namespace unroll::cuda {
@@ -61,16 +60,7 @@ struct NormedCellSlope {
       const real of_h_alone =
           s.norm_c.gain ? of_c.slope(j, s.norm_c.y[at], sums_c) : cell.output(at, cell.dh[at], s.c[at], d.o);
       d = cell.state(at, u, d, handed_back(s.c_on, at, n, cell.dc[at]) + of_h_alone);
-      Two sums{0, 0};
-      const auto gather = [&](int64_t gate, real of_gate) {
-        s.norm_h.dgain[gate] += of_gate * of_h.normal(gate - gates);
-        const Two terms = of_h.terms(gate - gates, of_gate);
-        sums.a += terms.a, sums.b += terms.b;
-      };
-      if (!s.norm_h.gain) return sums;
-      if (!s.coupled) gather(u.i, d.i);
-      gather(u.f, d.f), gather(u.g, d.g), gather(u.o, d.o);
-      return sums;
+      return s.norm_h.gain ? terms_of_h(s, of_h, gates, u, d) : Two{0, 0};
     });
     if (!s.norm_h.gain) return;
     team.each(cols, [&](int64_t c) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "framework/kernels/cuda/hand_on.h"
+#include "framework/kernels/cuda/layer_norm.h"
 
 namespace unroll::cuda {
 
@@ -88,6 +89,21 @@ UNROLL_KERNEL inline void put_slopes(const LstmStep& s, real* dc_prev, int64_t a
     put_rounded(s.rounded_gates, u.g, x.gates.g), put_rounded(s.rounded_gates, u.o, x.gates.o);
   }
   dc_prev[at] = s.c_on.share ? x.d + s.c_on.rest_of_before[at] : x.d;
+}
+
+// A unit's terms in the two means of its row of h's product, by the gradients of its gates; the gain gets its own. gates: where the
+// row begins.
+UNROLL_KERNEL inline Two terms_of_h(const LstmStep& s, const SlopeOfRow& h, int64_t gates, const Unit& u,
+                                    const Gates& d) {
+  Two sums{0, 0};
+  const auto gather = [&](int64_t gate, real of_gate) {
+    s.norm_h.dgain[gate] += of_gate * h.normal(gate - gates);
+    const Two terms = h.terms(gate - gates, of_gate);
+    sums.a += terms.a, sums.b += terms.b;
+  };
+  if (!s.coupled) gather(u.i, d.i);
+  gather(u.f, d.f), gather(u.g, d.g), gather(u.o, d.o);
+  return sums;
 }
 
 // dc += dh·o·G'(c), and then what stands at lstm_state_gradient

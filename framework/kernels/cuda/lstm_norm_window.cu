@@ -3,7 +3,6 @@
 //
 //   forward   product | norm of it, and c | norm of c, and h
 //   back      dh, and the output's gradient | gradient of c and of the gates | gradient of the product
-#include "framework/kernels/cuda/layer_norm.h"
 #include "framework/kernels/cuda/lstm_units.h"
 
 #ifndef UNROLL_DOUBLE  // sums are in float
@@ -259,16 +258,7 @@ class NormedBackward : public Backward<W, NormedLstm> {
         const real d_of_c = handed_back(s.c_on, at, s.hidden, dc[at], 0) +
                             of_c(s, row).slope(j, s.norm_c.y[at], rows_.of_row(row));
         const Gates d = CellSlope<F, G>{s, nullptr, dc, dc}.state(at, u, u.read(s.gates), d_of_c);
-        const SlopeOfRow norm = of_h(s, row);
-        Two sums{0, 0};
-        const auto gather = [&](int64_t gate, real of_gate) {
-          s.norm_h.dgain[gate] += of_gate * norm.normal(gate - of_row);
-          const Two terms = norm.terms(gate - of_row, of_gate);
-          sums.a += terms.a, sums.b += terms.b;
-        };
-        if (!s.coupled) gather(u.i, d.i);
-        gather(u.f, d.f), gather(u.g, d.g), gather(u.o, d.o);
-        rows_.of_unit(row, unit) = sums;
+        rows_.of_unit(row, unit) = terms_of_h(s, of_h(s, row), of_row, u, d);
       });
     });
   }

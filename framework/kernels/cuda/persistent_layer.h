@@ -24,8 +24,38 @@
 
 namespace unroll::cuda {
 
+// What both ways share: a block's units, and its lines of weight_hh and, of two layers' second, of weight_ih.
+template <class W, class Cell, int most_tiles>
+class Way {
+ public:
+  UNROLL_INLINED void multiply_coming(int64_t t) {
+    of_x_.multiply(layer_.coming, t, 0, static_cast<int>(layer_.w.first.batch));
+  }
+
+ protected:
+  UNROLL_INLINED Way(const Recurrence<W, Cell>& r, const Layer<W, Cell>& layer, uint4* shared)
+      : r_(r),
+        layer_(layer),
+        units_(layer),
+        own_(shared, layer.groups, layer.handed_on.chunks),
+        of_x_(shared + layer.own_pieces, layer.groups, layer.coming.chunks) {}
+  // load(lines, weights): of both matrices
+  template <class Load>
+  UNROLL_INLINED void load_lines(Load load) const {
+    load(own_, Weights<W>{layer_.w.weight_hh, layer_.w.rounded_weight_hh});
+    if (of_x_.are_there()) load(of_x_, Weights<W>{r_.between.weight_ih, r_.between.rounded_weight_ih});
+  }
+
+  const Recurrence<W, Cell>& r_;
+  const Layer<W, Cell>& layer_;
+  const Units units_;
+  PersistentLines<W, most_tiles> own_, of_x_;
+};
+
+// Its lines are rows of the matrices.
 template <class W, class Cell>
-class Forward {
+class Forward : public Way<W, Cell, PersistentPlan::most_units / 4> {
+  using Base = Way<W, Cell, PersistentPlan::most_units / 4>;
   using Step = typename Cell::Step;
   struct Done {
     int64_t at = -1;  // none
@@ -37,16 +67,11 @@ class Forward {
  public:
   static constexpr bool begins_with_barrier = true;
   UNROLL_INLINED Forward(const Recurrence<W, Cell>& r, const Layer<W, Cell>& layer, uint4* shared)
-      : r_(r),
-        layer_(layer),
-        units_(layer),
-        own_(shared, layer.groups, layer.handed_on.chunks),
-        of_x_(shared + layer.own_pieces, layer.groups, layer.coming.chunks) {
+      : Base(r, layer, shared) {
     const auto& w = layer.w;
-    const int64_t gates = w.first.gate_count();
-    load_rows(own_, units_, gates, Weights<W>{w.weight_hh, w.rounded_weight_hh});
-    if (of_x_.are_there())
-      load_rows(of_x_, units_, gates, Weights<W>{r.between.weight_ih, r.between.rounded_weight_ih});
+    this->load_lines([&](const auto& lines, const Weights<W>& weights) {
+      load_rows(lines, units_, w.first.gate_count(), weights);
+    });
     r.clear_ends(units_.hidden);
     units_.each(0, static_cast<int>(w.first.batch), [&](bool, int row, int unit, int64_t at) {
       layer.handed_on.number(0, row, units_.first + unit) = W::rounded(static_cast<float>(w.entering[at]));
@@ -61,9 +86,6 @@ class Forward {
 
   UNROLL_INLINED void prepare(const Step& s) {
     units_.first_of_thread(s.batch, [&](int unit, int64_t at) { ahead_ = read(s, unit, at); });
-  }
-  UNROLL_INLINED void multiply_coming(int64_t t) {
-    of_x_.multiply(layer_.coming, t, 0, static_cast<int>(layer_.w.first.batch));
   }
   UNROLL_INLINED void compute(const Step& s, int64_t t, GridBarrier&) {
     const int gates = static_cast<int>(s.gate_count());
@@ -110,16 +132,15 @@ class Forward {
     return Cell::read(s, at, units_.first + unit, !of_x_.are_there(), layer_.w.bias);
   }
 
-  const Recurrence<W, Cell>& r_;
-  const Layer<W, Cell>& layer_;
-  const Units units_;
-  PersistentLines<W, PersistentPlan::most_units / 4> own_, of_x_;  // rows of weight_hh, and of weight_ih
+  using Base::r_, Base::layer_, Base::units_, Base::own_, Base::of_x_;
   typename Cell::Ahead ahead_ = {};
   Done done_ = {};
 };
 
+// Its lines are columns.
 template <class W, class Cell>
-class Backward {
+class Backward : public Way<W, Cell, PersistentPlan::most_units / 16> {
+  using Base = Way<W, Cell, PersistentPlan::most_units / 16>;
   using Step = typename Cell::Step;
   struct Ahead {
     typename Cell::AheadBack of_cell;
@@ -134,16 +155,10 @@ class Backward {
  public:
   static constexpr bool begins_with_barrier = false;  // the last step waits for nobody
   UNROLL_INLINED Backward(const Recurrence<W, Cell>& r, const Layer<W, Cell>& layer, uint4* shared)
-      : r_(r),
-        layer_(layer),
-        units_(layer),
-        own_(shared, layer.groups, layer.handed_on.chunks),
-        of_x_(shared + layer.own_pieces, layer.groups, layer.coming.chunks) {
-    const auto& w = layer.w;
-    const int64_t gates = w.first.gate_count();
-    load_columns(own_, units_, gates, Weights<W>{w.weight_hh, w.rounded_weight_hh});
-    if (of_x_.are_there())
-      load_columns(of_x_, units_, gates, Weights<W>{r.between.weight_ih, r.between.rounded_weight_ih});
+      : Base(r, layer, shared) {
+    const int64_t gates = layer.w.first.gate_count();
+    this->load_lines(
+        [&](const auto& lines, const Weights<W>& weights) { load_columns(lines, units_, gates, weights); });
     r.clear_ends(gates * units_.hidden);
   }
   UNROLL_INLINED static int64_t step_of(const RecurrentWindow<Step>& w, int64_t turn) {
@@ -157,9 +172,6 @@ class Backward {
 
   UNROLL_INLINED void prepare(const Step& s) {
     units_.first_of_thread(s.batch, [&](int unit, int64_t at) { ahead_ = read(s, unit, at); });
-  }
-  UNROLL_INLINED void multiply_coming(int64_t t) {
-    of_x_.multiply(layer_.coming, t, 0, static_cast<int>(layer_.w.first.batch));
   }
   UNROLL_INLINED void compute(const Step& s, int64_t t, GridBarrier&) {
     const bool is_last = t == layer_.w.steps - 1;
@@ -207,10 +219,7 @@ class Backward {
     return {Cell::read_back(s, layer_.w.carried, at, units_.first + unit), s.h_on.dy ? s.h_on.dy[at] : 0};
   }
 
-  const Recurrence<W, Cell>& r_;
-  const Layer<W, Cell>& layer_;
-  const Units units_;
-  PersistentLines<W, PersistentPlan::most_units / 16> own_, of_x_;  // columns of weight_hh, and of weight_ih
+  using Base::r_, Base::layer_, Base::units_, Base::own_, Base::of_x_;
   Ahead ahead_ = {};
   Done done_ = {};
 };

@@ -147,7 +147,6 @@ struct StepPlaces {
     return *static_cast<Step*>(place);
   }
 };
-static_assert(sizeof(StepPlaces<LstmStep>) <= PersistentPlan::step_bytes);
 inline constexpr unsigned step_maker = warp_lanes;  // not the one that says that the block has come
 
 // Takes the layer's steps in their ticks. Between two ticks a block puts down what the step left, reads what the next one wants,
@@ -156,6 +155,7 @@ template <class W, class Cell, class Way, class Rest>
 UNROLL_INLINED void take_turns(const Recurrence<W, Cell>& r, const Layer<W, Cell>& layer, Way& way,
                                Rest rest) {
   using Step = typename Cell::Step;
+  static_assert(sizeof(StepPlaces<Step>) <= PersistentPlan::step_bytes);
   UNROLL_SHARED(places, StepPlaces<Step>);
   const int64_t turns = layer.w.steps;
   const auto is_one = [&](int64_t turn) { return turn >= 0 && turn < turns; };
