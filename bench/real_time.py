@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Measures an LSTM of 16 units at 48 kHz, sample by sample on one core: the C header, RealTimeStep, Stepper, and RTNeural in the
-same run. Prints a table of seconds of sound for one second of computing, the best of 60 seconds in three turns.
+same run. Prints a table of seconds of sound for one second of computing, the best of three turns beside each backend.
 
 real_time.py BUILD [--rtneural FOLDER]   FOLDER: a git repository of RTNeural, bare or not. Its Eigen backend needs Eigen's headers
 """
@@ -46,7 +46,7 @@ with tempfile.TemporaryDirectory() as name:
         for backend, way in ways.items():
             for line in run([compiled(folder / "steps", [*flags.split(), *way])]).splitlines():
                 step, times, last = line.split("\t")
-                step += f", {backend}" if step == "RTNeural" else ""
+                step += f", beside {backend}" if backend else ""
                 best[step] = max(best.get(step, (0, "")), (int(times), last))
         for step, (times, last) in best.items():
             print(f"| {flags} | {step} | {times:,} | {last} |")

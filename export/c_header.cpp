@@ -182,15 +182,19 @@ class Writer {
 
   std::string weights() const {
     std::string text;
-    const auto floats = [&](const std::string& name, const std::vector<float>& values) {
+    const auto require_finite = [&](const std::string& name, const std::vector<float>& values) {
       for (const float v : values)
         require_input(std::isfinite(v), "{}: weight {} holds a number that is not finite", options_.name,
                       name);
+    };
+    const auto floats = [&](const std::string& name, const std::vector<float>& values) {
+      require_finite(name, values);
       text += fmt::format("\nstatic const float {}_{}[{}] = {{\n{}\n}};\n", options_.name, name,
                           values.size(), table(values, number_text));
     };
     each(Kind::matrix, [&](const StepArray& array, const std::string& name) {
       if (!is_small(array)) return floats(name, array.values);
+      require_finite(name, array.values);
       const EightBits small = in_eight_bits(array);
       text +=
           fmt::format("\nstatic const int8_t {}_{}[{}] = {{\n{}\n}};\n", options_.name, name,

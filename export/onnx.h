@@ -9,7 +9,7 @@
 //
 // An LSTM, a GRU or an RNN becomes ONNX's operator of that name. With an option that this lacks it becomes a Scan over the
 // step's equations. Dropout of all kinds is off, and zoneout is its expectation. Rows of different lengths and resets stay here.
-// Throws InputError, naming the layer, where there is no such form: a cell from outside, a dense layer's missing width.
+// Throws InputError, naming the layer, where there is no such form: a cell from outside, attention with lengths.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Runs a step's plan in real time: after construction it takes no memory and no lock, makes no system call, and does the same
-// work in every step.
+// Runs a step's plan in real time: after construction it takes no memory and no lock, and makes no system call. A Transformer's
+// step takes longer until its memory is full.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ class RealTimeStep {
 
   // The memory of an input or an output, to be filled before a step or read after it. Throws Error if there is none of this name.
   std::span<float> operator[](std::string_view name) const;
-  // One step. Requires: a token in [0, vocab) if the plan reads one; nothing is checked here.
+  // One step. Requires: a token in [first_token, token_end) if the plan reads one; nothing is checked here.
   void operator()(int token = 0) noexcept;
   // Makes the state zero, as it is at first.
   void reset() noexcept;

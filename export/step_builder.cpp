@@ -55,11 +55,6 @@ StepVector StepBuilder::constant(const StepWeight& weight) {
   return constant(weight.name, weights_(weight));
 }
 
-StepVector StepBuilder::turned_constant(const StepWeight& weight) {
-  if (find(weight.name) >= 0) return constant(weight);
-  return constant(weight.name, turned_over(weights_(weight), weight.shape[0], weight.shape[1]));
-}
-
 StepPlace StepBuilder::matrix(const std::string& weight, int out, int in) {
   int at = find(weight);
   if (at < 0) {

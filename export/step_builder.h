@@ -1,6 +1,7 @@
 // Makes the plan of a step of a model by naming its layers, in inference: dropout does nothing, zoneout is its expectation.
 //
-//   StepBuilder step(weights_in(SafetensorsFile("amp.safetensors")));
+//   const SafetensorsFile file("amp.safetensors");
+//   StepBuilder step(weights_in(file));
 //   StepVector x = step.input("x", 1);
 //   x = step.recurrent("lstm", CellKind::lstm, {.input = 1, .hidden = 16}, x);
 //   step.output("y", step.dense("out.weight", "out.bias", 1, x));
@@ -60,7 +61,6 @@ class StepBuilder {
   StepVector state(const std::string& name, int size) { return add(name, StepArray::Kind::state, size); }
   StepVector work(const std::string& name, int size) { return add(name, StepArray::Kind::work, size); }
   StepVector constant(const StepWeight& weight);
-  StepVector turned_constant(const StepWeight& weight);  // of [a, b], as [b, a]
   StepVector constant(const std::string& name, std::vector<float> values);
   StepPlace matrix(const std::string& weight, int out, int in);  // of a weight [out, in]
   // y += W x

@@ -10,5 +10,6 @@ namespace unroll {
 // file must live as long as the result. Throws InputError, naming the weight: it is not there, its shape is another, or it holds a
 // number that is not finite.
 StepWeights weights_in(const SafetensorsFile& file);
+StepWeights weights_in(SafetensorsFile&&) = delete;
 
 }  // namespace unroll

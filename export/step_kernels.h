@@ -240,16 +240,6 @@ UNROLL_STEP void unroll_exp(int n, float* y) {
   for (int i = 0; i < n; ++i) y[i] = expf(y[i]);
 }
 
-/* y = y^exponent */
-UNROLL_STEP void unroll_power(int n, float exponent, float* y) {
-  for (int i = 0; i < n; ++i) y[i] = powf(y[i], exponent);
-}
-
-/* y = the column of W [in][out] whose number stands in `which` */
-UNROLL_STEP void unroll_word(int in, int out, float* UNROLL_RESTRICT y, const float* UNROLL_RESTRICT w, const float* which) {
-  for (int i = 0; i < in; ++i) y[i] = w[i * out + (int)which[0]];
-}
-
 /* Of y [rows][columns] the first `some` columns, less their mean over the first `window` rows, over their deviation there */
 UNROLL_STEP void unroll_standardize(int rows, int columns, int some, int window, float* UNROLL_RESTRICT y, float* UNROLL_RESTRICT mean, float* UNROLL_RESTRICT deviation) {
   for (int k = 0; k < some; ++k) {
@@ -260,18 +250,6 @@ UNROLL_STEP void unroll_standardize(int rows, int columns, int some, int window,
     const double s = sqrt(squares / window + 1e-5);
     for (int t = 0; t < rows; ++t) y[t * columns + k] = (float)(((double)y[t * columns + k] - m) / s);
     mean[k] = (float)m, deviation[k] = (float)s;
-  }
-}
-
-/* y = the mean of `length` x around each, the first and the last one repeated beyond the ends */
-UNROLL_STEP void unroll_moving_average(int n, int length, float* UNROLL_RESTRICT y, const float* UNROLL_RESTRICT x) {
-  for (int i = 0; i < n; ++i) {
-    double sum = 0.0;
-    for (int k = 0; k < length; ++k) {
-      const int at = i - (length - 1) / 2 + k;
-      sum += (double)x[at < 0 ? 0 : at < n ? at : n - 1];
-    }
-    y[i] = (float)(sum / length);
   }
 }
 

@@ -246,4 +246,9 @@ TEST_CASE("a model that has no step is refused by its name") {
       std::numeric_limits<real>::infinity();
   CHECK(lacks(input_error_of([&] { c_header(step_of(params, 2, narrow), {.name = "m"}); }),
               {"gru_bias_hn_l0", "finite"}) == "");
+  params.at("gru.bias_hn_l0").var().value().on_host(Access::change)[0] = 0;
+  params.at("gru.weight_hh_l0").var().value().on_host(Access::change)[0] = std::nanf("");
+  for (const int bits : {32, 8})  // of which 8 have no NaN
+    CHECK(lacks(input_error_of([&] { c_header(step_of(params, 2, narrow), {.name = "m", .bits = bits}); }),
+                {"gru_weight_hh_l0", "finite"}) == "");
 }

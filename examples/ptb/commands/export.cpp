@@ -12,8 +12,8 @@ void export_model(Command& command) {
       {"c", ".h", "a C header of one step", write_c},
       {"c8", ".h", "a C header of one step, with 8 bits a weight", write_c_in_8_bits}};
   command.describe(
-      "Writes a trained model in a form that runs without this program: it reads words by their ids, step by step or many "
-      "at once, and gives each word's logits. States are inputs and outputs. An ONNX file has the words, too.");
+      "Writes a trained model in a form that runs without this program: it reads words by their ids and scores the next one. "
+      "ONNX reads many steps at once, a C header one. Both keep the state and have the words.");
   export_command<SavedModel>(command, targets, load_model);
 }
 

@@ -78,13 +78,11 @@ struct StepScaling {
 
 }  // namespace
 
-StepPlan step_plan(const SavedModel& saved) {
-  const BlankModel blank(saved, "a C header");
+static StepPlan plan_of(const SavedModel& saved, const BlankModel& blank) {
   const NetworkPlan& plan = blank.model->network().plan();
-  const auto& [keys, task, columns, place] = plan;
-  const int rows = task.window + (columns.ahead() > 0 ? task.horizon : 0);
+  const bool detects = plan.task.detects;
   StepBuilder step(weights_of(blank.model->params));
-  const StepVector x = step.input("x", rows * columns.inputs);
+  const StepVector x = step.input("x", plan.rows_read() * plan.columns.inputs);
   const Scaling& scaling = saved.facts.scaling;
   if (scaling.members > 1) step.read_token("series", 0, scaling.members);
   const StepVector scaled = step.work("scaled", x.size);
@@ -92,10 +90,12 @@ StepPlan step_plan(const SavedModel& saved) {
   const StepScaling between{step, scaling};
   between.apply(scaled, blank.inputs);
   const StepVector y = forecast_step(step, plan, scaled);
-  if (!task.detects) between.undo(y, blank.targets);
-  step.output(task.detects ? "probability" : "forecast", y);
+  if (!detects) between.undo(y, blank.targets);
+  step.output(detects ? "probability" : "forecast", y);
   return step.plan();
 }
+
+StepPlan step_plan(const SavedModel& saved) { return plan_of(saved, BlankModel(saved, "a C header")); }
 
 StepPlan step_plan(const PretrainedNetwork& network) {
   constexpr int segments = most_ahead / segment_rows, most = most_context / segment_rows;
@@ -149,7 +149,7 @@ void write_c(const std::filesystem::path& path, const SavedModel& saved, int bit
   std::string says =
       fmt::format("x: {} of each row. The output: {}", fmt::join(blank.names(blank.inputs), ", "),
                   fmt::join(blank.names(blank.targets), ", "));
-  write_c_header(path, step_plan(saved), {.name = c_name(path), .bits = bits, .says = says});
+  write_c_header(path, plan_of(saved, blank), {.name = c_name(path), .bits = bits, .says = says});
 }
 
 void write_c(const std::filesystem::path& path, const PretrainedNetwork& network, int bits) {

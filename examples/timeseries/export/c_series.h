@@ -13,7 +13,8 @@ namespace timeseries {
 // rows, and those to forecast behind them if the model knows some of their columns; other columns may hold anything there. Scaling
 // and normalization are in the step. A calendar's columns are numbers that the program computes of times (docs/timeseries.md).
 // Another input is `series`, a place in its file, if it was trained on several. Output `forecast` [outputs, horizon, targets] in the
-// same units, by quantile; of a detector `probability`. Intervals are not in it. Throws InputError as StepBuilder, and for several series of which each has a transform of its own.
+// same units, by quantile; of a detector `probability`. Intervals are not in it. Throws Error as StepBuilder, and InputError if each of
+// several series has a transform of its own.
 StepPlan step_plan(const SavedModel& saved);
 // The pretrained forecaster, whose numbers ForecastBatch takes from a series, and scales: `segments` of `context` [segments,
 // context_width], then `ahead` and `base` of most_ahead rows. Output `quantiles` [levels, most_ahead] in units of that scale.

@@ -145,10 +145,9 @@ void write_onnx(const std::filesystem::path& path, const SavedModel& saved) {
   const NetworkPlan& plan = model->network().plan();
   const auto& [keys, task, columns, place] = plan;
   const std::vector<int>& inputs = blank.inputs;
-  const int read_rows = task.window + (columns.ahead() > 0 ? task.horizon : 0);
 
   OnnxGraph graph("series");
-  const OnnxValue x = graph.input("x", {read_rows, "batch", columns.inputs}, OnnxType::real64);
+  const OnnxValue x = graph.input("x", {plan.rows_read(), "batch", columns.inputs}, OnnxType::real64);
   OnnxSeries network{.plan = plan, .params = model->params};
   OnnxScaling scaling{saved, {}};
   if (!facts.members.empty()) scaling.series = graph.input("series", {"batch"}, OnnxType::int64);

@@ -138,8 +138,7 @@ struct Reader {
   StepBuilder& step;
   const NetworkPlan& plan;
   StepVector input;  // [rows, inputs]
-  int inputs = plan.columns.inputs,
-      rows = plan.task.window + (plan.columns.ahead() > 0 ? plan.task.horizon : 0);
+  int inputs = plan.columns.inputs, rows = plan.rows_read();
   StepVector level = {}, deviation = {};  // by column
 
   bool is_recurrent() const { return plan.keys.architecture->is_recurrent(); }
