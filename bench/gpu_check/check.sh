@@ -232,9 +232,9 @@ torch_speed() {
   done < <(grep -a '^{' "$log")
   for ((; i < ${#names[@]}; ++i)); do record TIMEOUT 0.0 "${names[i]}" "PyTorch ended before it"; done
 }
-# The words of UNROLL_PLAIN (framework/plain.h).
+# The words of UNROLL_PLAIN (framework/plain.h) that act on the models.
 changes_there_are="arrive-wait block-flags cudnn-lanes fast-functions few-rows few-rows-norm passes two-layers"
-# Those of layers that the models do not have, CHANGE:CASE of bench_options.
+# Those that act on other layers, CHANGE:CASE of bench_options.
 changes_of_layers="gru-window:gru norm-window:layer_norm"
 changes() {
   local model precision engine change layer plain name all=${changes_there_are// /,}

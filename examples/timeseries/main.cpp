@@ -1,4 +1,4 @@
-// timeseries: trains recurrent models of series, and forecasts.
+// timeseries: trains recurrent and linear models of series, to forecast and to detect.
 #include <fmt/format.h>
 
 #include "examples/timeseries/commands/commands.h"

@@ -220,7 +220,7 @@ void Combination::widen(const Folds& folds, const std::vector<Member>& early) {
 
 // --- forecasts ---------------------------------------------------------------------------------------------
 
-// The first of the rows without a value just before the origin; the origin: there is none.
+// The first of the rows without a value just before the origin, or the origin if there is none.
 int64_t Combination::after_last_value(const Series& series, int64_t origin) const {
   while (origin > begin_ + least_rows && series.is_filled(origin - 1, channel_)) --origin;
   return origin;
@@ -298,8 +298,9 @@ void Combination::prepare(const Series& series, std::span<const int64_t> origins
   std::vector<int64_t> from;
   std::size_t most = steps;
   for (const int64_t origin : origins) {
-    from.push_back(after_last_value(series, origin));
-    most = std::max(most, steps + static_cast<std::size_t>(origin - from.back()));
+    const int64_t row = after_last_value(series, origin);
+    if (from.empty() || from.back() != row) from.push_back(row);  // the origins of a hole share one
+    most = std::max(most, steps + static_cast<std::size_t>(origin - row));
   }
   for (const Member& member : members_)
     if (member.weight > 0 && member.baseline.prepare) member.baseline.prepare(series, from, channel_, most);

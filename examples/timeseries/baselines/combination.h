@@ -68,7 +68,8 @@ class Combination {
 
   // As ForecastBaseline::prepare, for all members.
   void prepare(const Series& series, std::span<const int64_t> origins, std::size_t steps) const;
-  // The rows from `origin` on, by those before it. Rows just before it that were filled in are forecast, not read. Requires: origins ascend, and at least one row lies before.
+  // Forecasts the rows from `origin` on by those before it. Filled-in rows just before it are forecast, not read. Requires:
+  // origins ascend, and at least one row lies before.
   Forecast forecast(const Series& series, int64_t origin, int64_t steps) const;
 
  private:

@@ -101,7 +101,7 @@ std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector
       const int64_t row = known.rows() + static_cast<int64_t>(h);
       SeriesBounds::Ends ends =
           limits.around({known.rows(), row, t, bound}, value, {of.low[h], of.high[h]}, 0.2);
-      // An interval that the bound leaves no width of is none.
+      // No interval where the bound closes it to a point.
       if (!(ends.low < ends.high) && of.low[h] < of.high[h]) ends.low = ends.high = std::nan("");
       found.forecast.values[at] = value, found.forecast.low[at] = ends.low,
       found.forecast.high[at] = ends.high;

@@ -117,7 +117,7 @@ std::vector<std::string> calendar_of(const Season& season, const TimeStep& step)
 
 // --- the recipe so far -------------------------------------------------------------------------------------
 
-// Its keys, and what is said of them.
+// A recipe while it is guessed: its keys so far, and the guesses to print.
 class Draft {
  public:
   // `wishes` must outlive the draft.
@@ -158,7 +158,7 @@ class Draft {
   void load() { load_with(early_); }
   void load_whole() { load_with(wishes_); }  // with all overrides: no key is missing
   void note(const Guess& guess) { guessed_.guesses.push_back(guess); }
-  // Unless the user's overrides name its key.
+  // Notes a guess, unless the user's overrides name its key.
   void say(const Guess& guess) {
     const std::string key = guess.option.substr(0, guess.option.find('='));  // "--set data.window"
     if (!key.starts_with("--set ") || !says(wishes_, key.substr(6))) note(guess);

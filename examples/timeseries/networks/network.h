@@ -48,6 +48,8 @@ struct NetworkPlan {
   std::function<Scope(const std::string&)> place;  // of a layer's parameters
 
   int targets() const { return static_cast<int>(columns.targets.size()); }
+  // The window, and the rows to forecast if some of their columns are known.
+  int rows_read() const { return task.window + (columns.ahead() > 0 ? task.horizon : 0); }
   bool by_channel() const { return keys.by_channel(); }
   int width() const { return by_channel() ? 1 : targets(); }
   int outputs() const { return task.outputs() * width(); }  // numbers for each step

@@ -134,6 +134,7 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   key(reader, "targets", d.targets, "the channels that are forecast; none named: all").fixed();
   key(reader, "calendar", d.calendar, "what is read of the time besides, as sines and cosines")
       .one_of({"minute", "hour", "weekday", "day", "day_of_year", "month"})
+      .gone("trend", gone_word)
       .fixed();
   key(reader, "known", d.known,
       "columns that are known of the rows to forecast, too, as prices and plans are: they are read there, "

@@ -21,7 +21,7 @@ enum class ScalingKind : uint8_t {
 enum class Transform : uint8_t { none, log };
 
 struct Scaling {
-  std::vector<double> shift, scale;  // [series, channels]; 0 and 1 for calendar features
+  std::vector<double> shift, scale;  // [series, channels]; 0 and 1 for a label and calendar features
   // Which channels' logarithms are scaled, and their shift and scale. All empty: none. Errors always count in units of
   // `scale`, which is measured on original values.
   std::vector<uint8_t> logs = {};
