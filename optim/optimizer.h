@@ -293,7 +293,7 @@ struct AdamWConfig {
   double weight_decay = 0.01;  // weights shrink by 1 - learning_rate·weight_decay in a step
 };
 
-// Adam (learning_rate, beta1, beta2, eps) whose weight decay acts on the weights alone (Loshchilov and Hutter 2019).
+// Adam (learning_rate, beta1, beta2, eps) whose weight decay acts on the weights, not through the moments (Loshchilov and Hutter 2019).
 class AdamW : public Adam {
  public:
   AdamW(ParameterSet& params, const AdamWConfig& c)

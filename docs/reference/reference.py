@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Makes the API reference of the installed headers by Doxygen. ./run reference calls this.
 
-  reference.py FOLDER      FOLDER/html/index.html begins it. Ends with 1 if a public name has no words, or a class no example
+  reference.py FOLDER      FOLDER/html/index.html begins it. Ends with 1 if Doxygen warns, a public name has no
+                           words, a class has no example, or it was refused
 """
 import fnmatch
+import functools
 import os
 import pathlib
 import re
@@ -25,10 +27,12 @@ class Refused(Exception):
     pass
 
 
+@functools.cache
 def installed():
     return subprocess.run([root / "tests" / "installed_headers.sh"], cwd=root, capture_output=True, text=True, check=True).stdout.split()
 
 
+@functools.cache
 def topics():
     """{header: topic}, and the list of topics."""
     listed = tomllib.loads((here / "topics.toml").read_text())["topic"]
@@ -90,8 +94,7 @@ def write_headers(folder, topic_of, blocks):
             said = [rows.pop((owner[0], member)) for member in re.findall(r"(\w+)(?: = [\w:.]+)?[,;]", text) if (owner[0], member) in rows]
             return headers.words([" " + line for line in said])
 
-        os.chdir(root)
-        place.write_text(headers.Header(pathlib.Path(header), topic_of[header], extra).transformed())
+        place.write_text(headers.Header(root / header, topic_of[header], extra).transformed())
     if rows:
         raise Refused(f"layers/recurrent/options.h: no member is found for {sorted(rows)}")
 
@@ -253,6 +256,9 @@ def make(out):
 
 
 def main():
+    if len(sys.argv) != 2:
+        print("reference: it knows no words; ./run reference alone makes it", file=sys.stderr)
+        return 2
     out = pathlib.Path(sys.argv[1]).resolve()
     try:
         warnings = make(out)

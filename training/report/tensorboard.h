@@ -18,7 +18,7 @@ namespace unroll {
 // A figure to be drawn by step.
 struct Scalar {
   std::string name;  // "train/loss": the part before the slash groups the charts
-  double value = 0;  // may be anything
+  double value = 0;  // also infinite or NaN
 };
 
 // One file of events. Each session of a run writes its own, "events.out.tfevents.0001" and so on. TensorBoard reads

@@ -23,9 +23,9 @@ void text() {
   //! [Corpus]
   const Folder folder;
   for (const char* split : {"train", "valid", "test"})
-    write_new_file(folder.path / (std::string(split) + ".txt"), "the cat sat\nthe dog sat\n");
+    write_new_file(folder / (std::string(split) + ".txt"), "the cat sat\nthe dog sat\n");
   const TextForm form(Level::word);
-  const Corpus corpus = load_text(folder.path, form);
+  const Corpus corpus = load_text(folder.path(), form);
   const Reading& facts = corpus.reading(Split::valid);
   check(corpus.train.size() == 8 && facts.unknown.empty());  // with an <eos> for each line
   check(decode(corpus.train, corpus.vocabulary, Level::word) == "the cat sat\nthe dog sat\n");

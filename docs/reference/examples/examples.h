@@ -1,12 +1,10 @@
-// Shared by the examples of the reference: a check that ends the program, and a folder for files.
+// Shared by the examples of the reference: a check that ends the program, and a folder that goes away (tests/folder.h).
 #pragma once
 
-#include <filesystem>
 #include <source_location>
 #include <string>
 
-#include <unistd.h>
-
+#include "tests/folder.h"
 #include "unroll.h"
 
 using namespace unroll;
@@ -16,17 +14,6 @@ inline void check(bool holds, std::source_location at = std::source_location::cu
   require(holds, "{}:{} does not hold", at.file_name(), at.line());
 }
 inline bool near(double a, double b, double most = 1e-5) { return std::abs(a - b) <= most; }
-
-// A new folder, removed at the end with all that is in it.
-struct Folder {
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "unroll-XXXXXX").string();
-    require(mkdtemp(name.data()), "no temporary folder");
-    path = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::filesystem::path path;
-};
 
 // A file of examples each; main.cpp calls all.
 void tensors();

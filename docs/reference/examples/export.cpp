@@ -10,14 +10,14 @@ void exports() {
   ParameterSet params;
   const Lstm lstm(params / "lstm", {.input = 2, .hidden = 3});
   const Dense out(params / "out", {.in = 3, .out = 1});
-  export_onnx(folder.path / "model.onnx", {OnnxLayer(lstm), OnnxLayer(out)});  // a sequence of layers
+  export_onnx(folder / "model.onnx", {OnnxLayer(lstm), OnnxLayer(out)});  // a sequence of layers
 
   OnnxGraph graph("model");  // or a graph of one's own
   const OnnxValue x = graph.input("x", {"steps", "batch", 2});
   const OnnxOutput after = onnx(RecurrentLayer(lstm), x, OnnxState{});  // from zeros
   graph.output("y", onnx(out, after.y), {"steps", "batch", 1});
-  graph.write(folder.path / "graph.onnx");
-  check(std::filesystem::exists(folder.path / "graph.onnx"));
+  graph.write(folder / "graph.onnx");
+  check(std::filesystem::exists(folder / "graph.onnx"));
   //! [OnnxLayer]
 
   //! [CHeaderOptions]

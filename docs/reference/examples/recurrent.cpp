@@ -41,7 +41,8 @@ void other_cells() {
 
   //! [RecurrentLayer]
   ParameterSet at_run_time;
-  const RecurrentLayer chosen(at_run_time / "chosen", CellKind::gru, {.input = 3, .hidden = 4});  // at run time
+  const RecurrentLayer chosen(at_run_time / "chosen", CellKind::gru,
+                              {.input = 3, .hidden = 4});  // at run time
   const CellFacts& facts = chosen.cell();
   check(std::string(facts.title) == "GRU" && !facts.has_c);
   check(chosen(Tensor::zeros({5, 1, 3}), chosen.zero_state(1)).y.dim(2) == 4);

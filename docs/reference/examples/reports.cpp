@@ -9,7 +9,7 @@ void a_run() {
   //! [RunLog]
   const Folder folder;
   const LogNames names{.unit = "words", .perplexity = true};
-  RunLog log(folder.path, names);
+  RunLog log(folder.path(), names);
   log.write(LogRecord{.kind = LogRecord::Kind::epoch,
                       .step = 10,
                       .epoch = 1,
@@ -17,7 +17,7 @@ void a_run() {
                       .loss = 2.5,
                       .valid = 9.0,
                       .best = true});
-  const Course course = read_course(folder.path, names);
+  const Course course = read_course(folder.path(), names);
   check(course.epochs.size() == 1 && course.best()->valid == 9.0);
   //! [RunLog]
 
@@ -28,14 +28,14 @@ void a_run() {
       .names = names,
       .tables = {
           {.title = "results", .note = "", .columns = {"split", "perplexity"}, .rows = {{"valid", "9.0"}}}}};
-  write_run_description(folder.path, description);
-  add_sample(folder.path, Sample{.epoch = 1, .text = "the cat sat"});
-  write_report(folder.path);  // report.html
-  check(std::filesystem::exists(folder.path / "report.html"));
+  write_run_description(folder.path(), description);
+  add_sample(folder.path(), Sample{.epoch = 1, .text = "the cat sat"});
+  write_report(folder.path());  // report.html
+  check(std::filesystem::exists(folder / "report.html"));
   //! [RunDescription]
 
   //! [EventFile]
-  EventFile events(folder.path, 0);  // for TensorBoard
+  EventFile events(folder.path(), 0);  // for TensorBoard
   const Scalar scalars[] = {{"train/loss", 2.5}};
   events.write(10, scalars, 1.0);  // at step 10, one second after 1970
   //! [EventFile]

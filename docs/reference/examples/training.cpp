@@ -14,7 +14,7 @@ void train() {
   Trainer trainer(adam, TrainerOptions{.epochs = 3,
                                        .clip = 1,
                                        .progress = {.mode = ProgressOptions::Mode::silent},
-                                       .folder = folder.path,
+                                       .folder = folder.path(),
                                        .checkpoints = CheckpointOptions{.every_minutes = 10}});
   TrainingTask task{.windows = 4};
   task.loss = [&](int64_t) -> WindowLoss { return mean_loss(sum(w * w), 1); };  // called under a tape
@@ -24,7 +24,7 @@ void train() {
   const EpochReport& last = trainer.epochs().back();
   check(last.epoch == 3 && *last.valid < 1);
   const TrainerState& state = trainer.state();
-  check(state.best_epoch == 3 && std::filesystem::exists(folder.path / best_checkpoint));
+  check(state.best_epoch == 3 && std::filesystem::exists(folder / best_checkpoint));
   //! [Trainer]
 
   const WindowLoss of_window = task.loss(0);
@@ -39,15 +39,13 @@ void end_in_order() {
   const SignalGuard guard;  // Ctrl-C becomes a question
   try {
     for (int step = 0; step < 3; ++step) stop_if_signalled();
-  } catch (const Interrupted& stop) {
-    fmt::print("signal {}: what is done was saved\n", stop.signal);
-  }
+  } catch (const Interrupted& stop) { fmt::print("signal {}: what is done was saved\n", stop.signal); }
   check(signal_received() == 0);
   //! [SignalGuard]
 
   //! [RunFolderLock]
   const Folder folder;
-  const std::filesystem::path run = create_run_folder({}, "demo", folder.path);  // …/demo-1
+  const std::filesystem::path run = create_run_folder({}, "demo", folder.path());  // …/demo-1
   const RunFolderLock lock(run);  // InputError if another process has it
   check(run.filename() == "demo-1");
   //! [RunFolderLock]

@@ -1,5 +1,4 @@
-// "import" of every program that trains: what it makes of PyTorch's tensors, and what it refuses. One program alone:
-// ptb_import_test.cpp.
+// ptb import: what it makes of PyTorch's tensors, and what it refuses. More: ptb_import_test.cpp.
 #include <cmath>
 #include <functional>
 

@@ -6,7 +6,6 @@
 
 namespace unroll {
 
-// A recipe: its program, its name, and the TOML.
 struct BundledRecipe {
   std::string_view program, name, text;  // "ptb", "demo", the TOML
 };

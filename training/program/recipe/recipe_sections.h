@@ -81,9 +81,8 @@ struct TrainingSections {
   const ScheduleSection& schedule;
 };
 
-// declare_training_keys, declare_optimizer_keys, declare_schedule_keys: keys over the fields. A schedule may spread over the
-// epochs; it changes with their number. `seed_cuts_windows`: true if training.seed decides
-// where windows begin, or their order.
+// declare_training_keys, declare_optimizer_keys, declare_schedule_keys: keys over the fields. A schedule that spreads over the
+// epochs changes with their number. `seed_cuts_windows`: true if training.seed decides where windows begin, or their order.
 void declare_training_keys(RecipeReader& reader, TrainingSection& training, const ScheduleSection& schedule,
                            const RecipeKey::Condition& seed_cuts_windows);
 void declare_optimizer_keys(RecipeReader& reader, OptimizerSection& optimizer);
@@ -109,6 +108,7 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingSections& sections, Para
                                           const EpochWindows& windows);
 // Numbers that the optimizer keeps per weight, from its first step or its first average on.
 int moments_of(const TrainingSections& sections);
-Schedule make_schedule(const TrainingSections& sections, const EpochWindows& windows);  // as it says
+Schedule make_schedule(const TrainingSections& sections,
+                       const EpochWindows& windows);  // that [schedule] describes
 
 }  // namespace unroll

@@ -76,7 +76,7 @@ void declare_recurrent_keys(RecipeReader& reader, RecurrentConfig& config) {
       .choice(
           "algorithm", config.algorithm,
           by_name(std::vector{RecurrentAlgorithm::automatic, RecurrentAlgorithm::standard}),
-          "of an LSTM by the engine fused on a GPU. auto: one kernel for a window if that serves; standard: step by step")
+          "of an LSTM or a GRU by the engine fused on a GPU. auto: one kernel for a window if that serves; standard: step by step")
       .may_change();
 }
 

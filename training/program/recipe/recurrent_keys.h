@@ -6,8 +6,8 @@
 
 namespace unroll {
 
-// declare_cell_key, declare_recurrent_keys: keys of the current section, defaults from `config`. `dropout` is the program's, which
-// knows where else it acts.
+// declare_cell_key, declare_recurrent_keys: keys of the current section, defaults from `config`. The program declares
+// `dropout`: it knows where else that acts.
 void declare_cell_key(RecipeReader& reader, CellKind& cell);
 void declare_recurrent_keys(RecipeReader& reader, RecurrentConfig& config);
 // Throws InputError, naming a key of [model], if the recipe's layers make no sense.
