@@ -42,7 +42,7 @@ Tensor rows(const Json& input, const char* key) {
   for (const Json& row : list) {
     const size_t before = values.size();
     append(row, key, values);
-    if (before == 0) length = values.size();
+    if (&row == &list.front()) length = values.size();
     require_input(values.size() - before == length, "input: the lists in '{}' have different lengths", key);
   }
   return Tensor::from({extent(list.size(), key), extent(length, key)}, std::span<const real>(values));
@@ -101,7 +101,8 @@ static Problem ode(const Json& input) {
   require_input(x.size() > 0, "input: 'x' is empty");
   const int n = x.dim(0), s = count(input, "s", 1);
   return {.at = {x}, .value = [n, s](const Vars& at) {
-            const Var whole = at[0] * (real(2) / s), half = whole / 2;  // x times a step, and times half of one
+            const Var whole = at[0] * (real(2) / s),
+                      half = whole / 2;  // x times a step, and times half of one
             const auto before = [n](const Var& y) { return pad(slice(y, 0, 0, n - 1), 0, 1, 0, 1); };
             Var y = Tensor::zeros({n});
             for (int step = 0; step < s; ++step) {
@@ -137,18 +138,21 @@ static IdTensor triangle_places(int d) {
 // given x and a Wishart prior:
 //   Σ_i log Σ_k exp(alpha_k + Σ q_k - ½ |Q_k (x_i - mu_k)|²) - n log Σ exp alpha - ½ γ² Σ |Q_k|² + m Σ q + a constant
 static Problem gmm(const Json& input) {
-  const int d = count(input, "d", 1), k = count(input, "k", 1), n = count(input, "n", 1), m = count(input, "m", 0);
+  const int d = count(input, "d", 1), k = count(input, "k", 1), n = count(input, "n", 1),
+            m = count(input, "m", 0);
   require_input(d <= 4096, "input: 'd' is {}, more than 4096", d);
   const double gamma = number(input, "gamma");
-  const Tensor x = rows(input, "x"), alpha = numbers(input, "alpha"), mu = rows(input, "mu"), q = rows(input, "q"),
-               l = rows(input, "l");
+  require_input(gamma > 0, "input: 'gamma' must be above 0, not {}", gamma);
+  const Tensor x = rows(input, "x"), alpha = numbers(input, "alpha"), mu = rows(input, "mu"),
+               q = rows(input, "q"), l = rows(input, "l");
   require_input(x.shape() == Shape({n, d}) && alpha.shape() == Shape{k} && mu.shape() == Shape({k, d}) &&
                     q.shape() == Shape({k, d}) && l.shape() == Shape({k, d * (d - 1) / 2}),
-                "input: x {}, alpha {}, mu {}, q {} and l {} do not fit n = {}, d = {} and k = {}", x.shape(), alpha.shape(),
-                mu.shape(), q.shape(), l.shape(), n, d, k);
+                "input: x {}, alpha {}, mu {}, q {} and l {} do not fit n = {}, d = {} and k = {}", x.shape(),
+                alpha.shape(), mu.shape(), q.shape(), l.shape(), n, d, k);
   const double freedom = d + m + 1;
-  const double constant = -n * d * 0.5 * std::log(2 * std::numbers::pi) +
-                          k * (freedom * d * (std::log(gamma) - 0.5 * std::log(2)) - log_gamma(freedom / 2, d));
+  const double constant =
+      -n * d * 0.5 * std::log(2 * std::numbers::pi) +
+      k * (freedom * d * (std::log(gamma) - 0.5 * std::log(2)) - log_gamma(freedom / 2, d));
   return {.at = {alpha, mu, q, l},
           .names = {"alpha", "mu", "q", "l"},
           .value = [=, places = triangle_places(d)](const Vars& at) {
@@ -156,17 +160,20 @@ static Problem gmm(const Json& input) {
             const Vars elements{diagonal, l, Tensor::zeros({k, 1})};
             const Var factors = reshape(index_select(concat(elements, 1), 1, places), {k, d, d});
             const Var of_means = sum(factors * reshape(mu, {k, 1, d}), 2);  // [k, d]
-            const Var centred = reshape(linear(x, reshape(factors, {k * d, d}), -reshape(of_means, {k * d})), {n, k, d});
+            const Var centred =
+                reshape(linear(x, reshape(factors, {k * d, d}), -reshape(of_means, {k * d})), {n, k, d});
             const Var exponents = alpha + sum(q, 1) - sum(centred * centred, 2) * real(0.5);  // [n, k]
             return sum(logsumexp(exponents)) - logsumexp(alpha) * real(n) -
-                   (sum(diagonal * diagonal) + sum(l * l)) * real(gamma * gamma / 2) + sum(q) * real(m) + real(constant);
+                   (sum(diagonal * diagonal) + sum(l * l)) * real(gamma * gamma / 2) + sum(q) * real(m) +
+                   real(constant);
           }};
 }
 
 const std::vector<Eval>& evals() {
-  static const std::vector<Eval> all{{"hello", "square", "double", hello},   {"lse", "primal", "gradient", lse},
-                                     {"llsq", "primal", "gradient", llsq},   {"ode", "primal", "gradient", ode},
-                                     {"gmm", "objective", "jacobian", gmm},  {"lstm", "objective", "jacobian", lstm}};
+  static const std::vector<Eval> all{
+      {"hello", "square", "double", hello},  {"lse", "primal", "gradient", lse},
+      {"llsq", "primal", "gradient", llsq},  {"ode", "primal", "gradient", ode},
+      {"gmm", "objective", "jacobian", gmm}, {"lstm", "objective", "jacobian", lstm}};
   return all;
 }
 

@@ -42,7 +42,9 @@ std::vector<Tensor> gradient_of(const Problem& problem) {
   return result;
 }
 
-Tensor value_of(const Problem& problem) { return problem.value(Vars(problem.at.begin(), problem.at.end())).value(); }
+Tensor value_of(const Problem& problem) {
+  return problem.value(Vars(problem.at.begin(), problem.at.end())).value();
+}
 
 Json named(const Problem& problem, const std::vector<Tensor>& gradients) {
   if (problem.names.empty()) return written(gradients[0]);
@@ -66,7 +68,8 @@ void evaluate(const Json& message, Json& answer) {
   const std::string module = text_in(message, "module"), function = text_in(message, "function");
   const Eval* const eval = eval_named(module);
   require_input(eval, "message: there is no module '{}'", module);
-  require_input(function == eval->value || function == eval->gradient, "message: {} has no function '{}'", module, function);
+  require_input(function == eval->value || function == eval->gradient, "message: {} has no function '{}'",
+                module, function);
   require_input(message.contains("input"), "message: there is no 'input'");
   const Json& input = message["input"];
   const Problem problem = eval->read(input);
@@ -96,7 +99,8 @@ Json answer_to(const std::string& line) {
     const std::string kind = text_in(message, "kind");
     if (kind == "start") answer["tool"] = "unroll";
     if (kind == "evaluate") evaluate(message, answer);
-    if (kind == "define" || kind == "evaluate") answer["success"] = kind == "evaluate" || eval_named(text_in(message, "module"));
+    if (kind == "define" || kind == "evaluate")
+      answer["success"] = kind == "evaluate" || eval_named(text_in(message, "module"));
   } catch (const Error& error) {
     answer["success"] = false;
     answer["error"] = error.what();

@@ -10,7 +10,8 @@ using pointwise::sigmoid, pointwise::tanh;
 // A layer over all steps, one record on the tape. Gates i and g see h of the step before, f and o see x:
 //   f = σ(x w_f + b_f)   i = σ(h w_i + b_i)   o = σ(x w_o + b_o)   g = tanh(h w_g + b_g);   c = f·c + i·g   h = o·tanh(c)
 // x [steps, n]; weight and bias [4, n] in order f i o g; h and c before the first step [n] -> h [steps, n].
-static Var diagonal_lstm(const Var& x, const Var& weight, const Var& bias, const Tensor& h_before, const Tensor& c_before) {
+static Var diagonal_lstm(const Var& x, const Var& weight, const Var& bias, const Tensor& h_before,
+                         const Tensor& c_before) {
   const int steps = x.dim(0), n = x.dim(1);
   Tensor h({steps + 1, n}), c({steps + 1, n}), kept({steps, 5, n});  // kept: f i o g and tanh(c)
   h[0].copy_from(h_before), c[0].copy_from(c_before);
@@ -42,9 +43,10 @@ static Var diagonal_lstm(const Var& x, const Var& weight, const Var& bias, const
       const real *const i = f + n, *const o = i + n, *const g = o + n, *const seen = g + n;
       for (int j = 0; j < n; ++j) {
         const real d = dys[t * n + j] + dh[j], d_c = dc[j] + d * o[j] * (1 - seen[j] * seen[j]);
-        const real sums[] = {d_c * c_in[j] * f[j] * (1 - f[j]), d_c * g[j] * i[j] * (1 - i[j]), d * seen[j] * o[j] * (1 - o[j]),
-                             d_c * i[j] * (1 - g[j] * g[j])};
-        for (int k = 0; k < 4; ++k) db[k * n + j] += sums[k], dw[k * n + j] += sums[k] * (k % 2 == 0 ? in[j] : h_in[j]);
+        const real sums[] = {d_c * c_in[j] * f[j] * (1 - f[j]), d_c * g[j] * i[j] * (1 - i[j]),
+                             d * seen[j] * o[j] * (1 - o[j]), d_c * i[j] * (1 - g[j] * g[j])};
+        for (int k = 0; k < 4; ++k)
+          db[k * n + j] += sums[k], dw[k * n + j] += sums[k] * (k % 2 == 0 ? in[j] : h_in[j]);
         dxs[t * n + j] = sums[0] * w[j] + sums[2] * w[2 * n + j];
         dh[j] = sums[1] * w[n + j] + sums[3] * w[3 * n + j];
         dc[j] = d_c * f[j];
@@ -57,19 +59,21 @@ static Var diagonal_lstm(const Var& x, const Var& weight, const Var& bias, const
 // How well each step's output, a line of the last layer's h, tells the bits that follow; the mean over all bits of
 //   -y_i (p_i - log(2 + Σ exp p))
 Problem lstm(const Json& input) {
-  const Tensor parameters = rows(input, "main_params"), extra = rows(input, "extra_params"), state = rows(input, "state"),
-               text = rows(input, "sequence");
+  const Tensor parameters = rows(input, "main_params"), extra = rows(input, "extra_params"),
+               state = rows(input, "state"), text = rows(input, "sequence");
   const int layers = parameters.dim(0) / 2, n = parameters.dim(1) / 4, steps = text.dim(0) - 1;
-  require_input(layers > 0 && n > 0 && parameters.shape() == Shape({2 * layers, 4 * n}) && extra.shape() == Shape({3, n}) &&
-                    state.shape() == Shape({2 * layers, n}) && steps > 0 && text.dim(1) == n,
-                "input: main_params {}, extra_params {}, state {} and sequence {} do not fit each other", parameters.shape(),
-                extra.shape(), state.shape(), text.shape());
+  require_input(layers > 0 && n > 0 && parameters.shape() == Shape({2 * layers, 4 * n}) &&
+                    extra.shape() == Shape({3, n}) && state.shape() == Shape({2 * layers, n}) && steps > 0 &&
+                    text.dim(1) == n,
+                "input: main_params {}, extra_params {}, state {} and sequence {} do not fit each other",
+                parameters.shape(), extra.shape(), state.shape(), text.shape());
   Tensor all({8 * layers * n + 3 * n});  // as the answer has their gradients
   std::ranges::copy(parameters.span(), all.data());
   std::ranges::copy(extra.span(), all.data() + parameters.size());
   return {.at = {all}, .value = [=](const Vars& at) {
             const Var main = reshape(slice(at[0], 0, 0, 8 * layers * n), {layers, 2, 4, n});
-            const Var ends = reshape(slice(at[0], 0, 8 * layers * n), {3, n});  // factors in and out, and a bias out
+            const Var ends =
+                reshape(slice(at[0], 0, 8 * layers * n), {3, n});  // factors in and out, and a bias out
             Var y = slice(text, 0, 0, steps) * ends[0];
             for (int k = 0; k < layers; ++k)
               y = diagonal_lstm(y, main[k][0], main[k][1], state[2 * k], state[2 * k + 1]);
