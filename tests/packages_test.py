@@ -2,7 +2,8 @@
 """Makes each package, installs it on a bare Debian of its own (debootstrap, chroot) and runs the commands that docs/packages.md shows;
 what they print must be what the page shows. The steps of the Dockerfile run in such systems too, since a test has no Docker.
 
-UNROLL_BARE=FOLDER keeps the bare system and compiled files there for the next run; without it all is made anew.
+UNROLL_BARE=FOLDER keeps the bare system, downloads and compiled files there for the next run, and the systems to look into; without it all
+is made anew and removed. Variables of ccache (CCACHE_…) are passed on.
 """
 import glob
 import os
@@ -53,17 +54,17 @@ class System:
         for file in ("resolv.conf", "hosts"):
             shutil.copy(f"/etc/{file}", self.folder / "etc" / file)
         (self.folder / "home/new").mkdir(parents=True)
-        (self.folder / "ccache").mkdir()
 
     def run(self, command, at="/home/new"):
         """What a command prints. Mounts end with it, since it has name spaces of its own."""
         (self.folder / "command.sh").write_text(command + "\n")
-        inside = ('mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && mount --bind "$2" "$1/ccache" && at=$3 && shift 3 && '
+        inside = ('mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && for f in var/cache/apt/archives var/lib/apt/lists ccache; do '
+                  'mkdir -p "$1/$f" && mount --bind "$2/$f" "$1/$f" || exit; done && at=$3 && shift 3 && '
                   'exec chroot "$folder" /usr/bin/env -i "$@" bash -c \'cd "$1" && exec bash -euo pipefail /command.sh\' bash "$at"')
         variables = ["HOME=/home/new", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "CCACHE_DIR=/ccache",
                      "PATH=/home/new/env/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
         variables += [f"{name}={value}" for name, value in os.environ.items() if name.startswith("CCACHE_") or name in ("http_proxy", "https_proxy")]
-        done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", inside, "sh", self.folder, cache, at, *variables],
+        done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", inside, "sh", self.folder, kept, at, *variables],
                               env={**os.environ, "folder": str(self.folder)}, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"{self.folder.name}: {command}\nexit code {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
@@ -126,10 +127,12 @@ if subprocess.run(["git", "-C", root, "rev-parse"], capture_output=True).returnc
     skip("no git here")
 mirror = os.environ.get("UNROLL_MIRROR", "http://deb.debian.org/debian")
 with tempfile.TemporaryDirectory(prefix="unroll-packages-", ignore_cleanup_errors=True) as folder:
-    work = pathlib.Path(folder)
-    kept = pathlib.Path(os.environ.get("UNROLL_BARE", work / "kept"))
-    bare, cache = kept / "base", kept / "ccache"
-    cache.mkdir(parents=True, exist_ok=True)
+    kept = pathlib.Path(os.environ.get("UNROLL_BARE", folder))
+    bare, work = kept / "base", kept / "work"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    for shared in ("var/cache/apt/archives", "var/lib/apt/lists", "ccache"):  # of all systems
+        (kept / shared).mkdir(parents=True, exist_ok=True)
     if not (kept / "complete").exists():
         shutil.rmtree(bare, ignore_errors=True)
         made = subprocess.run(["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", bare, mirror],
@@ -178,7 +181,7 @@ timeseries forecast best.safetensors --steps 30 --json >model.json""")
 
     of_meson = System("meson", bare)
     of_meson.install("g++", "meson", "pkg-config", "libfmt-dev", "libtomlplusplus-dev", "nlohmann-json3-dev", "libprotozero-dev",
-                     "libboost-program-options-dev", "zlib1g-dev")
+                     "zlib1g-dev")
     of_meson.copy(project / "dist/unroll*", "/home/new/")
     of_meson.copy(root / "examples/first_model.cpp", "/home/new/model.cpp")
     (of_meson.folder / "home/new/meson.build").write_text(re.search(r"^```meson\n(.*?)^```$", page, re.M | re.S)[1])

@@ -5,7 +5,7 @@ set -euo pipefail
 installed=$1 version=$2 date=$3 into=$4
 here=$(cd -- "$(dirname -- "$0")" && pwd)
 architecture=$(dpkg --print-architecture)
-maintainer="${DEBFULLNAME:-unroll's authors} <${DEBEMAIL:-unroll@$(hostname -f 2>/dev/null || hostname)}>"
+maintainer="${DEBFULLNAME:-the authors of unroll} <${DEBEMAIL:-nobody@unroll.invalid}>"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 umask 022
@@ -20,7 +20,7 @@ strip --strip-debug --enable-deterministic-archives --remove-section=.comment "$
 
 # Which versions of which libraries the programs want. It reads a source package's control, of which it needs no more.
 printf 'Source: unroll\n\nPackage: unroll\nArchitecture: any\n' >"$work/debian/control"
-libraries=$(cd "$work" && dpkg-shlibdeps -O unroll/usr/bin/* | sed 's/^shlibs:Depends=//')
+libraries=$(cd "$work" && dpkg-shlibdeps --warnings=0 -O unroll/usr/bin/* | sed 's/^shlibs:Depends=//')
 
 for package in unroll libunroll-dev; do
   root=$work/$package
@@ -37,8 +37,9 @@ for package in unroll libunroll-dev; do
   find "$root" -type d -exec chmod 755 {} +
   find "$root" -type f -not -path '*/bin/*' -exec chmod 644 {} +
   (cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
-  { printf 'Package: %s\nSource: unroll\nVersion: %s\nArchitecture: %s\nMaintainer: %s\n' "$package" "$version" "$architecture" "$maintainer"
+  { printf 'Package: %s\nVersion: %s\nArchitecture: %s\nMaintainer: %s\n' "$package" "$version" "$architecture" "$maintainer"
+    [ $package = unroll ] || echo 'Source: unroll'
     printf 'Installed-Size: %s\n' "$(du -sk "$root/usr" | cut -f1)"
-    sed "s/@libraries@/$libraries/" "$here/control.$package"; } | sed '/^Source: unroll$/{N;s/^Source: unroll\n//}' >"$root/DEBIAN/control"
+    sed "s/@libraries@/$libraries/" "$here/control.$package"; } >"$root/DEBIAN/control"
   dpkg-deb --root-owner-group -Zxz --build "$root" "$into/${package}_${version}_$architecture.deb" >/dev/null
 done
