@@ -51,7 +51,7 @@ class System:
     def __init__(self, name, base):
         self.folder = work / name
         subprocess.run(["cp", "-a", "--reflink=auto", base, self.folder], check=True)
-        for file in ("resolv.conf", "hosts"):
+        for file in ("resolv.conf", "hosts", "ssl/certs/ca-certificates.crt"):  # the network is this machine's
             shutil.copy(f"/etc/{file}", self.folder / "etc" / file)
         (self.folder / "home/new").mkdir(parents=True)
 
@@ -61,7 +61,7 @@ class System:
         inside = ('mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && for f in var/cache/apt/archives var/lib/apt/lists ccache; do '
                   'mkdir -p "$1/$f" && mount --bind "$2/$f" "$1/$f" || exit; done && at=$3 && shift 3 && '
                   'exec chroot "$folder" /usr/bin/env -i "$@" bash -c \'cd "$1" && exec bash -euo pipefail /command.sh\' bash "$at"')
-        variables = ["HOME=/home/new", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "CCACHE_DIR=/ccache",
+        variables = ["HOME=/home/new", "LANG=C.UTF-8", "DEBIAN_FRONTEND=noninteractive", "CCACHE_DIR=/ccache", "PIP_CERT=/etc/ssl/certs/ca-certificates.crt",
                      "PATH=/home/new/env/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
         variables += [f"{name}={value}" for name, value in os.environ.items() if name.startswith("CCACHE_") or name in ("http_proxy", "https_proxy")]
         done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", inside, "sh", self.folder, kept, at, *variables],
