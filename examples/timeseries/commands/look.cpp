@@ -52,11 +52,6 @@ void look(Command& command) {
   const std::vector<LookCommand::Model> models = page.models(command);
   std::vector<SavedModel> saved;
   for (const auto& model : models) saved.push_back(one_series(read_saved_model(model.path), "look", only));
-  for (const SavedModel& model : saved)
-    require_input(
-        model.recipe.data.known.empty(),
-        "look: the model of {} reads rows that it forecasts (data.known), which the page has no place for",
-        model.path.string());
   std::vector<std::unique_ptr<LookedWindow>> windows;
   for (size_t i = 0; i < models.size(); ++i) {
     windows.push_back(std::make_unique<LookedWindow>(saved[i], csv, at, target));
