@@ -29,6 +29,7 @@ class LookedWindow {
   const Scaling& scaling() const { return saved_.facts.scaling; }
   const Series& series() const { return series_; }
   SeriesModel& model() const { return *model_; }
+  const SeriesWindows& windows() const { return *windows_; }
   const std::vector<int>& inputs() const { return windows_->options().inputs; }
   int channel() const { return windows_->options().targets[target_]; }
   int target() const { return target_; }  // index among the model's targets
