@@ -4,15 +4,28 @@
 namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
-// c[i, j] = Σ_l a[i, l] b[l, j], l in order
+// c[j] = addend[j] + Σ_l a[l · a_step] b[l, j], l in order, for so many columns side by side
+template <int columns>
+void elements(const real* a, int64_t a_step, const real* b, const Operand& steps, int64_t k,
+              const real* addend, real* c) {
+  real sums[columns];
+  for (int j = 0; j < columns; ++j) sums[j] = addend ? addend[j] : 0;
+  for (int64_t l = 0; l < k; ++l)
+    for (int j = 0; j < columns; ++j) sums[j] += a[l * a_step] * b[l * steps.row + j * steps.col];
+  for (int j = 0; j < columns; ++j) c[j] = sums[j];
+}
+
 void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
           const Addend& addend, void*, int) {
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) {
-      real sum = addend.data ? addend.data[i * addend.row + j] : 0;
-      for (int64_t l = 0; l < k; ++l) sum += a.data[i * a.row + l * a.col] * b.data[l * b.row + j * b.col];
-      c[i * c_row + j] = sum;
-    }
+  for (int64_t i = 0; i < m; ++i) {
+    const auto columns = [&]<int count>(int64_t j) {
+      elements<count>(a.data + i * a.row, a.col, b.data + j * b.col, b, k, addend.at(i, j).data,
+                      c + i * c_row + j);
+    };
+    int64_t j = 0;
+    for (; j + 8 <= n; j += 8) columns.operator()<8>(j);
+    for (; j < n; ++j) columns.operator()<1>(j);
+  }
 }
 
 // Packed here means by columns.
