@@ -134,15 +134,16 @@ class Gradbench(unittest.TestCase):
     def test_gmm(self):
         draw = random.Random(5)
         numbers = lambda *shape: [numbers(*shape[1:]) for _ in range(shape[0])] if shape else draw.uniform(-1, 1)
-        d, k, n, m, gamma = 3, 2, 4, 2, 1.5
+        d, k, n, m, gamma = 4, 2, 3, 2, 1.5
         input = {"d": d, "k": k, "n": n, "m": m, "gamma": gamma, "x": numbers(n, d), "alpha": numbers(k), "mu": numbers(k, d),
-                 "q": numbers(k, d), "l": numbers(k, 3)}
+                 "q": numbers(k, d), "l": numbers(k, 6)}
         # By the definition: normal densities with inverse covariance QᵀQ, and Wishart's with V = I / γ² and d + m + 1 degrees.
         weights = [math.exp(a) for a in input["alpha"]]
         posterior, freedom = 0.0, d + m + 1
         norms, roots = [], []
         for q, l in zip(input["q"], input["l"]):
-            triangle = [[math.exp(q[0]), 0, 0], [l[0], math.exp(q[1]), 0], [l[1], l[2], math.exp(q[2])]]
+            below = dict(zip([(i, j) for j in range(d) for i in range(j + 1, d)], l))  # column by column
+            triangle = [[math.exp(q[i]) if i == j else below.get((i, j), 0) for j in range(d)] for i in range(d)]
             roots.append(triangle), norms.append(sum(v * v for row in triangle for v in row))
         for x in input["x"]:
             density = 0
