@@ -4,23 +4,16 @@
 namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
-// c[j] = addend[j] + Σ_l a[l · a_step] b[l, j], l in order, for so many columns side by side
-template <int columns>
-void elements(const real* a, int64_t a_step, const real* b, const Operand& steps, int64_t k,
-              const real* addend, real* c) {
-  real sums[columns];
-  for (int j = 0; j < columns; ++j) sums[j] = addend ? addend[j] : 0;
-  for (int64_t l = 0; l < k; ++l)
-    for (int j = 0; j < columns; ++j) sums[j] += a[l * a_step] * b[l * steps.row + j * steps.col];
-  for (int j = 0; j < columns; ++j) c[j] = sums[j];
-}
-
+// c[i, j] = Σ_l a[i, l] b[l, j], l in order, eight columns side by side
 void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
           const Addend& addend, void*, int) {
   for (int64_t i = 0; i < m; ++i) {
-    const auto columns = [&]<int count>(int64_t j) {
-      elements<count>(a.data + i * a.row, a.col, b.data + j * b.col, b, k, addend.at(i, j).data,
-                      c + i * c_row + j);
+    const auto columns = [&, row = a.data + i * a.row]<int count>(int64_t j) {
+      real sums[count];
+      for (int q = 0; q < count; ++q) sums[q] = addend.data ? addend.at(i, j).data[q] : 0;
+      for (int64_t l = 0; l < k; ++l)
+        for (int q = 0; q < count; ++q) sums[q] += row[l * a.col] * b.data[l * b.row + (j + q) * b.col];
+      for (int q = 0; q < count; ++q) c[i * c_row + j + q] = sums[q];
     };
     int64_t j = 0;
     for (; j + 8 <= n; j += 8) columns.operator()<8>(j);
