@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/commands/commands.h"
+#include "examples/timeseries/export/live_series.h"
 #include "examples/timeseries/look/look_numbers.h"
 #include "examples/timeseries/recipe/options.h"
 #include "framework/clock.h"
@@ -27,6 +28,7 @@ static void require_alike(const LookedWindow& first, const LookedWindow& other, 
 void look(Command& command) {
   std::string csv, at, target, only;
   LookCommand page;
+  LiveOption live;
   Machine machine;
   command.describe(
       "Makes a page that shows what a model does while it reads a window: its forecast beside the truth, which rows and "
@@ -41,6 +43,7 @@ void look(Command& command) {
   command.option("series", only, "NAME", "the series that is looked at, of a model of several (data.id)");
   command.option("target", target, "NAME", "the channel whose forecast is looked at")
       .otherwise("the first one");
+  live.add_to(command);
   machine.add_to(command);
   command.example("look runs/airline-1/best.safetensors", "then open look.html");
   command.example("look best.safetensors --csv sales.csv --at 2024-12 --target coffee",
@@ -52,11 +55,6 @@ void look(Command& command) {
   const std::vector<LookCommand::Model> models = page.models(command);
   std::vector<SavedModel> saved;
   for (const auto& model : models) saved.push_back(one_series(read_saved_model(model.path), "look", only));
-  for (const SavedModel& model : saved)
-    require_input(
-        model.recipe.data.known.empty(),
-        "look: the model of {} reads rows that it forecasts (data.known), which the page has no place for",
-        model.path.string());
   std::vector<std::unique_ptr<LookedWindow>> windows;
   for (size_t i = 0; i < models.size(); ++i) {
     windows.push_back(std::make_unique<LookedWindow>(saved[i], csv, at, target));
@@ -64,6 +62,7 @@ void look(Command& command) {
   }
   require_new("look", page.out);
   std::vector<std::string> numbers;
+  if (live.is_on(page)) numbers.push_back(live_json(saved[0], *windows[0], live));
   for (size_t i = 0; i < models.size(); ++i)
     numbers.push_back(look_json(*windows[i], look_inside(*windows[i]), models[i].title, models[i].path));
   page.write(models[0].title, numbers, begin);
