@@ -168,6 +168,15 @@ def check_writing(page):
     assert page.of("typed").get_attribute("value").split() == [w for w in written if w != "<eos>"]
 
 
+def check_refusals(page):
+    """A word that the model does not know leaves the numbers as they are, and is named."""
+    type_text(page, "the dog")
+    for text, told in (("the <b>zebra</b>", "“<b>zebra</b>”"), ("the " * 402, "400 words")):
+        page.driver.execute_script("arguments[0].value = arguments[1]; readText()", page.of("typed"), text)
+        assert told in page.text("live-told"), page.text("live-told")
+        assert page.driver.execute_script("return model().written") == ["the", "dog", "<eos>"]
+
+
 def check_holding(page):
     """A unit whose gate or state is held shows that value; the loss of a text changes with it, and comes back."""
     type_text(page, TEXT)
@@ -213,6 +222,10 @@ def check_window(page, program, other):
     field = page.of("cell")
     field.send_keys(Keys.CONTROL, "a")
     field.send_keys("1.75")
+    compare_window(page, other)
+    field.send_keys(Keys.CONTROL, "a")
+    field.send_keys(Keys.DELETE)  # no number
+    assert "no such number" in page.text("live-told")
     compare_window(page, other)
     assert page.driver.execute_script("return document.querySelectorAll('main b, main script').length") == 0
 
@@ -298,7 +311,7 @@ def main():
                     program, other = (recorded(folder / f"{out}{page}.html") for page in ("", "-other"))
                     print(f"    {out}")
                     check(out, lambda page: compare(page, program, other))
-            check("lstm", check_writing, check_holding, check_speed, check_look)
+            check("lstm", check_writing, check_refusals, check_holding, check_speed, check_look)
             check("direct", check_dragging, check_speed, check_look)
             words = [*HOSTILE[:5], "unheard-of", "<b>words</b>", "'"]
             check("word", lambda page: check_hostile(page, " ".join(words), [*words, "<eos>"]))

@@ -151,7 +151,7 @@ if (live) {
   listen('write', 'click', writeOn);
   listen('cell-row', 'change', e => select({step: stepOfRow(recorded, e.target.value)}));
   listen('cell-channel', 'change', () => select({}));
-  listen('cell', 'input', e => setCell(Number(e.target.value)));
+  listen('cell', 'input', e => setCell(e.target.valueAsNumber));
   if (ofSeries) addEventListener('pointerdown', takeRow), addEventListener('pointermove', dragRow);
   if (!ofSeries) at('typed').value = textOf(recorded.written.slice(0, -1));
 }
