@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 import look_test
-from look_test import HOSTILE, RECIPE, SERIES, TEXT, Keys, Page, Select, check_look, number_of, runner, series
+from look_test import HOSTILE, RECIPE, SERIES, TEXT, Keys, Page, Select, check_look, number_of, runner, same, series
 
 OTHER = "some cats near the dog sleep .\nthe men chase the trucks ."
 # The cells and their options that act when a model reads. 8: with weights of 8 bits.
@@ -238,6 +238,7 @@ def check_dragging(page):
     look_test.ActionChains(page.driver).click_and_hold(hit).move_by_offset(0, -40).release().perform()
     after = page.driver.execute_script("return model().series")
     assert abs(after["history"][row] - before["history"][row] - 40 * unit) < 1e-6 and after["forecast"] != before["forecast"]
+    assert page.of("cell-row").get_attribute("value") == str(row) and same(page.of("cell").get_attribute("value"), after["history"][row])
     look_test.ActionChains(page.driver).move_by_offset(0, -40).perform()
     assert page.driver.execute_script("return model().series.history") == after["history"], "a row follows a mouse that let it go"
 

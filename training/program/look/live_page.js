@@ -116,6 +116,9 @@ function takeRow(event) {
   const row = [...at('forecast').querySelectorAll('.hit')].indexOf(event.target);
   const place = row * live.inputs.length + live.input, value = cells[place]?.value ?? null;
   drag = value === null ? null : {place, value, from: event.clientY, unit: at('forecast').dataset.unit};
+  if (!drag) return;
+  selection.step = stepOfRow(recorded, row);
+  at('cell-row').value = row, at('cell-channel').value = live.input;
 }
 function dragRow(event) {
   const way = drag && event.buttons ? event.clientY - drag.from : 0;
