@@ -39,12 +39,6 @@ void look(Command& command) {
   std::vector<LookedText> looked;
   for (const auto& [path, title] : models) {
     saved.push_back(load_model(path));
-    require_input(!saved.back().model->transformer,
-                  "{}: has layers of a transformer (model.architecture); the page shows states and gates of "
-                  "recurrent layers alone",
-                  path);
-    require_input(!saved.back().model->mixture,
-                  "{}: has a mixture of softmaxes (model.softmax); the page shows one softmax", path);
     require_input(saved.back().recipe.data.level == saved[0].recipe.data.level,
                   "look: {} reads {}, and {} does not: their steps are not the same", models[0].path,
                   saved[0].recipe.data.level == Level::word ? "words" : "characters", path);

@@ -6,7 +6,6 @@
 #include "examples/timeseries/commands/forecast_file.h"
 #include "examples/timeseries/commands/forecaster.h"
 #include "examples/timeseries/files/series_file.h"
-#include "framework/signals.h"
 #include "training/program/cli/console.h"
 
 namespace timeseries {
@@ -99,31 +98,14 @@ void forecast(Command& command) {
   Forecaster forecaster(saved, asked.csv, asked.steps, asked.future, asked.only);
   const Series& series = forecaster.series();
   const size_t drawn = asked.place_drawn(command, series, forecaster.targets());
-  std::vector<Forecast> all;
-  for (const int member : forecaster.forecast_series()) {
-    stop_if_signalled();
-    all.push_back(forecaster.forecast(forecaster.known_end(member)));
-  }
-  const Forecast& found = all.front();
-  ForecastRows rows{.series = series,
-                    .targets = forecaster.targets(),
-                    .steps = asked.steps,
-                    .names = !series.members.empty() && asked.only.empty(),
-                    .scale = std::vector<std::vector<double>>(static_cast<size_t>(series.count()))};
-  const Scaling& scaling = forecaster.scaling();
-  for (int member = 0; member < series.count(); ++member)
-    for (const int target : rows.targets)
-      rows.scale[static_cast<size_t>(member)].push_back(
-          scaling.scale[static_cast<size_t>(scaling.place(target, member))]);
+  const ForecastRows rows = forecaster.forecast_rows(asked.only);
+  const std::vector<Forecast> all = forecaster.forecast_all();
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const Forecast& forecast : all) json.push_back(rows.json(forecast));
-  asked.give(rows.csv(all), json);
   for (const std::string& note : series.notes)  // training has printed those of its file
     if (!asked.is_file || (!asked.future.empty() && note.starts_with(asked.future)))
       show(stderr, "note: {}\n", note);
-  warn(series, all);
-  show(stderr, "interval: {}\n", found.interval);
-  asked.draw(rows.chart(found, drawn, forecaster.known_end(series.member_of(found.origin))));
+  asked.give(rows, all, json, drawn, forecaster.known_end(series.member_of(all.front().origin)));
 }
 
 }  // namespace timeseries

@@ -54,12 +54,7 @@ void look(Command& command) {
   const double begin = clock_seconds();
   const std::vector<LookCommand::Model> models = page.models(command);
   std::vector<SavedModel> saved;
-  for (const auto& model : models) {
-    saved.push_back(one_series(read_saved_model(model.path), "look", only));
-    require_input(saved.back().recipe.data.known.empty(),
-                  "look: the model of {} reads rows that it forecasts (data.known), which the page lacks",
-                  model.path);
-  }
+  for (const auto& model : models) saved.push_back(one_series(read_saved_model(model.path), "look", only));
   std::vector<std::unique_ptr<LookedWindow>> windows;
   for (size_t i = 0; i < models.size(); ++i) {
     windows.push_back(std::make_unique<LookedWindow>(saved[i], csv, at, target));
