@@ -164,7 +164,7 @@ TEST_CASE("what cannot be guessed is refused in one line, with the option") {
   check({"forecast", "shop.csv", "--set", "model.hidden=4"},
         "no network is trained for it, so 'model.hidden' has no effect");
   check({"forecast", "shop.csv", "--members", "ets,thetta"}, "did you mean 'theta'?");
-  check({"forecast", "shop.csv", "--future", "shop.csv"}, "reads no column of the rows to forecast");
+  check({"forecast", "shop.csv", "--future", "shop.csv"}, "nothing says which of its columns are known ahead");
   check({"forecast", "shop.csv", "--set", R"(ensemble.members=["last"])"},
         "'ensemble.members' is no key any more");
   check({"forecast", "shop.csv", "--csv", "shop.csv"}, "stands in the model's place already");

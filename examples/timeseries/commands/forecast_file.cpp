@@ -5,7 +5,6 @@
 #include <map>
 
 #include "examples/timeseries/baselines/combination.h"
-#include "examples/timeseries/commands/forecast_output.h"
 #include "examples/timeseries/data/series_read.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/networks/trained_on.h"
@@ -21,14 +20,22 @@ namespace timeseries {
 using Json = nlohmann::ordered_json;
 
 bool needs_network(const std::vector<Override>& overrides) {
-  return std::ranges::any_of(overrides, [](const Override& o) {
-    return o.assignment.starts_with("data.known=") || o.assignment.starts_with("data.holidays=");
-  });
+  return std::ranges::any_of(overrides,
+                             [](const Override& o) { return o.assignment.starts_with("data.known="); });
 }
 
-void ForecastOptions::give(const std::string& csv, const Json& found) const {
-  if (!json || !out.empty()) print_or_write(csv);
+void ForecastOptions::check_series(const Recipe& recipe, const std::string& of) const {
+  require_input(only.empty() || !recipe.data.id.empty(),
+                "forecast: --series {}: {} is of one series (data.id names none)", one_line(only), of);
+}
+
+void ForecastOptions::give(const ForecastRows& rows, const std::vector<Forecast>& all, const Json& found,
+                           size_t drawn) const {
+  if (!json || !out.empty()) print_or_write(rows.csv(all));
   if (json) show("{}\n", json_text(found));
+  warn(rows.series, all);
+  show(stderr, "interval: {}\n", all.front().interval);
+  draw(rows.chart(all.front(), drawn));
 }
 
 namespace {
@@ -219,9 +226,7 @@ void forecast_file(const Command& command, const ForecastOptions& asked) {
   CombinationOptions options{.members = members_in(asked.members)};
   const Recipe recipe = asked.guess(command, asked.file.wishes(command, asked.steps, overrides));
   asked.check_target(command, recipe);
-  require_input(asked.only.empty() || !recipe.data.id.empty(),
-                "forecast: --series {}: {} is of one series (data.id names none)", one_line(asked.only),
-                csv.string());
+  asked.check_series(recipe, csv.string());
   const int64_t steps = asked.steps > 0 ? asked.steps : recipe.data.horizon;
   options.period = recipe.data.period, options.second_period = recipe.data.second_period;
   options.horizon = static_cast<int>(steps);
@@ -259,11 +264,7 @@ void forecast_file(const Command& command, const ForecastOptions& asked) {
   console.print("\n{}\n", table.title), console.print(table);
   std::vector<Forecast> all;
   for (const MeanForecast& mean : found) all.push_back(mean.forecast);
-  asked.give(rows.csv(all), json);
-  warn(series, all);
-  show(stderr, "interval: {}\n", all.front().interval);
-  const int64_t end = all.front().origin;
-  asked.draw(rows.chart(all.front(), drawn, end));
+  asked.give(rows, all, json, drawn);
 }
 
 }  // namespace timeseries

@@ -34,7 +34,7 @@ struct Recipe {
     std::string time, only, id;
     DateOrder date_order = DateOrder::unknown;
     std::vector<std::string> channels, targets, calendar, known;
-    std::string holidays, label;
+    std::string label;
     std::string separator = ",", decimal = ".", thousands;
     Missing missing = Missing::error;
     Gaps gaps = Gaps::error;
