@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/commands/commands.h"
+#include "examples/timeseries/data/series_read.h"
+#include "examples/timeseries/files/series_file.h"
+#include "examples/timeseries/guess/from_file.h"
+#include "examples/timeseries/look/look_forecaster.h"
 #include "examples/timeseries/look/look_numbers.h"
 #include "examples/timeseries/recipe/options.h"
 #include "framework/clock.h"
@@ -24,15 +28,75 @@ static void require_alike(const LookedWindow& first, const LookedWindow& other, 
                 a.path, what(first), b.path, what(other));
 }
 
-void look(Command& command) {
+namespace {
+
+struct LookOptions {
   std::string csv, at, target, only;
-  LookCommand page;
-  Machine machine;
+  int steps = 0;
+  LookCommand page = {};
+  Machine machine = {};
+  FileOptions file = {};
+  RecipeOptions options = recipe_options();
+};
+
+// The row of a time among those of a series; the last whose truth is known if there is no time.
+int64_t origin_in(const Series& series, int64_t begin, int64_t end, int64_t steps, const std::string& at) {
+  if (at.empty()) return std::max(begin + 3, end - steps);
+  const auto time = parse_time(at, series.times.form, series.date_order);
+  const auto all =
+      std::span(series.times.at).subspan(static_cast<size_t>(begin), static_cast<size_t>(end + 1 - begin));
+  const auto found = time && time->form == series.times.form
+                         ? std::ranges::find(all, series.times.count_of(*time))
+                         : all.end();
+  require_input(found != all.end(), "look: --at {} is not the time of a row; those of {} go from {} to {}",
+                at, series.origin, series.times.text(begin), series.times.text(end));
+  return begin + (found - all.begin());
+}
+
+// A series without a model: the network that ships with the program forecasts it.
+void look_at_file(const Command& command, const LookOptions& asked) {
+  const double begun = clock_seconds();
+  const std::string& path = command.positional();
+  require_input(
+      asked.csv.empty() && asked.page.against.empty(),
+      "look: --{} is for a model, and {} is a series, which the network that ships with the program forecasts",
+      asked.csv.empty() ? "against" : "csv", path);
+  const std::vector<Override> overrides = asked.options.overrides(command);
+  require_read_without_network(command.name(), overrides);
+  const Recipe recipe =
+      recipe_for(path, asked.file.wishes(command, asked.steps, overrides), {.out = stderr}).recipe;
+  const int64_t steps = recipe.data.horizon;
+  const Series series = load_series(recipe, path == standard_input ? path : std::string(), steps);
+  int member = 0;
+  while (!asked.only.empty() && member < series.count() && series.name_of(member) != asked.only) ++member;
+  require_input(member < series.count() && (asked.only.empty() || !series.members.empty()),
+                "look: --series: {} has no series '{}'", series.origin, one_line(asked.only));
+  const std::string& target = asked.target.empty() ? recipe.data.targets.front() : asked.target;
+  const int64_t begin = series.begin_of(member), end = series.end_of(member) - steps;
+  const LookedForecast looked{.series = series,
+                              .rows = end,
+                              .channel = series.channel(target),
+                              .origin = origin_in(series, begin, end, steps, asked.at),
+                              .steps = steps,
+                              .season = recipe.data.period};
+  require_new("look", asked.page.out);
+  const std::string title = std::filesystem::path(path).stem().string();
+  asked.page.write(title, std::vector{look_json(looked, title, path)}, begun);
+  for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
+}
+
+}  // namespace
+
+void look(Command& command) {
+  LookOptions asked;
+  auto& [csv, at, target, only, steps, page, machine, file, options] = asked;
   command.describe(
       "Makes a page that shows what a model does while it reads a window: its forecast beside the truth, which rows and "
       "channels the forecast rests on, what its units hold, how far back gradients reach, and the tape. It is one HTML "
-      "file that loads nothing.");
+      "file that loads nothing. With a series alone, FILE.csv in the model's place, it shows which rows the forecast of the network "
+      "that ships with the program rests on.");
   page.add_to(command, "window");
+  command.also_takes_series();
   add_csv_option(command, csv);
   command
       .option("at", at, "TIME",
@@ -42,11 +106,20 @@ void look(Command& command) {
   command.option("target", target, "NAME", "the channel whose forecast is looked at")
       .otherwise("the first one");
   machine.add_to(command);
+  file.add_to(command);
+  command.option("steps", steps, "N", "rows to forecast, 64 at most").otherwise("guessed");
+  options.add_to(command, {.engine = false});
+  command.example("look sales.csv --column units", "what the network that ships with the program goes by");
   command.example("look runs/airline-1/best.safetensors", "then open look.html");
   command.example("look best.safetensors --csv sales.csv --at 2024-12 --target coffee",
                   "what the forecast of December rested on");
   if (!command.parse()) return;
   machine.set_up(command);
+  if (is_series_file(command.positional())) return look_at_file(command, asked);
+  file.refuse(command, "a model has its own recipe");
+  for (const char* option : {"set", "steps"})
+    require_input(!command.given(option),
+                  "look: --{} is for a series without a recipe, FILE.csv; a model has its own", option);
 
   const double begin = clock_seconds();
   const std::vector<LookCommand::Model> models = page.models(command);
