@@ -377,15 +377,15 @@ TEST_CASE("look at a file: what is refused, in one line, and nothing is written"
   const Folder& folder = prepared();
   const std::string model = train("beside", {});
   folder.write("alike.csv", "load\n5\n5\n5\n5\n5\n5\n5\n5\n");
-  fs::remove(folder / "look.html");
+  folder.write("two.csv", "at,load\na,1\na,2\na,4\na,3\nb,1\nb,2\nb,4\nb,9\n");
   for (const auto& [words, parts] : std::vector<std::pair<Words, std::vector<std::string>>>{
            {{"wave.csv", "--against", model}, {"--against is for a model", "wave.csv"}},
            {{"wave.csv", "--csv", "wave.csv"}, {"--csv is for a model"}},
            {{"wave.csv", "--steps", "65"}, {"65 rows", "64 at most", "data.horizon"}},
            {{"wave.csv", "--set", "model.hidden=8"}, {"model.hidden", "no network is trained"}},
-           {{"wave.csv", "--at", "2019-03-01 00:00"}, {"--at 2019-03-01 00:00", "wave.csv"}},
            {{"wave.csv", "--at", "2020-03-01 02:00"}, {"fewer than 3"}},
-           {{"wave.csv", "--series", "north"}, {"has no series 'north'"}},
+           {{"two.csv", "--set", "data.id=at"}, {"of 2 series: --series NAME"}},
+           {{"two.csv", "--set", "data.id=at", "--series", "c"}, {"has no series 'c'"}},
            {{"wave.csv", "--target", "laod"}, {"no channel 'laod'", "'load'"}},
            {{"alike.csv"}, {"all are alike"}},
            {{model, "--csv", "wave.csv", "--column", "load"}, {"--column is for a series without a recipe"}},

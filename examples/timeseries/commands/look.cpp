@@ -9,6 +9,8 @@
 #include "examples/timeseries/look/look_numbers.h"
 #include "examples/timeseries/recipe/options.h"
 #include "framework/clock.h"
+#include "framework/nearest.h"
+#include "framework/one_line.h"
 #include "training/files/atomic_file.h"
 #include "training/program/cli/console.h"
 #include "training/program/run/look_command.h"
@@ -39,20 +41,6 @@ struct LookOptions {
   RecipeOptions options = recipe_options();
 };
 
-// The row of a time among those of a series; the last whose truth is known if there is no time.
-int64_t origin_in(const Series& series, int64_t begin, int64_t end, int64_t steps, const std::string& at) {
-  if (at.empty()) return std::max(begin + 3, end - steps);
-  const auto time = parse_time(at, series.times.form, series.date_order);
-  const auto all =
-      std::span(series.times.at).subspan(static_cast<size_t>(begin), static_cast<size_t>(end + 1 - begin));
-  const auto found = time && time->form == series.times.form
-                         ? std::ranges::find(all, series.times.count_of(*time))
-                         : all.end();
-  require_input(found != all.end(), "look: --at {} is not the time of a row; those of {} go from {} to {}",
-                at, series.origin, series.times.text(begin), series.times.text(end));
-  return begin + (found - all.begin());
-}
-
 // A series without a model: the network that ships with the program forecasts it.
 void look_at_file(const Command& command, const LookOptions& asked) {
   const double begun = clock_seconds();
@@ -67,20 +55,25 @@ void look_at_file(const Command& command, const LookOptions& asked) {
       recipe_for(path, asked.file.wishes(command, asked.steps, overrides), {.out = stderr}).recipe;
   const int64_t steps = recipe.data.horizon;
   const Series series = load_series(recipe, path == standard_input ? path : std::string(), steps);
-  int member = 0;
-  while (!asked.only.empty() && member < series.count() && series.name_of(member) != asked.only) ++member;
-  require_input(member < series.count() && (asked.only.empty() || !series.members.empty()),
-                "look: --series: {} has no series '{}'", series.origin, one_line(asked.only));
+  std::vector<std::string> names;
+  for (const SeriesMember& one : series.members) names.push_back(one.name);
+  require_input(!asked.only.empty() || names.empty(), "look: {} is of {} series: --series NAME says which",
+                path, names.size());
+  const int member = static_cast<int>(std::ranges::find(names, asked.only) - names.begin());
+  require_input(asked.only.empty() || member < std::ssize(names), "look: --series: {} has no series '{}'{}",
+                path, one_line(asked.only), which_was_meant(asked.only, names));
   const std::string& target = asked.target.empty() ? recipe.data.targets.front() : asked.target;
   const int64_t begin = series.begin_of(member), end = series.end_of(member) - steps;
   const LookedForecast looked{.series = series,
                               .rows = end,
                               .channel = series.channel(target),
-                              .origin = origin_in(series, begin, end, steps, asked.at),
+                              .origin = asked.at.empty() ? std::max(begin + 3, end - steps)
+                                                         : row_at(series, asked.at, begin, end + 1),
                               .steps = steps,
                               .season = recipe.data.period};
   require_new("look", asked.page.out);
-  const std::string title = std::filesystem::path(path).stem().string();
+  const std::string title =
+      std::filesystem::path(path).stem().string() + (asked.only.empty() ? "" : ", " + asked.only);
   asked.page.write(title, std::vector{look_json(looked, title, path)}, begun);
   for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
 }
