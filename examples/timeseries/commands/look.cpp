@@ -51,8 +51,7 @@ void look_at_file(const Command& command, const LookOptions& asked) {
       asked.csv.empty() ? "against" : "csv", path);
   const std::vector<Override> overrides = asked.options.overrides(command);
   require_read_without_network(command.name(), overrides);
-  const Recipe recipe =
-      recipe_for(path, asked.file.wishes(command, asked.steps, overrides), {.out = stderr}).recipe;
+  const Recipe recipe = recipe_for(path, asked.file.wishes(command, asked.steps, overrides), {.out = stderr});
   const int64_t steps = recipe.data.horizon;
   const Series series = load_series(recipe, path == standard_input ? path : std::string(), steps);
   std::vector<std::string> names;
