@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include "examples/timeseries/recipe/recipe.h"
-#include "examples/timeseries/recipe/recipe_rules.h"
 #include "framework/check.h"
 #include "training/program/recipe/recipe_form.h"
 

@@ -1,10 +1,9 @@
-#include "examples/timeseries/recipe/recipe_rules.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "examples/timeseries/recipe/recipe.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
