@@ -5,10 +5,12 @@
 //   attention   self-attention of several heads, causal, 128 steps, batch 16: forward and backward
 //   block       a block of a causal Transformer around it: two normalisations, attention, and a layer of 4·width with gelu
 //   own_cell    a cell from outside (a minimal gated unit) in Recurrent<Cell>, 35 steps, batch 20: forward and backward
+//   lstm        an LSTM with peepholes, 35 steps, batch 20: a squared error of the last output, its gradients, an update of SGD
+//   lstm_every  the same with a squared error of all outputs
 //   step        a step of a Stepper through an LSTM of so many units and inputs, batch 1
 //   optimizer   an update of --kind over 20 million numbers, in turns with a copy that moves as many bytes
 //
-// Prints one line of JSON with the milliseconds of each pass. pytorch_parts.py and onnxruntime_step.py print the same;
+// Prints one line of JSON with the milliseconds of each pass. pytorch_parts.py and onnxruntime_step.py print the same, and so does mlpack_lstm.cpp;
 // run_parts.py has them take turns.
 #include <chrono>
 #include <cstring>
@@ -108,6 +110,21 @@ Pass own_cell(int width) {
                               [=](const Var& x) { return layer(x, layer.zero_state(20)).y; });
 }
 
+// As mlpack_lstm.cpp has it.
+Pass peephole_lstm(int width, bool last) {
+  const auto params = std::make_shared<ParameterSet>();
+  const Lstm layer(*params / "lstm", {.input = width, .hidden = width, .peepholes = true});
+  const auto sgd = std::make_shared<Sgd>(*params, SgdConfig{.learning_rate = 0.01});
+  const Tensor x = random_input({35, 20, width}), target = random_input({35, 20, width});
+  return [=] {
+    Tape tape;
+    const Var y = layer(x, layer.zero_state(20)).y;
+    tape.backward(last ? mean_squared_error(y[-1], target[-1]) : mean_squared_error(y, target));
+    sgd->step({.max_norm = 0});
+    (void)params;
+  };
+}
+
 // A thousand steps, as one takes less than a clock tells well; the times are divided.
 constexpr int steps_at_once = 1000;
 Pass step(int width) {
@@ -187,7 +204,12 @@ void run(const po::variables_map& options) {
     line.update(optimizer(options["kind"].as<std::string>(), options["numbers"].as<int>(), seconds));
   } else {
     const std::vector<std::pair<std::string, Pass (*)(int)>> parts = {
-        {"attention", attention}, {"block", block}, {"own_cell", own_cell}, {"step", step}};
+        {"attention", attention},
+        {"block", block},
+        {"own_cell", own_cell},
+        {"step", step},
+        {"lstm", [](int units) { return peephole_lstm(units, true); }},
+        {"lstm_every", [](int units) { return peephole_lstm(units, false); }}};
     const auto found = std::ranges::find(parts, part, [](auto& p) { return p.first; });
     if (found == parts.end()) throw InputError(fmt::format("there is no part '{}'", part));
     std::vector<double> times = times_of(found->second(width), seconds);

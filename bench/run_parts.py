@@ -1,10 +1,11 @@
-"""The table of parts of a model: attention, a Transformer's block, a cell from outside, a step of inference, an optimizer's update.
+"""The table of parts of a model: attention, a Transformer's block, a cell from outside, a step of inference, an optimizer's update,
+a step of training beside mlpack.
 
 Ours (build/bench/bench_parts) and the others take turns, round by round, and each ratio is of one round: what slows the machine
 down slows both. Above 1 we are faster; of an optimizer the ratio is its rate of bytes to that of a copy.
 
-Usage: python3 bench/run_parts.py PART… [--torch PYTHON] [--onnxruntime PYTHON] [--rounds 5] [--seconds 2]
-Parts: attention block own_cell step optimizer. Writes parts-DATE.json and .md into bench/results (--out, --name).
+Usage: python3 bench/run_parts.py PART… [--torch PYTHON] [--onnxruntime PYTHON] [--mlpack PROGRAM] [--rounds 5] [--seconds 2]
+Parts: attention block own_cell step optimizer lstm lstm_every. Writes parts-DATE.json and .md into bench/results (--out, --name).
 `ninja -C build bench/bench_parts` builds what it needs. With --tiny all is small: to see that it runs.
 """
 
@@ -20,10 +21,11 @@ from entrants import say
 from pytorch_best import run_json, threads_environment
 from tables import ROOT, machine, publish
 
-WIDTHS = {"attention": [128, 256, 512], "block": [128, 256, 512], "own_cell": [200, 650], "step": [8, 16, 32, 64]}
+WIDTHS = {"attention": [128, 256, 512], "block": [128, 256, 512], "own_cell": [200, 650], "step": [8, 16, 32, 64],
+          "lstm": [200], "lstm_every": [200]}
 HOWS = {"attention": ["eager", "compile"], "block": ["eager", "compile"], "own_cell": ["script"]}
 KINDS = ["sgd", "adam", "adamw", "rmsprop", "lion"]
-TARGETS = {"attention": 1.0, "block": 1.0, "own_cell": 1 / 1.3, "step": 2.0, "optimizer": 0.8}
+TARGETS = {"attention": 1.0, "block": 1.0, "own_cell": 1 / 1.3, "step": 2.0, "optimizer": 0.8, "lstm": 1.0, "lstm_every": 1.0}
 
 
 class Runner:
@@ -82,6 +84,16 @@ def rows_of(part: str, run: Runner) -> Iterator[dict[str, Any]]:
             yield row
             yield whole
             continue
+        if part in ("lstm", "lstm_every"):
+            row = {"part": part, "what": f"{width} units, one thread, beside mlpack", "ours": [], "theirs": [], "ratios": []}
+            for number in range(args.rounds):
+                say(f"round {number + 1}  {part}  {width}")
+                a, b = in_turns(lambda: run.ours(part, "--width", str(width), threads=1),
+                                lambda: run.run("mlpack", [args.mlpack], part, "--width", str(width), threads=1), number)
+                ours, theirs = statistics.median(a["ms"]), statistics.median(b["ms"])
+                row["ours"].append(ours), row["theirs"].append(theirs), row["ratios"].append(theirs / ours)
+            yield row
+            continue
         for precision in args.precision:
             torch = [args.torch, str(ROOT / "bench" / "pytorch_parts.py")]
             words = [part, "--width", str(width), "--precision", precision]
@@ -120,6 +132,7 @@ def main() -> None:
     parser.add_argument("--ours", default=str(ROOT / "build" / "bench" / "bench_parts"), metavar="PROGRAM")
     parser.add_argument("--torch", metavar="PYTHON")
     parser.add_argument("--onnxruntime", metavar="PYTHON")
+    parser.add_argument("--mlpack", metavar="PROGRAM", help="bench/mlpack_lstm.cpp, compiled")
     parser.add_argument("--precision", nargs="+", choices=["fp32", "bf16"], default=["fp32", "bf16"])
     parser.add_argument("--numbers", type=int, default=20_000_000, help="weights that an optimizer updates")
     parser.add_argument("--threads", type=int, default=2)
@@ -133,6 +146,8 @@ def main() -> None:
         sys.exit(f"run_parts: {' '.join(p for p in args.parts if p in HOWS)}: --torch PYTHON names an interpreter that has torch")
     if "step" in args.parts and not args.onnxruntime:
         sys.exit("run_parts: step: --onnxruntime PYTHON names an interpreter that has onnxruntime and onnx")
+    if {"lstm", "lstm_every"} & set(args.parts) and not args.mlpack:
+        sys.exit("run_parts: lstm: --mlpack PROGRAM names what bench/mlpack_lstm.cpp compiles to")
     about, run = machine(), Runner(args)
     rows = [row for part in args.parts for row in rows_of(part, run)]
     result = {"machine": about, "parts": args.parts, "threads": args.threads, "rounds": args.rounds, "seconds": args.seconds,

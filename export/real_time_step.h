@@ -1,5 +1,10 @@
 // Runs a step's plan in real time: after construction it takes no memory and no lock, and makes no system call. A Transformer's
 // step takes longer until its memory is full.
+//
+//   RealTimeStep step(step_of(model.params, 1, model.lstm, model.out));   // export/step_of.h
+//   step["x"][0] = sample;
+//   step();
+//   float next = step["y"][0];
 #pragma once
 
 #include <array>

@@ -3,7 +3,8 @@
 //   StepPlan plan = step_of(model.params, model.embed, model.lstm, model.out);   // a token -> "y", the logits
 //   StepPlan plan = step_of(model.params, 3, model.lstm, model.out);             // "x" [3] -> "y"
 //
-// The plan has copies of the weights, as they are now. A model of another form calls append() for each layer itself.
+// The plan has copies of the weights, as they are now: c_header() prints it, RealTimeStep runs it. A model of another form calls
+// append() for each layer itself. All throw Error where StepBuilder does: at a cell or an option without an equation there.
 #pragma once
 
 #include "export/step_builder.h"

@@ -15,7 +15,8 @@ void Gradient::ensure(const Shape& shape) {
 
 void Gradient::bind(const Tensor& tensor, WriteTime* written) {
   tensor_ = tensor.telling(nullptr), shown_written_ = written;
-  state_ = State::empty, stale_rows_ = shown_ = false, sums_ = {};
+  if (state_ == State::sums) sums_ = {};
+  state_ = State::empty, stale_rows_ = shown_ = false;
   if (written) written->mark_gradient();
 }
 

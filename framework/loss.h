@@ -37,6 +37,7 @@ struct CrossEntropyOptions {
 constexpr int64_t logits_at_once = int64_t{32} << 20;
 
 // -log softmax(logits)[target] in nats. With label smoothing s: the cross-entropy with (1 - s)·onehot(target) + s / classes.
+// The mean over the targets, unless options.reduction says otherwise. Throws Error if a target is neither a class nor ignored.
 // logits [..., classes], target [...]
 Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& options = {});
 

@@ -51,12 +51,13 @@ class Pool {
       for (int larger = size_class + 1; !block && larger <= size_class + 2; ++larger)
         block = free_block(larger);
     if (!block) {
-      if (static_cast<std::size_t>(free.count) == free.blocks.capacity())
-        free.blocks.reserve(2 * free.blocks.capacity() + 4);
+      if (free.blocks.size() == free.blocks.capacity()) free.blocks.reserve(2 * free.blocks.capacity() + 4);
+      free.bits.resize(free.blocks.size() / 64 + 1);
       block = home_ == Home::host ? from_host(size, bytes) : from_gpu(size);
       if (!block) refuse(size);
       block->size_class = size_class;
-      block->number = free.count++;
+      block->number = static_cast<int>(free.blocks.size());
+      free.blocks.push_back(block);
       if (++blocks_ > static_cast<int64_t>(held_.capacity())) held_.reserve(2 * static_cast<size_t>(blocks_));
       ++statistics_.system_calls;
       statistics_.reserved += static_cast<int64_t>(size);
@@ -100,28 +101,26 @@ class Pool {
   }
   void remember_blocks() {
     std::lock_guard lock(mutex_);
-    for (Free& free : free_) free.remembered = free.count;
+    for (Free& free : free_) free.remembered = free.blocks.size();
   }
   void give_up_new_blocks() {
     std::lock_guard lock(mutex_);
-    for (Free& free : free_) {
-      const auto remembered = [&](const Block* block) { return block->number < free.remembered; };
-      const auto first_new = std::partition(free.blocks.begin(), free.blocks.end(), remembered);
-      std::for_each(first_new, free.blocks.end(), [this](Block* block) { give_up(block); });
-      free.blocks.erase(first_new, free.blocks.end());
-      std::ranges::make_heap(free.blocks, older_first);
-    }
+    for (Free& free : free_)
+      for (size_t number = free.remembered; number < free.blocks.size(); ++number)
+        if (const uint64_t bit = uint64_t{1} << number % 64; free.bits[number / 64] & bit)
+          free.bits[number / 64] ^= bit, give_up(free.blocks[number]);
   }
 
  private:
   explicit Pool(Home home) : home_(home) {}
 
   Block* free_block(int size_class) {
-    std::vector<Block*>& blocks = free_[size_class].blocks;
-    if (blocks.empty()) return nullptr;
-    std::ranges::pop_heap(blocks, older_first);
-    Block* block = blocks.back();
-    blocks.pop_back();
+    Free& free = free_[size_class];
+    while (free.first < free.bits.size() && free.bits[free.first] == 0) ++free.first;
+    if (free.first == free.bits.size()) return nullptr;
+    uint64_t& bits = free.bits[free.first];
+    Block* const block = free.blocks[64 * free.first + static_cast<size_t>(std::countr_zero(bits))];
+    bits &= bits - 1;
     return block;
   }
 
@@ -148,18 +147,16 @@ class Pool {
   }
   bool give_up_free_blocks() {
     bool any = false;
-    for (Free& free : free_) {
-      for (Block* block : free.blocks) give_up(block);
-      any = any || !free.blocks.empty();
-      free.blocks.clear();
-    }
+    for (int size_class = 0; size_class < std::ssize(free_); ++size_class)
+      while (Block* const block = free_block(size_class)) any = true, give_up(block);
     return any;
   }
   void free_now(Block* block) {
     statistics_.in_use -= static_cast<int64_t>(size_of(block->size_class));
-    std::vector<Block*>& blocks = free_[block->size_class].blocks;
-    blocks.push_back(block);  // there is room for every block of the class
-    std::ranges::push_heap(blocks, older_first);
+    Free& free = free_[block->size_class];
+    const auto number = static_cast<size_t>(block->number);
+    free.bits[number / 64] |= uint64_t{1} << number % 64;
+    free.first = std::min(free.first, number / 64);
   }
 
   void give_up(Block* block) {
@@ -215,11 +212,11 @@ class Pool {
   // The oldest block goes first: what a step gets depends on which blocks are free when it begins, not on the order
   // in which they were given back.
   struct Free {
-    std::vector<Block*> blocks;  // a heap
-    int count = 0;               // of all blocks of this class
-    int remembered = 0;          // as it was when the last recording began
+    std::vector<Block*> blocks;  // all of this class that there ever were, by their numbers
+    std::vector<uint64_t> bits;  // a block's is 1 while it is free
+    size_t first = 0;            // no word of bits before this one has a 1
+    size_t remembered = 0;       // how many blocks there were when the last recording began
   };
-  static constexpr auto older_first = [](const Block* a, const Block* b) { return a->number > b->number; };
   std::array<Free, 4 * 64> free_;
   int64_t blocks_ = 0;  // of all classes
   bool holds_ = false;

@@ -26,9 +26,9 @@ struct TapeGraph : TapeObserver {
     double norm = 0;                           // Euclidean, when it was recorded
     std::optional<double> gradient_norm = {};  // after backward, if anything was contributed
   };
-  // The result of an operation, a parameter, or a constant, which has no number.
+  // The result of an operation, a parameter, or a constant.
   struct Input {
-    enum class Kind { result, parameter, constant } kind = Kind::constant;
+    enum class Kind { result, parameter, constant } kind = Kind::constant;  // a constant has no number
     int number = -1;   // of the operation or the parameter
     int result = 0;    // which of the operation's
     Shape shape = {};  // of what the operation was given

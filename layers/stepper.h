@@ -21,7 +21,7 @@ namespace unroll {
 
 class Stepper {
  public:
-  // Takes all recurrent layers except bidirectional ones. Steps `batch` sequences side by side, from a state of zeros.
+  // Takes all recurrent layers except bidirectional ones, at which it throws Error. Steps `batch` sequences side by side, from a state of zeros.
   explicit Stepper(const RecurrentLayer& layers, int batch = 1);
   Stepper(Stepper&&) = default;  // no copies: they would share the buffers that a step writes
 

@@ -47,7 +47,7 @@ struct Diverged : Error {
 // The Euclidean norm of all gradients but those of frozen parameters; summed in double, in a fixed order.
 double grad_norm(const ParameterSet& params);
 
-// The factor of clipping (Pascanu et al. 2013, as in PyTorch): min(1, max_norm / (norm + 1e-6)).
+// The factor of clipping (Pascanu et al. 2013, as in PyTorch): min(1, max_norm / (norm + 1e-6)). A max_norm of 0 makes it 0.
 double clip_factor(double norm, double max_norm);
 
 // Scales the gradients so that their norm is at most max_norm, and returns the norm that they had. Throws Diverged

@@ -31,7 +31,7 @@ using WindowSizes = std::vector<std::pair<std::string, int>>;
 // The length, the way and the folder of a training.
 struct TrainerOptions {
   int epochs = 1;
-  double clip = 0;     // a step's gradient is scaled down to this norm; 0: never
+  double clip = 0;     // the norm of all gradients together is scaled down to this in each step; 0: never
   int accumulate = 1;  // windows whose mean gradient makes one step
   // Parts of a step whose gradients are computed by themselves. Any number of processes that divides it shares them.
   int shards = 1;

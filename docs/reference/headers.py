@@ -182,7 +182,8 @@ class Header:
         """A line with its comment as words of what it declares. A comment inside a function stays one."""
         code, comment = comment_of(line)
         said = ""
-        if comment is not None and code.strip() and self.ends_declaration(code) and (not closes or "namespace" not in comment):
+        forward = re.match(r" *(?:struct|class) \w+;$", code)  # its comment names a header
+        if comment is not None and code.strip() and not forward and self.ends_declaration(code) and (not closes or "namespace" not in comment):
             said = f"  ///< {' '.join(words([comment]))}"
         return f"{code}{said}" if said else line
 
@@ -231,6 +232,8 @@ class Header:
         both_operators = bool(self.run) and self.run[0].startswith("operator") and name.startswith("operator")
         if isinstance(self.lines[at], Twin):
             said = self.said_last
+        elif text.endswith("= default;"):  # it does what any such function does
+            pass
         elif not own and self.run and self.run[2] == len(self.scopes) and (both_operators or name == self.run[0] or re.search(rf"\b{re.escape(name)}\b", " ".join(self.run[1]))):
             said = self.run[1]
         elif own:

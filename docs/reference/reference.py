@@ -110,7 +110,9 @@ def write_pages(folder, listed, out):
             return found[0]
         return f'<a href="{up}/{path}{anchor}">{text}</a>' if path else f"[{text}](@ref {anchor[1:]})"
 
-    page = re.sub(r"\[([^]]+)\]\(([^)#]*)(#[^)]*)?\)", link, page)
+    code = r"(```.*?```|`[^`\n]*`)"  # in which [&](int i) is no link
+    page = "".join(part if part.startswith("`") else re.sub(r"\[([^]]+)\]\(([^)#]*)(#[^)]*)?\)", link, part)
+                   for part in re.split(code, page, flags=re.S))
     page = re.sub(r"^(#+ )(.*)$", lambda head: f"{head[0]} {{#{re.sub('[^a-z0-9]+', '-', head[2].lower()).strip('-')}}}", page, flags=re.M)
     for header in installed():
         page = page.replace(f"`{header}`", f"[{header}](@ref {header})")

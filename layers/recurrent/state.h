@@ -19,7 +19,10 @@ inline bool has(const Var& weight) { return weight.value().defined(); }
 inline Tensor gradient_of(const Var& y) { return y.has_grad() ? y.grad() : Tensor(); }
 
 // Which steps of the rows of a padded batch are real.
-enum class Padding : uint8_t { after, before };
+enum class Padding : uint8_t {
+  after,  // padding stands behind the real steps
+  before  // … in front of them
+};
 // The number of real steps of each row.
 struct Lengths {
   IdTensor steps = {};               // [batch], each from 0 to the steps of x; undefined: all are real
@@ -83,8 +86,8 @@ struct RecurrentVars {
   Var h = {}, c = {};
 };
 
-// y [steps, batch, output] of the last layer, and the state after the last step. A single layer's state has no first dimension:
-// [batch, …].
+// y [steps, batch, output] of the last layer, and the state after the last step: of a stack [layers, batch, …], also where it
+// has one layer; of one cell's window [batch, …].
 struct RecurrentOutput {
   Var y;
   RecurrentVars state;

@@ -163,6 +163,8 @@ TEST_CASE("what cannot be guessed is refused in one line, with the option") {
   check({"forecast", "gap.csv"}, "; as an option: --set data.gaps=allow");
   check({"forecast", "shop.csv", "--set", "model.hidden=4"},
         "no network is trained for it, so 'model.hidden' has no effect");
+  check({"forecast", "shop.csv", "--set", "data.resample=1d"}, "'data.resample' is no key any more: rows of");
+  check({"anomalies", "shop.csv", "--set", "data.perid=7"}, "did you mean 'data.period'?");
   check({"forecast", "shop.csv", "--members", "ets,thetta"}, "did you mean 'theta'?");
   check({"forecast", "shop.csv", "--future", "shop.csv"}, "nothing says which of its columns are known ahead");
   check({"forecast", "shop.csv", "--set", R"(ensemble.members=["last"])"},

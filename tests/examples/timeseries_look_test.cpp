@@ -380,7 +380,7 @@ TEST_CASE("look at a file: what is refused, in one line, and nothing is written"
   folder.write("two.csv", "at,load\na,1\na,2\na,4\na,3\nb,1\nb,2\nb,4\nb,9\n");
   for (const auto& [words, parts] : std::vector<std::pair<Words, std::vector<std::string>>>{
            {{"wave.csv", "--against", model}, {"--against is for a model", "wave.csv"}},
-           {{"wave.csv", "--csv", "wave.csv"}, {"--csv is for a model"}},
+           {{"wave.csv", "--live"}, {"--live is for a model"}},
            {{"wave.csv", "--steps", "65"}, {"65 rows", "64 at most", "data.horizon"}},
            {{"wave.csv", "--set", "model.hidden=8"}, {"model.hidden", "no network is trained"}},
            {{"wave.csv", "--at", "2020-03-01 02:00"}, {"fewer than 3"}},

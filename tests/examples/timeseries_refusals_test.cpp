@@ -100,7 +100,7 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
        {"data.test_files", "'wave.csv'", "twice"}},
       {{"backtest", "tiny.toml", "--csv", "wave.csv", "--test-rows", "2"},
        {"--test-rows 2", "data.horizon = 3"}},
-      {with({"data.calendar=[\"trend\"]"}), {"'data.calendar'", "= \"trend\" is gone", "c1369e57"}},
+      {with({"data.calendar=[\"trend\"]"}), {"'data.calendar' element 1 = \"trend\" is gone", "c1369e57"}},
       {with({"data.split=shuffled"}), {"'data.split' = \"shuffled\" is gone", "c1369e57"}},
       {with({"optimizer.beta2=0.9999999999"}), {"optimizer.beta2", "rounds to"}},
       {{"train", "tiny.toml", "--csv", "labels.csv", "--set", "data.label=state"},

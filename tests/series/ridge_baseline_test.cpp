@@ -1,5 +1,6 @@
 // The ridge regression among the baselines: what it learns, from which rows, and how it goes on.
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "examples/timeseries/baselines/baselines.h"
@@ -91,10 +92,63 @@ TEST_CASE("it learns from no row beyond the part, and from no window with a fill
   CHECK(a == b);
 }
 
+// Without a season a window of two rows has one feature, the first less the last, so that a penalty only shrinks the slopes.
+// The forecast for `horizon` steps after all rows. The choice of the penalty uses origins before `early_end` to fit, and from
+// `border` on to compare.
+Values by_one_feature(const Values& y, int horizon, int early_end, int border) {
+  const auto at = [&](int row) { return y[static_cast<size_t>(row)]; };
+  const auto x = [&](int origin) { return at(origin - 2) - at(origin - 1); };
+  const auto target = [&](int origin, int h) { return at(origin + h) - at(origin - 1); };
+  const auto fit = [&](int end, int h, double share) {  // the constant and the slope
+    double mean_x = 0, mean_y = 0, xx = 0, xy = 0;
+    for (int o = 2; o < end; ++o) mean_x += x(o) / (end - 2), mean_y += target(o, h) / (end - 2);
+    for (int o = 2; o < end; ++o)
+      xx += (x(o) - mean_x) * (x(o) - mean_x), xy += (x(o) - mean_x) * (target(o, h) - mean_y);
+    const double slope = xy / (xx * (1 + share));
+    return std::pair(mean_y - slope * mean_x, slope);
+  };
+  const int rows = static_cast<int>(y.size()), end = rows - horizon + 1;
+  double best = 0, least = std::numeric_limits<double>::infinity();
+  for (const double share : {1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0}) {
+    double squares = 0;
+    for (int h = 0; h < horizon; ++h) {
+      const auto [constant, slope] = fit(early_end, h, share);
+      for (int o = border; o < end; ++o) squares += std::pow(constant + slope * x(o) - target(o, h), 2);
+    }
+    if (squares < least) least = squares, best = share;
+  }
+  Values values;
+  for (int h = 0; h < horizon; ++h) {
+    const auto [constant, slope] = fit(end, h, best);
+    values.push_back(at(rows - 1) + constant + slope * x(rows));
+  }
+  return values;
+}
+
+TEST_CASE("the penalty is chosen without rows that later origins could not know") {
+  // The border is 12 rows before the end: a fifth of the rows would be 10, but five windows are compared. The fit of the early ones
+  // ends with the window whose targets are the eight rows before the border.
+  constexpr int rows = 50, horizon = 8, border = rows - 12, early_end = border - horizon + 1;
+  RandomStream random(3, "walks");
+  int others = 0;
+  for (int trial = 0; trial < 40; ++trial) {
+    Values y = {0};
+    while (y.size() < rows) y.push_back(0.8 * y.back() + random.normal());
+    const Values expected = by_one_feature(y, horizon, early_end, border);
+    Series series = make_series({"y"}, y);
+    const Values found =
+        forecast(*ridge(series, {{0, rows, 0}}, 2, horizon, {}, only), series, rows, horizon);
+    for (size_t h = 0; h < horizon; ++h) CHECK(found[h] == doctest::Approx(expected[h]).epsilon(1e-9));
+    others += by_one_feature(y, horizon, border, border) != expected;
+  }
+  CHECK(others > 3);  // the straddling windows would choose another penalty
+}
+
 TEST_CASE("too few windows, or a channel that does not change, have none") {
   const Series series = swinging(60);
-  CHECK(!ridge(series, {{0, 15, 0}}, 5, 2, {}, only));  // 9 windows
-  CHECK(ridge(series, {{0, 16, 0}}, 5, 2, {}, only));
+  CHECK(!ridge(series, {{0, 21, 0}}, 5, 2, {},
+               only));  // 9 windows before the last six rows, which five windows forecast
+  CHECK(ridge(series, {{0, 22, 0}}, 5, 2, {}, only));
   CHECK(!ridge(make_series({"y"}, Values(60, 2.0)), {{0, 60, 0}}, 5, 2, {}, only));
   CHECK(!ridge(series, {{0, 60, 0}}, 1, 2, {}, only));  // it would read nothing
 }

@@ -1,5 +1,7 @@
 // One step at a time; what a model expects and rests on; learning from the text that is scored.
 #include "docs/reference/examples/examples.h"
+#include "export/real_time_step.h"
+#include "export/step_of.h"
 #include "layers/inspection.h"
 
 namespace {

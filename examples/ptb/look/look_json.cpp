@@ -79,10 +79,8 @@ std::string look_json(const SavedModel& saved, const LookedText& look, const std
             {"untrained", reach_json(look.untrained, false)},
             {"tape", tape_json(look.tapes)}};
   json["offered"] = offered_json(look.offered);
-  if (!look.source.empty()) {
-    for (const SourceStep& step : look.source)
-      json["source"].push_back({{"bits", rounded_for_look(step.bits)}, {"next", likely_json(step.next)}});
-  }
+  for (const SourceStep& step : look.source)
+    json["source"].push_back({{"bits", rounded_for_look(step.bits)}, {"next", likely_json(step.next)}});
   if (look.agreement) json["agreement"] = agreement_json(*look.agreement);
   return json_text(json);
 }

@@ -62,6 +62,11 @@ std::vector<SourceStep> ask_source(const std::vector<std::string>& written) {
 }  // namespace
 
 LookedText read_for_look(const SavedModel& saved, const std::string& text, const std::string& path) {
+  require_input(!saved.model->transformer,
+                "{}: has layers of a transformer (model.architecture); the page shows recurrent layers alone",
+                path);
+  require_input(!saved.model->mixture,
+                "{}: has a mixture of softmaxes (model.softmax); the page shows one softmax", path);
   LookedText look;
   const TextForm form = form_of(saved.recipe);
   const Vocabulary& words = saved.vocabulary;

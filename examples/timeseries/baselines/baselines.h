@@ -46,9 +46,9 @@ ForecastBaseline drift();
 ForecastBaseline training_mean(const Series& series, const Part& train);
 // Ridge regression (Hoerl and Kennard 1970) for each row of the horizon. It reads the window minus the window's
 // last value, and the first three harmonics of each period above 1. The penalty is one of seven: the one that
-// forecasts the last fifth of the training part best from the rest. Beyond the horizon it goes on from its own
+// forecasts the last fifth of the training part best from the rows before. Beyond the horizon it goes on from its own
 // forecasts. Window 0: the fifth chooses the window, too, and what is subtracted (the last value, the mean, nothing),
-// for each channel. None: fewer than 10 windows without a filled-in target, or a channel that does not change.
+// for each channel. None: fewer than 10 windows without a filled-in target before the fifth, or a channel that does not change.
 std::optional<ForecastBaseline> ridge(const Series& series, const Part& train, int window, int horizon,
                                       const std::vector<int64_t>& periods, std::span<const int> targets);
 

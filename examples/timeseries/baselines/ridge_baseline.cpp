@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <numbers>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -143,17 +144,17 @@ struct Equations {
   std::size_t early = 0;               // so many come before the border
 };
 
-// Equations of the windows without a filled-in target, each `every`th.
+// Equations of each `every`th window whose targets are observed and lie on one side of the border.
 Equations equations_of(const Series& series, const Part& train, const RidgeForm& form, int channel,
                        double unit, int64_t border, int64_t every) {
   Equations e;
   std::vector<double> features(static_cast<std::size_t>(form.columns()));
   for (const Span& span : train)
     for (int64_t origin = span.begin + form.window; origin + form.horizon <= span.end; origin += every) {
-      bool is_filled = false;
+      bool is_left_out = origin < border && border < origin + form.horizon;  // would fit by rows to come
       for (int64_t row = origin; row < origin + form.horizon; ++row)
-        is_filled = is_filled || series.is_filled(row, channel);
-      if (is_filled) continue;
+        is_left_out = is_left_out || series.is_filled(row, channel);
+      if (is_left_out) continue;
       const double reference = read_features(
           form, origin, unit, [&](int64_t row) { return series.at(row, channel); }, features);
       e.x.insert(e.x.end(), features.begin(), features.end());
@@ -214,22 +215,24 @@ int64_t stride_for(const RidgeForm& form, int64_t rows, double most) {
   return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(static_cast<double>(rows) * each / most)));
 }
 
-// The window and the reference that forecast the last fifth best. All are tried on the same rows.
-Choice search(const Series& series, const Part& train, int horizon, const std::vector<int64_t>& periods,
-              int channel, double unit) {
+// The window and the reference that forecast the last fifth best. All are tried on the same rows. If `asked` is above 0, only
+// this window minus its last value is tried. If rows are too few, the error is infinite.
+Choice search(const Series& series, const Part& train, int asked, int horizon,
+              const std::vector<int64_t>& periods, int channel, double unit) {
   constexpr double most = 1e8;
   const int64_t rows = longest_span(train),
                 border = train.back().end - std::max<int64_t>(rows / 5, horizon + 4);
-  std::vector<int64_t> windows = {horizon, 2 * int64_t{horizon}};
-  for (const int64_t period : periods) windows.insert(windows.end(), {period, 2 * period, 3 * period});
-  if (periods.empty()) windows.insert(windows.end(), {3, 6, 12, 24});
-  std::ranges::sort(windows);
-  windows.erase(std::unique(windows.begin(), windows.end()), windows.end());
+  std::set<int64_t> windows = {horizon, 2 * int64_t{horizon}};
+  for (const int64_t period : periods) windows.insert({period, 2 * period, 3 * period});
+  if (periods.empty()) windows.insert({3, 6, 12, 24});
+  if (asked > 0) windows = {asked};
   Choice best{};
   for (const int64_t window : windows)
     for (const Reference reference : {Reference::last, Reference::mean, Reference::nothing}) {
       const RidgeForm form{static_cast<int>(window), horizon, periods, reference};
-      if (window < 2 || train.back().begin + window + 2 * window > border) continue;
+      if (asked > 0 ? reference != Reference::last || form.columns() <= 0
+                    : window < 2 || train.back().begin + window + 2 * window > border)
+        continue;
       const Equations e =
           equations_of(series, train, form, channel, unit, border, stride_for(form, rows, most));
       if (e.early < least_equations || e.early * static_cast<std::size_t>(horizon) == e.y.size()) continue;
@@ -238,29 +241,24 @@ Choice search(const Series& series, const Part& train, int horizon, const std::v
   return best;
 }
 
-// The model of one channel. `window` 0: it is searched for, and the reference, too.
+// The model of one channel.
 std::optional<std::pair<RidgeForm, RidgeModel>> fit(const Series& series, const Part& train, int window,
                                                     int horizon, const std::vector<int64_t>& periods,
                                                     int channel) {
   constexpr double most = 1e10;
   const double unit = unit_of(series, train, channel);
   if (!(unit > 0) || !std::isfinite(unit)) return std::nullopt;
-  Choice choice{.form = {window, horizon, periods}};
-  if (window == 0) choice = search(series, train, horizon, periods, channel, unit);
+  const Choice choice = search(series, train, window, horizon, periods, channel, unit);
+  if (!std::isfinite(choice.error)) return std::nullopt;
   const RidgeForm& form = choice.form;
-  if (form.window == 0 || form.columns() <= 0) return std::nullopt;
   const auto columns = static_cast<std::size_t>(form.columns()),
              steps = static_cast<std::size_t>(form.horizon);
-  Equations all =
+  const Equations all =
       equations_of(series, train, form, channel, unit, 0, stride_for(form, longest_span(train), most));
-  all.early = all.y.size() / steps * 4 / 5;
-  if (all.y.size() / steps < least_equations) return std::nullopt;
-  if (window > 0) choice = best_penalty(form, all, unit);
-  if (!std::isfinite(choice.error)) return std::nullopt;
   const Sums whole = sums_of(all.x, all.y, columns, steps);
   std::vector<double> weights = solve(whole, columns, steps, choice.share * trace_of(whole, columns));
   if (weights.empty()) return std::nullopt;
-  return std::pair(choice.form, model_of(whole, std::move(weights), unit, steps));
+  return std::pair(form, model_of(whole, std::move(weights), unit, steps));
 }
 
 }  // namespace

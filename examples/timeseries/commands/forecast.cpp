@@ -6,7 +6,6 @@
 #include "examples/timeseries/commands/forecast_file.h"
 #include "examples/timeseries/commands/forecaster.h"
 #include "examples/timeseries/files/series_file.h"
-#include "framework/signals.h"
 #include "training/program/cli/console.h"
 
 namespace timeseries {
@@ -98,21 +97,8 @@ void forecast(Command& command) {
   Forecaster forecaster(saved, asked.csv, asked.steps, asked.future, asked.only);
   const Series& series = forecaster.series();
   const size_t drawn = asked.place_drawn(command, series, forecaster.targets());
-  std::vector<Forecast> all;
-  for (const int member : forecaster.forecast_series()) {
-    stop_if_signalled();
-    all.push_back(forecaster.forecast(forecaster.known_end(member)));
-  }
-  ForecastRows rows{.series = series,
-                    .targets = forecaster.targets(),
-                    .steps = asked.steps,
-                    .names = !series.members.empty() && asked.only.empty(),
-                    .scale = std::vector<std::vector<double>>(static_cast<size_t>(series.count()))};
-  const Scaling& scaling = forecaster.scaling();
-  for (int member = 0; member < series.count(); ++member)
-    for (const int target : rows.targets)
-      rows.scale[static_cast<size_t>(member)].push_back(
-          scaling.scale[static_cast<size_t>(scaling.place(target, member))]);
+  const ForecastRows rows = forecaster.forecast_rows(asked.only);
+  const std::vector<Forecast> all = forecaster.forecast_all();
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const Forecast& forecast : all) json.push_back(rows.json(forecast));
   for (const std::string& note : series.notes)  // training has printed those of its file

@@ -176,7 +176,7 @@ Json json_of(const Combination& mean, const Series& series) {
 }
 
 // The series to forecast: all, or the one that is named.
-std::vector<int> chosen(const Series& series, const std::string& only) {
+std::vector<int> members_named(const Series& series, const std::string& only) {
   std::vector<int> all;
   std::vector<std::string> names;
   for (int member = 0; member < series.count(); ++member) {
@@ -188,83 +188,82 @@ std::vector<int> chosen(const Series& series, const std::string& only) {
   return all;
 }
 
-// Forecasts the series that have rows enough, and names the others.
-std::vector<MeanForecast> forecast_each(ForecastRows& rows, const std::vector<int>& members,
-                                        const CombinationOptions& options, const std::vector<double>& bounds,
-                                        std::vector<std::string>& too_short, Json& json) {
-  const Series& series = rows.series;
+std::vector<int> targets_of(const Series& series, const Recipe& recipe) {
+  std::vector<int> targets;
+  for (const std::string& name : recipe.data.targets) targets.push_back(series.channel(name));
+  return targets;
+}
+
+}  // namespace
+
+FileForecasts::FileForecasts(const Recipe& guessed, const std::filesystem::path& csv, int64_t count,
+                             const std::string& only)
+    : recipe(guessed),
+      series(load_series(recipe, csv, count > 0 ? count : recipe.data.horizon)),
+      rows(series, targets_of(series, recipe), count > 0 ? count : recipe.data.horizon, only),
+      chosen(members_named(series, only)) {}
+
+void FileForecasts::forecast(std::vector<std::string> members) {
+  constexpr size_t most_slow = 100, most_named = 5;
+  const bool is_fast = chosen.size() * rows.targets.size() > most_slow, has_all = members.empty();
+  const CombinationOptions options{.period = recipe.data.period,
+                                   .second_period = recipe.data.second_period,
+                                   .horizon = static_cast<int>(rows.steps),
+                                   .members = std::move(members),
+                                   .fast = is_fast};
   std::vector<MeanForecast> found;
-  for (const int member : members) {
+  std::vector<std::string> too_short;
+  json = Json::array();
+  for (const int member : chosen) {
     stop_if_signalled();
     const Series known = series.part(series.begin_of(member), series.end_of(member) - rows.steps);
-    auto mean = mean_forecast(known, rows.targets, rows.steps, options, bounds);
+    auto mean = mean_forecast(known, rows.targets, rows.steps, options, recipe.data.bounds);
     if (!mean) {
       too_short.push_back(fmt::format("'{}'", one_line(series.name_of(member))));
       continue;
     }
     for (const int target : rows.targets)
       rows.scale[static_cast<size_t>(member)].push_back(deviation(known, target));
-    if (series.members.empty())
-      for (const std::string& warning : warnings_of_outliers(known, {{0, known.rows(), 0}}))
-        show(stderr, "warning {}\n", warning);
+    if (series.members.empty()) warnings = warnings_of_outliers(known, {{0, known.rows(), 0}});
     mean->forecast.origin = series.end_of(member) - rows.steps;
     json.push_back(rows.json(mean->forecast));
     for (size_t t = 0; t < rows.targets.size(); ++t)
       json.back()["forecast"][series.channels[static_cast<size_t>(rows.targets[t])]].update(
           json_of(mean->means[t], known));
+    all.push_back(mean->forecast);
     found.push_back(std::move(*mean));
   }
-  return found;
+  require_input(!found.empty(), "{}: fewer than {} rows have a value: a forecast takes {}", series.origin,
+                Combination::least_rows, Combination::least_rows);
+  notes = series.notes;
+  if (const size_t count = too_short.size()) {
+    too_short.resize(std::min(count, most_named));
+    notes.push_back(fmt::format("not forecast, for they have fewer than {} rows with a value: {}{}",
+                                Combination::least_rows, fmt::join(too_short, ", "),
+                                count > most_named ? ", …" : ""));
+  }
+  if (is_fast && has_all)
+    notes.push_back(fmt::format(
+        "the network, ETS and ridge regression are left out of more than {} series (--members)", most_slow));
+  table = table_of(found);
 }
-
-}  // namespace
 
 void forecast_file(const Command& command, const ForecastOptions& asked) {
   const std::filesystem::path csv = command.positional();
   const std::vector<Override> overrides = asked.options.overrides(command);
   require_read_without_network(command.name(), overrides);
-  CombinationOptions options{.members = members_in(asked.members)};
+  const std::vector<std::string> members = members_in(asked.members);
   const Recipe recipe = asked.guess(command, asked.file.wishes(command, asked.steps, overrides));
   asked.check_target(command, recipe);
   asked.check_series(recipe, csv.string());
-  const int64_t steps = asked.steps > 0 ? asked.steps : recipe.data.horizon;
-  options.period = recipe.data.period, options.second_period = recipe.data.second_period;
-  options.horizon = static_cast<int>(steps);
-  const Series series = load_series(recipe, csv == standard_input ? csv : std::filesystem::path(), steps);
-  ForecastRows rows{.series = series,
-                    .targets = {},
-                    .steps = steps,
-                    .names = !series.members.empty() && asked.only.empty(),
-                    .scale = std::vector<std::vector<double>>(static_cast<size_t>(series.count()))};
-  for (const std::string& name : recipe.data.targets) rows.targets.push_back(series.channel(name));
-  const size_t drawn = asked.place_drawn(command, series, rows.targets);
-  const std::vector<int> members = chosen(series, asked.only);
-  constexpr size_t most_slow = 100;
-  options.fast = members.size() * rows.targets.size() > most_slow;
-
-  std::vector<std::string> too_short;
-  Json json = Json::array();
-  const std::vector<MeanForecast> found =
-      forecast_each(rows, members, options, recipe.data.bounds, too_short, json);
-  require_input(!found.empty(), "{}: fewer than {} rows have a value: a forecast takes {}", series.origin,
-                Combination::least_rows, Combination::least_rows);
-  for (const std::string& note : series.notes) show(stderr, "note    {}\n", note);
-  if (!too_short.empty()) {
-    const size_t count = too_short.size();
-    too_short.resize(std::min<size_t>(count, 5));
-    show(stderr, "note    not forecast, for they have fewer than {} rows with a value: {}{}\n",
-         Combination::least_rows, fmt::join(too_short, ", "), count > 5 ? ", …" : "");
-  }
-  if (options.fast && options.members.empty())
-    show(stderr,
-         "members the network, ETS and ridge regression are left out of more than {} series (--members)\n",
-         most_slow);
+  FileForecasts found(recipe, csv == standard_input ? csv : std::filesystem::path(), asked.steps, asked.only);
+  const size_t drawn = asked.place_drawn(command, found.series, found.rows.targets);
+  found.forecast(members);
+  for (const std::string& warning : found.warnings) show(stderr, "warning {}\n", warning);
+  for (const std::string& note : found.notes) show(stderr, "note    {}\n", note);
   const Console console{.out = stderr};
-  const RunDescription::Table table = table_of(found);
-  console.print("\n{}\n", table.title), console.print(table);
-  std::vector<Forecast> all;
-  for (const MeanForecast& mean : found) all.push_back(mean.forecast);
-  asked.give(rows, all, json, drawn);
+  console.print("\n{}\n", found.table.title), console.print(found.table);
+  asked.give(found.rows, found.all, found.json, drawn);
 }
 
 }  // namespace timeseries

@@ -50,6 +50,14 @@ std::string header_of(const Series& series, const std::vector<int>& targets, boo
 
 }  // namespace
 
+ForecastRows::ForecastRows(const Series& of, std::vector<int> channels, int64_t count,
+                           const std::string& only)
+    : series(of),
+      targets(std::move(channels)),
+      steps(count),
+      names(!of.members.empty() && only.empty()),
+      scale(static_cast<size_t>(of.count())) {}
+
 std::string ForecastRows::csv(const std::vector<Forecast>& all) const {
   const bool interval =
       std::ranges::any_of(all, [](const Forecast& forecast) { return !forecast.low.empty(); });

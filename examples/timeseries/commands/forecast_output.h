@@ -24,12 +24,14 @@ struct Forecast {
   std::optional<std::string> warning = {};  // of values far outside of those that trained the model
 };
 
-// The series with times beyond its rows, and which of it is forecast.
+// The series with times beyond its rows, and which of it is forecast. `only`: the name of the one series, if that is wanted.
 struct ForecastRows {
+  ForecastRows(const Series& of, std::vector<int> channels, int64_t count, const std::string& only);
+
   const Series& series;
   std::vector<int> targets;
   int64_t steps;
-  bool names = false;                      // of several series: each row begins with its series' name
+  bool names;                              // of several series: each row begins with its series' name
   std::vector<std::vector<double>> scale;  // [series][targets]: a value has six digits of it
 
   // The forecasts of all series as one table. Columns: time, then for each target its value and, if known, its interval.

@@ -258,4 +258,22 @@ Forecast Forecaster::forecast(int64_t origin) {
   return forecast;
 }
 
+std::vector<Forecast> Forecaster::forecast_all() {
+  std::vector<Forecast> all;
+  for (const int member : forecast_) {
+    stop_if_signalled();
+    all.push_back(forecast(known_end(member)));
+  }
+  return all;
+}
+
+ForecastRows Forecaster::forecast_rows(const std::string& only) const {
+  ForecastRows rows(series_, targets(), steps_, only);
+  for (int member = 0; member < series_.count(); ++member)
+    for (const int target : rows.targets)
+      rows.scale[static_cast<size_t>(member)].push_back(
+          scaling().scale[static_cast<size_t>(scaling().place(target, member))]);
+  return rows;
+}
+
 }  // namespace timeseries

@@ -28,6 +28,10 @@ class Forecaster {
 
   // From the row `origin`, of which and of later rows it knows nothing but their times.
   Forecast forecast(int64_t origin);
+  // From the end of each series that has rows enough.
+  std::vector<Forecast> forecast_all();
+  // For their output. `only`: as in the constructor.
+  ForecastRows forecast_rows(const std::string& only) const;
 
   const Series& series() const { return series_; }
   const Scaling& scaling() const { return windows_->scaling(); }

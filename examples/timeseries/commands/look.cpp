@@ -3,6 +3,7 @@
 
 #include "examples/timeseries/commands/commands.h"
 #include "examples/timeseries/data/series_read.h"
+#include "examples/timeseries/export/live_series.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/guess/from_file.h"
 #include "examples/timeseries/look/look_forecaster.h"
@@ -45,10 +46,11 @@ struct LookOptions {
 void look_at_file(const Command& command, const LookOptions& asked) {
   const double begun = clock_seconds();
   const std::string& path = command.positional();
-  require_input(
-      asked.csv.empty() && asked.page.against.empty(),
-      "look: --{} is for a model, and {} is a series, which the network that ships with the program forecasts",
-      asked.csv.empty() ? "against" : "csv", path);
+  for (const char* option : {"csv", "against", "live"})
+    require_input(
+        !command.given(option),
+        "look: --{} is for a model, and {} is a series, which the network that ships with the program forecasts",
+        option, path);
   const std::vector<Override> overrides = asked.options.overrides(command);
   require_read_without_network(command.name(), overrides);
   const Recipe recipe = recipe_for(path, asked.file.wishes(command, asked.steps, overrides), {.out = stderr});
@@ -82,6 +84,7 @@ void look_at_file(const Command& command, const LookOptions& asked) {
 void look(Command& command) {
   LookOptions asked;
   auto& [csv, at, target, only, steps, page, machine, file, options] = asked;
+  LiveOption live;
   command.describe(
       "Makes a page that shows what a model does while it reads a window: its forecast beside the truth, which rows and "
       "channels the forecast rests on, what its units hold, how far back gradients reach, and the tape. It is one HTML "
@@ -97,6 +100,7 @@ void look(Command& command) {
   command.option("series", only, "NAME", "the series that is looked at, of a model of several (data.id)");
   command.option("target", target, "NAME", "the channel whose forecast is looked at")
       .otherwise("the first one");
+  live.add_to(command);
   machine.add_to(command);
   file.add_to(command);
   command.option("steps", steps, "N", "rows to forecast, 64 at most").otherwise("guessed");
@@ -117,11 +121,6 @@ void look(Command& command) {
   const std::vector<LookCommand::Model> models = page.models(command);
   std::vector<SavedModel> saved;
   for (const auto& model : models) saved.push_back(one_series(read_saved_model(model.path), "look", only));
-  for (const SavedModel& model : saved)
-    require_input(
-        model.recipe.data.known.empty(),
-        "look: the model of {} reads rows that it forecasts (data.known), which the page has no place for",
-        model.path.string());
   std::vector<std::unique_ptr<LookedWindow>> windows;
   for (size_t i = 0; i < models.size(); ++i) {
     windows.push_back(std::make_unique<LookedWindow>(saved[i], csv, at, target));
@@ -129,6 +128,7 @@ void look(Command& command) {
   }
   require_new("look", page.out);
   std::vector<std::string> numbers;
+  if (live.is_on(page)) numbers.push_back(live_json(saved[0], *windows[0], live));
   for (size_t i = 0; i < models.size(); ++i)
     numbers.push_back(look_json(*windows[i], look_inside(*windows[i]), models[i].title, models[i].path));
   page.write(models[0].title, numbers, begin);

@@ -41,14 +41,16 @@ void require_read_without_network(const std::string& command, const std::vector<
                                "separator", "decimal",       "thousands", "missing",    "gaps", "open_end",
                                "period",    "second_period", "horizon",   "bounds"};
   for (const Override& o : overrides) {
-    const std::string key = o.assignment.substr(0, o.assignment.find('='));
-    const bool is_read = key == more || std::ranges::any_of(read, [&](const char* name) {
-                           return key == fmt::format("data.{}", name);
-                         });
+    Recipe any;
+    RecipeReader keys;
+    declare_keys(keys, any);
+    keys.set(o.assignment, o.said);  // refuses what is no key, or no longer one
     require_input(
-        is_read || key.find('.') == std::string::npos || key.starts_with("ensemble."),
+        keys.given(more) ||
+            std::ranges::any_of(read, [&](const std::string& name) { return keys.given("data." + name); }),
         "{}: {}: no network is trained for it, so '{}' has no effect; 'timeseries train FILE.csv' trains one",
-        command, o.said.empty() ? "--set " + o.assignment : o.said, key);
+        command, o.said.empty() ? "--set " + o.assignment : o.said,
+        o.assignment.substr(0, o.assignment.find('=')));
   }
 }
 

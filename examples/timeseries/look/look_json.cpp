@@ -62,11 +62,6 @@ Json series_json(const LookedWindow& window, const LookedSeries& look) {
     truth.push_back(value(row, window.channel()));
   }
   const auto forecast = window.forecast();
-  const auto of_output = [&](size_t q) {
-    Json numbers = Json::array();
-    for (const double v : forecast[q]) numbers.push_back(number_or_null<Json>(v));
-    return numbers;
-  };
   Json json{{"target", window.target_name()},
             {"detects", window.detects()},
             {"rows", rows},
@@ -75,11 +70,11 @@ Json series_json(const LookedWindow& window, const LookedSeries& look) {
             {"history", history},
             {"times", times},
             {"truth", truth},
-            {"forecast", of_output(static_cast<size_t>(window.recipe().middle_output()))},
+            {"forecast", forecast[static_cast<size_t>(window.recipe().middle_output())]},
             {"shown", look.shown},
             {"segment", window.recipe().model.segment},
             {"gradients", sixteen_bit_json(look.reach.input)}};
-  if (forecast.size() > 1) json["low"] = of_output(0), json["high"] = of_output(forecast.size() - 1);
+  if (forecast.size() > 1) json["low"] = forecast.front(), json["high"] = forecast.back();
   return json;
 }
 

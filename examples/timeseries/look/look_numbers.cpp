@@ -64,6 +64,8 @@ LookedWindow::LookedWindow(const SavedModel& saved, const std::filesystem::path&
                            const std::string& target)
     : saved_(saved) {
   const std::string path = saved.path.string();
+  require_input(recipe().data.known.empty(),
+                "look: the model of {} reads rows that it forecasts (data.known): no page shows them", path);
   require_input(steps() <= most_steps, "{}: it reads a window in {} steps; a page has {} at most", path,
                 steps(), most_steps);
   if (detects()) {

@@ -20,7 +20,7 @@ class LookedWindow {
  public:
   // `at`: the time of the first forecast row, or of the row that a detector labels; empty: the last one whose truth
   // is known. `target`: the channel whose forecast to look at; empty: the first. Throws InputError: no such row or
-  // target, a window that does not fit, or more steps than a page has.
+  // target, a window that does not fit, more steps than a page has, or a model that reads rows that it forecasts.
   LookedWindow(const SavedModel& saved, const std::filesystem::path& csv, const std::string& at,
                const std::string& target);
   LookedWindow(const LookedWindow&) = delete;  // windows refer to the series
@@ -32,6 +32,7 @@ class LookedWindow {
   const Scaling& scaling() const { return saved_.facts.scaling; }
   const Series& series() const { return series_; }
   SeriesModel& model() const { return *model_; }
+  const SeriesWindows& windows() const { return *windows_; }
   const std::vector<int>& inputs() const { return windows_->options().inputs; }
   int channel() const { return windows_->options().targets[target_]; }
   int target() const { return target_; }  // index among the model's targets

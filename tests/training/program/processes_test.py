@@ -331,6 +331,11 @@ def test_refusals():
     builds = ["sh", "-c", f"[ $OMPI_COMM_WORLD_RANK = 0 ] && exec {programs['ptb']} train recipe.toml --out run; "
               "exec ./ptb train recipe.toml --out run"]
     refused(run(2, builds, [], folder), 2, "rank 1 has another build of the program than rank 0")
+    for rank in (0, 1):  # of one name, in each rank's own folder
+        assert run(1, "ptb", ["train", "recipe.toml", "--out", f"first-{rank}", *sets(f"training.seed={rank}")], folder).code == 0
+    first = of_rank("train ../recipe.toml --out run --set training.init_from=last.safetensors")
+    first[2] = "cd first-$OMPI_COMM_WORLD_RANK; " + first[2]
+    refused(run(2, first, [], folder), 2, "rank 1 has other first weights than rank 0")
     assert not (folder / "run").exists()
 
 

@@ -27,15 +27,17 @@ panels.push(function allUnits() {
         tall = Math.max(3, Math.min(12, Math.floor(420 / steps)));
   const chosen = order.indexOf(selection.unit);
   const edge = c => wide > 3 && (c === chosen * wide - 1 || c === (chosen + 1) * wide);
+  const colours = [], colourOf = (step, unit) => {
+    const share = values.at(step, unit) / (gate ? 1 : values.largest || 1);
+    const own = mixed(card, share >= 0 ? high : low, Math.min(1, Math.abs(share)));
+    return step === selection.step ? mixed(own, ink, 0.18) : own;
+  };
   paint(
       at('all'), order.length * wide, steps * tall, '100%', `${Math.min(460, steps * tall)}px`,
       (column, row) => {
         const unit = Math.floor(column / wide), step = Math.floor(row / tall);
         if (edge(column) || (wide <= 3 && unit === chosen && step === 0)) return ink;
-        const share = values.at(step, order[unit]) / (gate ? 1 : values.largest || 1);
-        const colour_ =
-            share >= 0 ? mixed(card, high, Math.min(1, share)) : mixed(card, low, Math.min(1, -share));
-        return step === selection.step ? mixed(colour_, ink, 0.18) : colour_;
+        return colours[step * order.length + unit] ??= colourOf(step, order[unit]);
       });
   at('all').setAttribute(
       'aria-label',
@@ -45,12 +47,9 @@ panels.push(function allUnits() {
       'white is 0, orange is 1' :
       `orange up to +${digits(values.largest, 2)}, blue down to −${digits(values.largest, 2)}`;
   const saturated = l.values.filter(v => isGate(v.name)).map(v => {
-    const {numbers, largest} = valuesOf(v.name);
+    const {numbers} = valuesOf(v.name);
     let open = 0, shut = 0;
-    for (const n of numbers) {
-      const value = n * largest / 32767;
-      open += value > 0.9, shut += value < 0.1;
-    }
+    for (const value of numbers) open += value > 0.9, shut += value < 0.1;
     return make(
         'span', {},
         `${v.name}: ${percent(open / numbers.length)} open (above 0.9), ${

@@ -1,7 +1,8 @@
 'use strict';
 // What the page shows and what is selected; helpers to draw. A model's numbers are JSON in a script of its own: words as they are,
 // which only ever become text nodes, and arrays in base64.
-const models = [...document.querySelectorAll('script.model')].map(element => JSON.parse(element.textContent));
+const given = [...document.querySelectorAll('script.model')].map(element => JSON.parse(element.textContent));
+const models = given.filter(of => of.kind !== 'live'), live = given.find(of => of.kind === 'live');
 const at = id => document.getElementById(id);
 // word: what is predicted; step: of the layers, what they read. In a text the two go together.
 const selection = {
@@ -46,16 +47,13 @@ function bytes(text) {
   for (let i = 0; i < raw.length; ++i) result[i] = raw.charCodeAt(i);
   return result.buffer;
 }
-// Of a gate or state: 16 bits a number, times the largest. at(step, unit); undefined where the layer's h is narrower.
+const sixteenBits = of => Float32Array.from(new Int16Array(bytes(of.data)), q => q * of.largest / 32767);
+// Of a gate or state: at(step, unit); 0 where the layer's h is narrower.
 function valuesOf(name, k = selection.layer, m = model()) {
   const found = m.layers[k].values.find(v => v.name === name);
   if (!found) return null;
-  if (!found.numbers) found.numbers = new Int16Array(bytes(found.data));
-  return {
-    ...found,
-    at: (step, unit) =>
-        unit < found.units ? found.numbers[step * found.units + unit] * found.largest / 32767 : 0
-  };
+  if (!found.numbers) found.numbers = sixteenBits(found);
+  return {...found, at: (step, unit) => unit < found.units ? found.numbers[step * found.units + unit] : 0};
 }
 // Norms by target and step: of a text a triangle, step <= target.
 function norms(of) {
@@ -174,13 +172,13 @@ function paint(canvas, columns, rows, width, height, colourOf) {
   canvas.width = columns, canvas.height = rows;
   canvas.style.width = width, canvas.style.height = height;
   canvas.style.imageRendering = 'pixelated';
-  const image = new ImageData(columns, rows);
-  for (let row = 0; row < rows; ++row)
-    for (let column = 0; column < columns; ++column) {
+  const {data} = new ImageData(columns, rows);
+  for (let row = 0, at = 0; row < rows; ++row)
+    for (let column = 0; column < columns; ++column, at += 4) {
       const c = colourOf(column, row);
-      if (c) image.data.set([c[0], c[1], c[2], 255], 4 * (row * columns + column));
+      if (c) data[at] = c[0], data[at + 1] = c[1], data[at + 2] = c[2], data[at + 3] = 255;
     }
-  canvas.getContext('2d').putImageData(image, 0, 0);
+  canvas.getContext('2d').putImageData(new ImageData(data, columns), 0, 0);
 }
 function cellUnder(event, canvas) {
   const frame = canvas.getBoundingClientRect();

@@ -40,6 +40,7 @@ function forecastChart(place, of, styles) {
   drawing(place, 330, 280, `${shown(s.target)}: the window, ${forecastNoun(m)} and truth`, (svg, width) => {
     const left = 62, right = width - 12, step = (right - left) / count, x = k => left + (k + 0.5) * step,
           y = v => 8 + 212 * (high - v) / (high - low);
+    place.dataset.unit = (high - low) / 212;  // a pixel
     svg.append(draw('rect', {
       class: 'at-step',
       x: x(chosen) - Math.max(step, 3) / 2,

@@ -52,14 +52,9 @@ panels.push(function reach() {
   const m = model(), t = selection.word, k = selection.layer, kinds = kindsOfState(m),
         count = reachedSteps(m, t);
   const trained = reachCurves(m, t, k);
-  const untrained = kinds.map(kind => {
-    const of = norms(m.untrained[kind][k]);
-    return {
-      name: `untrained ${kind}`,
-      style: `of-${kind} untrained`,
-      values: [...Array(count).keys()].map(s => of(t, s))
-    };
-  });
+  const untrained = !m.untrained ? [] :
+                                   reachCurves({...m, reach: m.untrained}, t, k, 'untrained')
+                                       .map(c => ({...c, name: `untrained ${c.kind}`}));
   at('reach-text').textContent =
       `${
           ofSeries ? 'The chosen forecast' :
@@ -70,7 +65,7 @@ panels.push(function reach() {
       (kinds.length > 1 ? ' What c keeps is the LSTM\'s carousel.' : '');
   legend(at('reach-legend'), [
     ...kinds.map(kind => [`|∂${lossName}/∂${kind}|`, `of-${kind}`]),
-    ...kinds.map(kind => [`${kind}, before training`, kind === 'h' ? 'grey-dashed' : 'grey'])
+    ...untrained.map(({kind}) => [`${kind}, before training`, kind === 'h' ? 'grey-dashed' : 'grey'])
   ]);
   const words = m.input.slice(0, count), last = count - 1, back = Math.min(7, last);
   logChart(

@@ -11,8 +11,6 @@
 
 namespace unroll {
 
-namespace {
-
 using Json = nlohmann::ordered_json;
 
 std::string base64(const void* data, size_t bytes) {
@@ -27,6 +25,8 @@ std::string base64(const void* data, size_t bytes) {
   }
   return text;
 }
+
+namespace {
 
 Json floats_json(const std::vector<float>& numbers) {
   return {{"data", base64(numbers.data(), sizeof(float) * numbers.size())}};

@@ -16,6 +16,7 @@ namespace unroll {
 
 // Rounds to five digits, more than a page shows. Null: no number.
 double rounded_for_look(double value);
+std::string base64(const void* data, size_t bytes);
 nlohmann::ordered_json rounded_for_look(const std::optional<double>& value);
 
 // values [rows, columns] as 16-bit integers times the largest value: off by at most 1/65534 of that.

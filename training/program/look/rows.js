@@ -1,8 +1,8 @@
 // Of a series: which values of the window each forecast rests on.
 function gradientsOf(m) {
   const g = m.series.gradients, channels = m.series.channels.length;
-  if (!g.numbers) g.numbers = new Int16Array(bytes(g.data));
-  return (t, row, channel) => g.numbers[t * g.units + row * channels + channel] * g.largest / 32767;
+  if (!g.numbers) g.numbers = sixteenBits(g);
+  return (t, row, channel) => g.numbers[t * g.units + row * channels + channel];
 }
 
 panels.push(function influence() {

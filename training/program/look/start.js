@@ -3,7 +3,7 @@ at('previous').addEventListener('click', () => select({word: selection.word - 1}
 at('next').addEventListener('click', () => select({word: selection.word + 1}));
 document.addEventListener('keydown', event => {
   if (event.altKey || event.ctrlKey || event.metaKey ||
-      event.target.closest('input, select, canvas, .scroll'))
+      event.target.closest('input, select, textarea, canvas, .scroll'))
     return;
   const to = {
     ArrowLeft: selection.word - 1,

@@ -205,6 +205,8 @@ at('play-reset').addEventListener('click', () => {
 });
 
 panels.push(function tape() {
+  at('tape-panel').hidden = !model().tape;
+  if (!model().tape) return;
   if (tapeOf.model !== selection.model)
     stopPlaying(), tapeOf.model = selection.model, tapeOf.played = 0, tapeOf.chosen = -1, makeTape();
   const {operations} = model().tape;

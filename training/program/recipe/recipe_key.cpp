@@ -125,7 +125,8 @@ T convert(const RecipeKey& key, const TomlValue& value) {
       try {
         result.push_back(convert<typename T::value_type>(key, element));
       } catch (const RecipeComplaint& complaint) {
-        throw RecipeComplaint{fmt::format("element {}: {}", result.size() + 1, complaint.text)};
+        throw RecipeComplaint{fmt::format("element {}{} {}", result.size() + 1,
+                                          complaint.text.starts_with('=') ? "" : ":", complaint.text)};
       }
     }
     return result;

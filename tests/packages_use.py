@@ -1,0 +1,63 @@
+"""Uses the Python package where it is installed (packages_test.py): its numbers are the program's and PyTorch's, its errors the program's
+lines. Reads what the program wrote into this folder."""
+import json
+import math
+import pathlib
+
+import unroll
+
+VALUES = [float(line) for line in pathlib.Path("values.csv").read_text().split()[1:]]
+
+
+def refused(part, f, *arguments, **named):
+    try:
+        f(*arguments, **named)
+    except unroll.Error as error:
+        assert part in str(error) and "\n" not in str(error), str(error)
+    else:
+        raise AssertionError(f"nothing refuses: {part}")
+
+
+def same(found, printed):  # to the digits that JSON keeps
+    columns = [(one, name) for one in printed for name in one["forecast"]]
+    assert len(found) == len(columns)
+    for mine, (one, name) in zip(found, columns):
+        assert (mine.column, mine.time, mine.interval) == (name, one["time"], one["interval"])
+        for key in ("values", "low", "high"):
+            assert getattr(mine, key) == one["forecast"][name][key], (mine, one)
+
+
+# Without a model: a list of values, a file, and what the program prints of it.
+of_program = json.loads(pathlib.Path("values.json").read_text())
+same([unroll.forecast(VALUES, steps=3)], of_program)
+same(unroll.forecast("values.csv", 3), of_program)
+same(unroll.forecast(pathlib.Path("values.csv"), 3, columns=["value"]), of_program)
+with_holes = unroll.forecast([None, *VALUES[:12], math.nan, *VALUES[13:]], steps=2)
+assert len(with_holes.values) == 2 and any("missing value" in note for note in with_holes.notes), with_holes
+assert all(low < value < high for low, value, high in zip(with_holes.low, with_holes.values, with_holes.high))
+refused("the values: 2 rows to forecast from are too few", unroll.forecast, [1, 2])
+refused("steps 0 must be in [1, 1000000]", unroll.forecast, VALUES, steps=0)
+refused("none.csv", unroll.forecast, "none.csv")
+refused("'nothing'", unroll.forecast, "values.csv", columns=["nothing"])
+
+# A language model. PyTorch gave this perplexity (tests/fixtures/language_model/perplexity.json); floats are added in another order.
+text = pathlib.Path("test.txt").read_text()
+model = unroll.load("unroll.safetensors")
+score = model.score(text)
+assert abs(score.perplexity / 10.933001649410992 - 1) < 1e-6 and (score.tokens, score.unknown) == (31, 1), score
+assert model.score(text) == score
+model.look("words.html", "the zebra sees a dog")
+assert '"zebra"' in pathlib.Path("words.html").read_text()
+refused("words.html", model.look, "words.html", "the cat")
+refused("has no words", model.score, "")
+
+# A model of series, beside what the program forecasts with it.
+model = unroll.load("best.safetensors")
+same(model.forecast(steps=30), json.loads(pathlib.Path("model.json").read_text()))
+assert len(model.forecast()[0].values) == 1  # its horizon
+model.look("window.html")
+assert '"passengers"' in pathlib.Path("window.html").read_text()
+refused("values.csv", model.forecast, "values.csv")
+refused("none.safetensors", unroll.load, "none.safetensors")
+refused("values.csv", unroll.load, "values.csv")
+print(f"Python: scores, forecasts, pages and refusals as the programs have them; built on glibc {unroll.glibc}")
