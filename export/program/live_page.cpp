@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Those of live.js; the suite `live_in_browser` compares the lists.
+// live.js has the same; the suite `live_in_browser` compares the lists.
 constexpr std::string_view kernels_of_page[] = {
     "loop",         "end",          "zero",     "copy", "move",  "add",     "add_apart", "subtract",
     "multiply",     "multiply_add", "scale",    "mix",  "carry", "clip",    "one_minus", "sigmoid",
