@@ -233,7 +233,7 @@ TEST_CASE(
   CHECK(first_forecast(known).starts_with("2021-03-29,10"));
   CHECK_MESSAGE(
       known.err.find(
-          "model   one GRU over segments, trained now: no other forecaster reads what is known ahead") !=
+          "model   one GRU over segments, trained now: the members of the mean do not read what is known ahead") !=
           std::string::npos,
       known.err);
 }
