@@ -238,13 +238,15 @@ void fill_in(Series& series, Missing missing) {
   };
   for (int channel = 0; channel < width; ++channel)
     for (int member = 0; member < series.count(); ++member) fill(member, channel);
-  if (filled > 0) {
-    series.notes.push_back(fmt::format("{} missing value{} filled in ({}); the first in line {}", filled,
+  if (filled > 0) {  // a row that was put in has the line of the one before
+    const bool is_new = first_row > 0 && series.lines[first_row] == series.lines[first_row - 1];
+    const char* const where = !is_new ? "in" : series.lines.front() > series.lines.back() ? "above" : "after";
+    series.notes.push_back(fmt::format("{} missing value{} filled in ({}); the first {} line {}", filled,
                                        filled == 1 ? "" : "s",
                                        missing == Missing::previous ? "the previous value"
                                        : missing == Missing::mask   ? "the previous value, and marked"
                                                                     : "interpolated",
-                                       series.lines[first_row]));
+                                       where, series.lines[first_row]));
   }
 }
 
