@@ -15,7 +15,7 @@ case ${1-} in
     packaging/debian/make_packages.sh "$PWD/build-deb/installed" "$version" "$date" "$PWD/dist"
     ls dist/*_"$version"_*.deb ;;
   wheel)
-    python3 -m pip wheel --no-deps --quiet -Cbuild-dir=build-wheel --wheel-dir dist .
+    python3 -m pip wheel --no-deps --quiet --config-settings=build-dir=build-wheel --wheel-dir dist .
     ls dist/unroll-"$version"-*.whl
     echo "for $(python3 --version), and systems with $(getconf GNU_LIBC_VERSION) or newer" ;;
   wrap)

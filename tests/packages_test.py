@@ -161,7 +161,7 @@ with tempfile.TemporaryDirectory(prefix="unroll-packages-", ignore_cleanup_error
     of_debian.do("Debian")
     of_debian.do("The library on Debian")
     # For the Python package: what the programs find.
-    (of_debian.folder / "home/new/values.csv").write_text("value\n" + re.search(r"echo ([0-9 ]+) ", examples("Debian")[1][0])[1].replace(" ", "\n") + "\n")
+    (of_debian.folder / "home/new/values.csv").write_text("value\n" + re.search(r"echo sales ([0-9 ]+) ", examples("Debian")[1][0])[1].replace(" ", "\n") + "\n")
     of_debian.run("""timeseries forecast values.csv --steps 3 --json >values.json
 timeseries train airline --set training.epochs=2 --out run && cp run/best.safetensors .
 timeseries forecast best.safetensors --steps 30 --json >model.json""")

@@ -10,22 +10,23 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 umask 022
 
-mkdir -p "$work"/{unroll,libunroll-dev}/usr "$work/debian"
-cp -a "$installed/usr/include" "$installed/usr/lib" "$work/libunroll-dev/usr"
-cp -a "$installed/usr/bin" "$installed/usr/share" "$work/unroll/usr"
-rm -r "$work/unroll/usr/share/licenses"      # Debian's own copy, which the file `copyright` names
-gzip -9n "$work"/unroll/usr/share/man/man1/*.1
-strip --strip-unneeded --remove-section=.comment --remove-section=.note "$work"/unroll/usr/bin/*
-strip --strip-debug --enable-deterministic-archives --remove-section=.comment "$work"/libunroll-dev/usr/lib/*/*.a
+stage=$work/debian      # where dpkg-shlibdeps looks for packages
+mkdir -p "$stage"/{unroll,libunroll-dev}/{usr,DEBIAN}
+cp -a "$installed/usr/include" "$installed/usr/lib" "$stage/libunroll-dev/usr"
+cp -a "$installed/usr/bin" "$installed/usr/share" "$stage/unroll/usr"
+rm -r "$stage/unroll/usr/share/licenses"      # Debian's own copy, which the file `copyright` names
+gzip -9n "$stage"/unroll/usr/share/man/man1/*.1
+strip --strip-unneeded --remove-section=.comment --remove-section=.note "$stage"/unroll/usr/bin/*
+strip --strip-debug --enable-deterministic-archives --remove-section=.comment "$stage"/libunroll-dev/usr/lib/*/*.a
 
 # Which versions of which libraries the programs want. It reads a source package's control, of which it needs no more.
-printf 'Source: unroll\n\nPackage: unroll\nArchitecture: any\n' >"$work/debian/control"
-libraries=$(cd "$work" && dpkg-shlibdeps --warnings=0 -O unroll/usr/bin/* | sed 's/^shlibs:Depends=//')
+printf 'Source: unroll\n\nPackage: unroll\nArchitecture: any\n' >"$stage/control"
+libraries=$(cd "$work" && dpkg-shlibdeps -O debian/unroll/usr/bin/* | sed 's/^shlibs:Depends=//')
 
 for package in unroll libunroll-dev; do
-  root=$work/$package
+  root=$stage/$package
   documents=$root/usr/share/doc/$package
-  mkdir -p "$documents" "$root/DEBIAN"
+  mkdir -p "$documents"
   { cat "$here/copyright"
     # The licences of the libraries whose headers are compiled in.
     for library in libprotozero-dev libtomlplusplus-dev nlohmann-json3-dev; do
