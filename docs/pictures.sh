@@ -30,6 +30,13 @@ for page in look look-series; do
   python3 "$root/tests/browser/look_test.py" ptb --page "$runs/$page.html" --panels "$root/docs/pictures" || [ $? = 77 ]
 done
 
+# The page that runs its model, which is small enough to lie in docs.
+[ -e "$runs/small" ] || "$root/run" ptb train demo --set model.embedding=80 --set model.hidden=80 --set model.tied=true --out "$runs/small"
+rm -f "$root/docs/live.html"
+(cd "$runs" && "$root/run" ptb look small/last.safetensors --live 8 --out "$root/docs/live.html" \
+  --text "the dog that the men near the trucks wash often chases the cats .")
+python3 "$root/tests/browser/live_test.py" ptb --page "$root/docs/live.html" --panels "$root/docs/pictures" || [ $? = 77 ]
+
 for picture in constant=awd-lstm step=ptb-medium plateau=ptb-medium-tied cosine=demo one_cycle=awd-lstm-onecycle; do
   "$root/run" ptb explain "${picture#*=}" --plot "$root/docs/pictures/schedule-${picture%%=*}.svg" >/dev/null
 done

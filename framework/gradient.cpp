@@ -14,9 +14,8 @@ void Gradient::ensure(const Shape& shape) {
 }
 
 void Gradient::bind(const Tensor& tensor, WriteTime* written) {
-  tensor_ = tensor.telling(nullptr), shown_written_ = written;
-  if (state_ == State::sums) sums_ = {};
-  state_ = State::empty, stale_rows_ = shown_ = false;
+  tensor_ = tensor.telling(nullptr), shown_written_ = written, stale_rows_ = shown_ = false;
+  if (std::exchange(state_, State::empty) == State::sums) sums_ = {};
   if (written) written->mark_gradient();
 }
 

@@ -28,10 +28,11 @@ struct TapeGraph : TapeObserver {
   };
   // The result of an operation, a parameter, or a constant.
   struct Input {
-    enum class Kind { result, parameter, constant } kind = Kind::constant;  // a constant has no number
-    int number = -1;   // of the operation or the parameter
-    int result = 0;    // which of the operation's
-    Shape shape = {};  // of what the operation was given
+    enum class Kind { result, parameter, constant };  // of the operation, of the set, or neither
+    Kind kind = Kind::constant;  // of the three
+    int number = -1;             // of the operation or the parameter; a constant has none
+    int result = 0;              // which of the operation's
+    Shape shape = {};            // of what the operation was given
   };
   // As it was recorded.
   struct Operation {

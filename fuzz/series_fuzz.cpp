@@ -4,7 +4,6 @@
 
 #include "data/gzip.h"
 #include "examples/timeseries/series/calendar.h"
-#include "examples/timeseries/series/holidays.h"
 #include "examples/timeseries/series/series.h"
 #include "examples/timeseries/series/series_windows.h"
 #include "fuzz/target.h"
@@ -59,7 +58,6 @@ void check(const Series& series) {
   });
   if (series.times.form != TimeForm::number) {
     Series dated = series;
-    fuzz::accepts([&] { add_holidays(dated, {days_of(2020, 12, 25), days_of(2021, 4, 2)}, "off.csv"); });
     add_calendar(dated, {"minute", "hour", "weekday", "day", "day_of_year", "month"});
     for (const double value : dated.values) fuzz::expect(std::isfinite(value), "features are finite");
     fuzz::expect(parse_time(series.times.text(0)).has_value(), "a time can be written out and read again");
@@ -88,11 +86,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
   }
   if (data[1] & 32) options.only = "id=a";
   const std::string_view text(reinterpret_cast<const char*>(data) + 2, size - 2);
-  if (data[1] & 64) {
-    fuzz::accepts(
-        [&] { fuzz::expect(!holidays_in(text, "fuzzed.txt").empty(), "a file of holidays has a day"); });
-    return 0;
-  }
   constexpr std::size_t most = 1 << 20;
   fuzz::accepts([&] {
     check(is_packed(text) ? parse_series(unpacked(text, "fuzzed.csv.gz", most), "fuzzed.csv.gz", options)

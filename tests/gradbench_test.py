@@ -1,13 +1,41 @@
-"""The entry for GradBench (bench/gradbench): its answers to the protocol's messages, values by their formulas and gradients by differences."""
+"""The entry for GradBench (bench/gradbench): the protocol's messages, values by their formulas, gradients by differences."""
 
 import json
 import math
+import pathlib
 import random
 import subprocess
 import sys
+import tempfile
 import unittest
 
 PROGRAM = sys.argv.pop(1)
+COMPARE = pathlib.Path(__file__).resolve().parent.parent / "bench/gradbench/compare.py"
+
+# Plays an eval of GradBench: asks for two values, and judges them.
+EVAL = """
+import json, sys
+def say(**message):
+    print(json.dumps(message), flush=True)
+    return json.loads(sys.stdin.readline())
+say(id=0, kind="start", eval="lse")
+assert say(id=1, kind="define", module="lse")["success"]
+for k, x in enumerate(map(float, sys.argv[1:])):
+    answer = say(id=2 + 2 * k, kind="evaluate", module="lse", function="primal", description=f"x={x}", input={"x": [x]})
+    say(id=3 + 2 * k, kind="analysis", of=2 + 2 * k, valid=answer["output"] == x)
+"""
+# Plays a tool that needs ten seconds, is wrong above 5 and fails above 8.
+TOOL = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    answer = {"id": message["id"], "success": True}
+    if message["kind"] == "evaluate":
+        x, = message["input"]["x"]
+        timings = [{"name": "prepare", "nanoseconds": 1}, {"name": "evaluate", "nanoseconds": 10**10}]
+        answer |= {"success": x <= 8, "output": x + 0.01 * (x > 5), "timings": timings}
+    print(json.dumps(answer), flush=True)
+"""
 
 
 def answers(*lines):
@@ -49,7 +77,7 @@ class Gradbench(unittest.TestCase):
 
     def gradient_is_slope(self, module, value, gradient, input, keys, of_value=lambda y: y):
         """Central differences in double, a step of 1e-5: their errors are of about 1e-10, by curvature and by rounding."""
-        step, at, moved = 1e-5, [], []
+        step, moved = 1e-5, []
         for key in keys:
             for place in range(len(flat(input[key]))):
                 moved += [input | {key: nudged(input[key], place, step)}, input | {key: nudged(input[key], place, -step)}]
@@ -62,7 +90,8 @@ class Gradbench(unittest.TestCase):
 
     def test_a_session(self):
         given, status, error = answers(
-            {"id": 0, "kind": "start", "eval": "hello"}, {"id": 1, "kind": "define", "module": "hello"}, {"id": 2, "kind": "define", "module": "ba"},
+            {"id": 0, "kind": "start", "eval": "hello"}, {"id": 1, "kind": "define", "module": "hello"},
+            {"id": 2, "kind": "define", "module": "ba"},
             {"id": 3, "kind": "evaluate", "module": "hello", "function": "square", "input": 3.5},
             {"id": 4, "kind": "evaluate", "module": "hello", "function": "double", "input": 3.5, "description": "x"},
             {"id": 5, "kind": "analysis", "of": 4, "valid": True})
@@ -75,7 +104,8 @@ class Gradbench(unittest.TestCase):
         self.assertEqual([t["name"] for t in given[4]["timings"]], ["evaluate"])
 
     def test_runs(self):
-        message = {"id": 7, "kind": "evaluate", "module": "lse", "function": "primal", "input": {"x": [1.0], "min_runs": 5, "min_seconds": 0}}
+        message = {"id": 7, "kind": "evaluate", "module": "lse", "function": "primal",
+                   "input": {"x": [1.0], "min_runs": 5, "min_seconds": 0}}
         self.assertEqual(len(answers(message)[0][0]["timings"]), 5)
         message["input"] |= {"min_runs": 1, "min_seconds": 0.02}
         self.assertGreaterEqual(sum(t["nanoseconds"] for t in answers(message)[0][0]["timings"]), 20_000_000)
@@ -104,15 +134,16 @@ class Gradbench(unittest.TestCase):
     def test_gmm(self):
         draw = random.Random(5)
         numbers = lambda *shape: [numbers(*shape[1:]) for _ in range(shape[0])] if shape else draw.uniform(-1, 1)
-        d, k, n, m, gamma = 3, 2, 4, 2, 1.5
-        input = {"d": d, "k": k, "n": n, "m": m, "gamma": gamma, "x": numbers(n, d), "alpha": numbers(k), "mu": numbers(k, d), "q": numbers(k, d),
-                 "l": numbers(k, 3)}
+        d, k, n, m, gamma = 4, 2, 3, 2, 1.5
+        input = {"d": d, "k": k, "n": n, "m": m, "gamma": gamma, "x": numbers(n, d), "alpha": numbers(k), "mu": numbers(k, d),
+                 "q": numbers(k, d), "l": numbers(k, 6)}
         # By the definition: normal densities with inverse covariance QᵀQ, and Wishart's with V = I / γ² and d + m + 1 degrees.
         weights = [math.exp(a) for a in input["alpha"]]
         posterior, freedom = 0.0, d + m + 1
         norms, roots = [], []
         for q, l in zip(input["q"], input["l"]):
-            triangle = [[math.exp(q[0]), 0, 0], [l[0], math.exp(q[1]), 0], [l[1], l[2], math.exp(q[2])]]
+            below = dict(zip([(i, j) for j in range(d) for i in range(j + 1, d)], l))  # column by column
+            triangle = [[math.exp(q[i]) if i == j else below.get((i, j), 0) for j in range(d)] for i in range(d)]
             roots.append(triangle), norms.append(sum(v * v for row in triangle for v in row))
         for x in input["x"]:
             density = 0
@@ -122,7 +153,8 @@ class Gradbench(unittest.TestCase):
             posterior += math.log(density)
         log_gamma = d * (d - 1) / 4 * math.log(math.pi) + sum(math.lgamma((freedom - j) / 2) for j in range(d))
         for q, norm in zip(input["q"], norms):
-            posterior += (freedom - d - 1) * sum(q) - gamma**2 * norm / 2 - freedom * d / 2 * math.log(2) + freedom * d * math.log(gamma) - log_gamma
+            posterior += (freedom - d - 1) * sum(q) - gamma**2 * norm / 2 - log_gamma
+            posterior += freedom * d * (math.log(gamma) - math.log(2) / 2)
         self.near(asked("gmm", "objective", input), [posterior], 1e-12)
         at = self.gradient_is_slope("gmm", "objective", "jacobian", input, ["alpha", "mu", "q", "l"])
         self.assertEqual({key: len(at[key]) for key in at}, {"alpha": 2, "mu": 2, "q": 2, "l": 2})
@@ -151,24 +183,29 @@ class Gradbench(unittest.TestCase):
         self.gradient_is_slope("lstm", "objective", "jacobian", input, ["main_params", "extra_params"])
 
     def test_bad_inputs(self):
-        square = {"d": 1, "k": 2, "n": 1, "m": 0, "gamma": 1.0, "x": [[0.0]], "alpha": [0.0, 0.0], "mu": [[0.0], [0.0]], "q": [[0.0], [0.0]], "l": [[], []]}
+        square = {"d": 1, "k": 2, "n": 1, "m": 0, "gamma": 1.0, "x": [[0.0]], "alpha": [0.0, 0.0], "mu": [[0.0], [0.0]],
+                  "q": [[0.0], [0.0]], "l": [[], []]}
         bits = {"main_params": [[0.0] * 4] * 2, "extra_params": [[0.0]] * 3, "state": [[0.0]] * 2, "sequence": [[0], [1]]}
         self.assertEqual(len(asked("gmm", "objective", square)), 1)
         self.assertEqual(len(asked("lstm", "objective", bits)), 1)
         for module, function, input, words in [
                 ("hello", "square", "3", "it must be a number"), ("hello", "cube", 3, "hello has no function 'cube'"),
-                ("ht", "objective", 3, "there is no module 'ht'"), ("lse", "primal", 3, "there is no 'x'"), ("lse", "primal", {"x": []}, "'x' is empty"),
+                ("ht", "objective", 3, "there is no module 'ht'"), ("lse", "primal", 3, "there is no 'x'"),
+                ("lse", "primal", {"x": []}, "'x' is empty"),
                 ("lse", "primal", {"x": [1, "\u001b[31m", 2]}, "an element of 'x' is not a number"),
                 ("lse", "primal", {"x": [1], "min_runs": 0}, "'min_runs' must be a whole number from 1 on, not 0"),
-                ("llsq", "primal", {"x": [1], "n": 1}, "'n' must be a whole number from 2 on"), ("llsq", "primal", {"x": [1], "n": 1e30}, "'n' must be"),
+                ("llsq", "primal", {"x": [1], "n": 1}, "'n' must be a whole number from 2 on"),
+                ("llsq", "primal", {"x": [1], "n": 1e30}, "'n' must be"),
                 ("ode", "primal", {"x": [1.0], "s": 2.5}, "'s' must be a whole number from 1 on, not 2.5"),
                 ("gmm", "objective", square | {"k": 3}, "do not fit n = 1, d = 1 and k = 3"),
                 ("gmm", "objective", square | {"l": [[], [1.0]]}, "the lists in 'l' have different lengths"),
-                ("gmm", "objective", square | {"mu": 3}, "'mu' must be a list of lists"), ("gmm", "objective", square | {"gamma": 0}, "'gamma' must be above 0"),
-                ("lstm", "objective", bits | {"sequence": [[0]]}, "do not fit each other"), ("lstm", "jacobian", bits | {"state": [[0.0]] * 3}, "do not fit")]:
+                ("gmm", "objective", square | {"mu": 3}, "'mu' must be a list of lists"),
+                ("gmm", "objective", square | {"gamma": 0}, "'gamma' must be above 0"),
+                ("lstm", "objective", bits | {"sequence": [[0]]}, "do not fit each other"),
+                ("lstm", "jacobian", bits | {"state": [[0.0]] * 3}, "do not fit")]:
             with self.subTest(module=module, input=input):
-                (answer, after), status, _ = answers({"id": 3, "kind": "evaluate", "module": module, "function": function, "input": input},
-                                                     {"id": 4, "kind": "analysis"})
+                message = {"id": 3, "kind": "evaluate", "module": module, "function": function, "input": input}
+                (answer, after), status, _ = answers(message, {"id": 4, "kind": "analysis"})
                 self.assertEqual((answer["id"], answer["success"], after, status), (3, False, {"id": 4}, 0))
                 self.assertIn(words, answer["error"])
                 self.assertEqual(len(answer["error"].splitlines()), 1)
@@ -176,12 +213,31 @@ class Gradbench(unittest.TestCase):
     def test_bad_lines(self):
         for line in ["", "{", "[1]", "3", '{"kind": "start"}', '{"id": "a", "kind": "start"}', '{"id": 1', "\x00", "[" * 100_000]:
             with self.subTest(line=line[:20]):
-                self.assertEqual(answers(line, {"id": 1, "kind": "start"}), ([], 2, "gradbench: a line is not a JSON object with an 'id'\n"))
-        for message in [{"id": 1}, {"id": 1, "kind": 3}, {"id": 1, "kind": "define"}, {"id": 1, "kind": "evaluate"}, {"id": 1, "kind": "evaluate", "module": "lse"},
+                said = "gradbench: a line is not a JSON object with an 'id'\n"
+                self.assertEqual(answers(line, {"id": 1, "kind": "start"}), ([], 2, said))
+        for message in [{"id": 1}, {"id": 1, "kind": 3}, {"id": 1, "kind": "define"}, {"id": 1, "kind": "evaluate"},
+                        {"id": 1, "kind": "evaluate", "module": "lse"},
                         {"id": 1, "kind": "evaluate", "module": "lse", "function": "primal"}]:
             (answer,), status, _ = answers(message)
             self.assertEqual((answer["success"], status), (False, 0))
             self.assertTrue(answer["error"].startswith("message: "))
+
+    def test_comparison(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name) / "python/gradbench/gradbench/evals/lse"
+            folder.mkdir(parents=True)
+            (folder / "run.py").write_text(EVAL)
+            (pathlib.Path(name) / "tool.py").write_text(TOOL)
+            tool = ["--tool", f"slow={sys.executable} tool.py", "--rounds", "2", "--seconds", "0"]
+            done = subprocess.run([sys.executable, COMPARE, PROGRAM, "--checkout", name, "--eval", "lse=4 6 9", *tool], capture_output=True,
+                                  text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        head, _, *table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
+        self.assertEqual(head, ["eval", "ours, ms", "slow", "the eval's verdict"])
+        self.assertEqual([(row[0], row[3]) for row in table], [(f"lse primal x={x}", "valid") for x in (4.0, 6.0, 9.0)])
+        self.assertGreater(float(table[0][2]), 100)
+        self.assertRegex(table[1][2], r"^[0-9.e+]+ \(differs\)$")
+        self.assertEqual(table[2][2], "fails")
 
 
 if __name__ == "__main__":

@@ -110,11 +110,11 @@ class LessonCommand(unittest.TestCase):
         (self.folder / "lessons").mkdir()
         (self.folder / "lessons" / "done.txt").write_text("1 01-tape, 2026-01-02\n3 03-plain-rnn, 2026-01-03\n")
         desk = lessons.Desk(self.folder / "lessons")
-        self.assertEqual([desk.following(k).number for k in (0, 1, 3, 13)], [2, 2, 4, 2])
+        self.assertEqual([desk.following(k).number for k in (0, 1, 3, 14)], [2, 2, 4, 2])
         self.assertIn("then ./run lesson 2\n", self.run_lesson()[1])
 
     def test_refusals(self):
-        for words, told in {("14",): "there is no lesson '14'; there are 1 to 13", ("four",): "there is no lesson 'four'",
+        for words, told in {("15",): "there is no lesson '15'; there are 1 to 14", ("four",): "there is no lesson 'four'",
                             ("--solution",): "--solution wants a lesson's number", ("4", "--solve"): "knows no '--solve'",
                             ("4", "5"): "knows no '5'"}.items():
             code, out, err = self.run_lesson(*words)

@@ -104,13 +104,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each tool for a message in a round")
     arguments = parser.parse_args()
-    os.sched_setaffinity(0, [0])  # where GradBench's tool for JAX goes by itself
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # core 0, where GradBench's tool for JAX goes by itself
     os.environ["PYTHONPATH"] = os.pathsep.join([str(arguments.checkout.resolve() / "python/gradbench"), os.environ.get("PYTHONPATH", "")])
     tools = {"ours": Speaker([str(arguments.ours.resolve())])}
     tools |= {name: Speaker(words, arguments.checkout) for name, words in arguments.tool}
     for tool in tools.values():
         tool.ask({"id": 0, "kind": "start"})
-    print("| eval | ours, ms | " + " | ".join(list(tools)[1:]) + " | the eval's verdict |\n" + "| --- |" + " ---: |" * len(tools) + " --- |")
+    print("| " + " | ".join(["eval", "ours, ms", *list(tools)[1:], "the eval's verdict"]) + " |")
+    print("| --- |" + " ---: |" * len(tools) + " --- |", flush=True)
     for module, words in arguments.eval:
         for row in rows(module, words, tools, arguments):
             print("| " + " | ".join(row) + " |", flush=True)

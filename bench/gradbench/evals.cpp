@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "framework/kernels/kernels.h"
 #include "framework/ops.h"
 
 namespace unroll::gradbench {
@@ -95,6 +96,30 @@ static Problem llsq(const Json& input) {
           }};
 }
 
+// z_0 = x_0, z_i = x_i y_{i-1};  dx_0 = dz_0, dx_i = dz_i y_{i-1};  dy_{i-1} = dz_i x_i, and 0 for the last
+static Var times_shifted(const Var& x, const Var& y) {
+  const int n = x.dim(0);
+  Tensor z({n});
+  const real* const first = x.value().data();
+  z.data()[0] = first[0];
+  kernels().binary(Binary::mul, first + 1, n - 1, y.value().data(), n - 1, z.data() + 1, n - 1);
+  return record("times_shifted", z, inputs(x, y), [=](const Var& z) {
+    const Tensor &xs = x.value(), &ys = y.value(), &dz = z.grad();
+    const auto slopes = [&](bool of_y, real* d, bool add) {
+      kernels().binary_gradient(Binary::mul, of_y, xs.data() + 1, n - 1, ys.data(), n - 1, dz.data() + 1, d,
+                                n - 1, add);
+    };
+    const Into dx = x.gradient();
+    real* const first = dx.tensor.data();
+    *first = dx.add ? *first + dz.data()[0] : dz.data()[0];
+    slopes(false, first + 1, dx.add);
+    if (!y.wants_grad()) return;
+    const Into dy = y.gradient();
+    slopes(true, dy.tensor.data(), dy.add);
+    if (!dy.add) dy.tensor.data()[n - 1] = 0;
+  });
+}
+
 // y' = x_0, and y_i' = x_i y_{i-1}, from 0 at time 0 to time 2 in s steps of the Runge-Kutta method of order 4
 static Problem ode(const Json& input) {
   const Tensor x = numbers(input, "x");
@@ -103,11 +128,10 @@ static Problem ode(const Json& input) {
   return {.at = {x}, .value = [n, s](const Vars& at) {
             const Var whole = at[0] * (real(2) / s),
                       half = whole / 2;  // x times a step, and times half of one
-            const auto before = [n](const Var& y) { return pad(slice(y, 0, 0, n - 1), 0, 1, 0, 1); };
             Var y = Tensor::zeros({n});
             for (int step = 0; step < s; ++step) {
-              const Var k1 = half * before(y), k2 = half * before(y + k1);  // times half a step
-              const Var k3 = whole * before(y + k2), k4 = half * before(y + k3);
+              const Var k1 = times_shifted(half, y), k2 = times_shifted(half, y + k1);  // times half a step
+              const Var k3 = times_shifted(whole, y + k2), k4 = times_shifted(half, y + k3);
               y = y + (k1 + k2 * 2 + k3 + k4) / 3;
             }
             return y;

@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
            {"detect", "gives each row of a series the probability of its label", timeseries::detect},
            {"anomalies", "finds rows of a series that a forecaster did not foresee", timeseries::anomalies},
            {"look", "makes a page that shows what a model does while it reads a window", timeseries::look},
-           {"backtest", "trains and scores anew on several parts of a series", timeseries::backtest, true},
+           {"backtest", "trains and scores anew on several parts of a series", timeseries::backtest},
            {"baselines", "scores the baselines alone", timeseries::baselines},
            {"generate", "draws synthetic series, and their picture", timeseries::generate},
            {"report", "makes the report of a run again", unroll::report_command},

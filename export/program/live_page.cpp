@@ -149,6 +149,8 @@ Json LiveOption::plan_json(const StepPlan& plan, const std::string& cell, const 
                 path, with_commas(count), with_commas(most_numbers));
   Json arrays = Json::array(), calls = Json::array();
   for (const StepArray& array : plan.arrays) {
+    require_input(std::ranges::all_of(array.values, [](float value) { return std::isfinite(value); }),
+                  "{}: look --live: {} has a number that is not finite", path, array.name);
     Json& json = arrays.emplace_back(Json{{"name", array.name}, {"size", array.size}});
     if (array.kind == StepArray::Kind::state) json["state"] = true;
     if (array.kind == StepArray::Kind::constant)

@@ -76,7 +76,7 @@ TEST_CASE(
 TEST_CASE("look --live: what the page cannot run is refused in one line, by name, and nothing is written") {
   const Folder& folder = trained();
   const auto train = [&](const std::string& out, const Words& options) {
-    Words words = {"train", "tiny.toml", "--out", out, "--set", "training.epochs=1"};
+    Words words = {"train", "tiny.toml", "--out", out};
     for (const std::string& option : options) words = words + Words{"--set", option};
     ptb_out(words, folder.path());
   };
@@ -97,7 +97,7 @@ TEST_CASE("look --live: what the page cannot run is refused in one line, by name
       {{"document.safetensors", "--live"}, {"document.safetensors", "data.reset"}},
       {{"model/last.safetensors", "--live", "--against", "normed/last.safetensors"},
        {"--live", "--against normed/last.safetensors"}},
-      {{"model/last.safetensors", "--live", "4"}, {"--live", "16", "8"}},
+      {{"model/last.safetensors", "--live=4"}, {"--live", "'4'", "16, 8"}},
   };
   for (const auto& one : cases) {
     const ProgramRun run = ptb(Words{"look", "--text", "the cat"} + one.words, folder.path());

@@ -225,8 +225,7 @@ TEST_CASE("detect: a probability for each row, with labels in the file or withou
                      set({"data.label=state", "data.window=3", "data.calendar=[\"hour\"]",
                           "training.epochs=20", "model.highway=2"}),
                  folder.path());
-  const std::string page = read_text(folder / "run/report.html");
-  for (const char* part : {"ROC: test", "Reliability: test"}) CHECK(page.find(part) != std::string::npos);
+  CHECK(read_text(folder / "run/report.html").find("ROC-AUC") != std::string::npos);
   const ProgramRun with = started({"detect", model, "--csv", "labelled.csv"}, folder.path());
   CHECK_MESSAGE(with.code == 0, with.err);
   CHECK(with.err.find("398 rows with a label: accuracy ") != std::string::npos);

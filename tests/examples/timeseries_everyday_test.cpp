@@ -228,7 +228,12 @@ TEST_CASE(
       run.err.find("ahead   the last rows have no 'x', but 'promo': these options forecast them with it "
                    "(--column x --set 'data.known=[\"promo\"]' --future x.csv)") != std::string::npos,
       run.err);
-  CHECK(first_forecast(forecast_of(folder, csv,
-                                   Words{"--column", "x", "--future", "x.csv"} + set({"data.known=[\"promo\"]"})))
-            .starts_with("2021-03-29,10"));
+  const ProgramRun known =
+      forecast_of(folder, csv, Words{"--column", "x", "--future", "x.csv"} + set({"data.known=[\"promo\"]"}));
+  CHECK(first_forecast(known).starts_with("2021-03-29,10"));
+  CHECK_MESSAGE(
+      known.err.find(
+          "model   one GRU over segments, trained now: no other forecaster reads what is known ahead") !=
+          std::string::npos,
+      known.err);
 }

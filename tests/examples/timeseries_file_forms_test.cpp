@@ -166,7 +166,7 @@ TEST_CASE("what cannot be guessed is refused in one line, with the option") {
   check({"forecast", "shop.csv", "--set", "data.resample=1d"}, "'data.resample' is no key any more: rows of");
   check({"anomalies", "shop.csv", "--set", "data.perid=7"}, "did you mean 'data.period'?");
   check({"forecast", "shop.csv", "--members", "ets,thetta"}, "did you mean 'theta'?");
-  check({"forecast", "shop.csv", "--future", "shop.csv"}, "reads no column of the rows to forecast");
+  check({"forecast", "shop.csv", "--future", "shop.csv"}, "nothing says which of its columns are known ahead");
   check({"forecast", "shop.csv", "--set", R"(ensemble.members=["last"])"},
         "'ensemble.members' is no key any more");
   check({"forecast", "shop.csv", "--csv", "shop.csv"}, "stands in the model's place already");

@@ -1,4 +1,4 @@
-// Columns that are known of the rows to forecast, and holidays, as a user of the program meets them.
+// Columns that are known of the rows to forecast, as a user of the program meets them.
 #include <map>
 #include <set>
 
@@ -144,37 +144,6 @@ TEST_CASE("each of several series has rows to come of its own") {
                 run.err);
 }
 
-TEST_CASE("holidays are known ahead: a forecast of them is another") {
-  const Folder folder;
-  std::string csv = "day,sales\n";  // of two years; closed on holidays
-  RandomStream random(3, "closed");
-  std::string off = "day\n";
-  std::set<int64_t> closed;
-  for (const int year : {2020, 2021})
-    for (const auto& [month, day] : std::vector<std::pair<int, int>>{
-             {1, 1}, {1, 6}, {5, 1}, {8, 15}, {10, 26}, {11, 1}, {12, 8}, {12, 25}, {12, 26}}) {
-      closed.insert(days_of(year, month, day));
-      off += fmt::format("{}-{:02}-{:02}\n", year, month, day);
-    }
-  folder.write("off.csv", off);
-  for (int64_t day = days_of(2020, 1, 1); day <= days_of(2021, 12, 23); ++day) {
-    const std::string text = to_text({.form = TimeForm::date, .count = day});
-    csv += fmt::format("{},{:.3f}\n", text, closed.contains(day) ? 2.0 : 10 + 0.5 * random.uniform());
-  }
-  folder.write("shop.csv", csv);
-  folder.write("mine.toml",
-               linear_model("window = 7\nhorizon = 4\nperiod = 7\nets = false\nholidays = \"off.csv\"\n"
-                            "known = [\"calendar\"]\n",
-                            "epochs = 10\n", "learning_rate = 0.02\n"));
-  timeseries_out({"train", "mine.toml", "--csv", "shop.csv", "--out", "run"}, folder.path());
-  const auto lines = lines_of(timeseries_out({"forecast", best, "--csv", "shop.csv"}, folder.path()));
-  REQUIRE(lines.size() == 5);
-  std::map<std::string, double> at;
-  for (size_t k = 1; k < 5; ++k) at[lines[k].substr(5, 5)] = std::stod(lines[k].substr(11));
-  CHECK(at["12-25"] < at["12-24"] - 1.5);
-  CHECK(at["12-26"] < at["12-27"] - 1.5);
-}
-
 TEST_CASE("what is known ahead is refused by name where it is not there, or not read") {
   const Folder& folder = shop();
   folder.write("short.csv", plan(rows, {0, 1}));
@@ -197,13 +166,14 @@ TEST_CASE("what is known ahead is refused by name where it is not there, or not 
            {train + set({"data.targets=[\"offer\"]"}), {"data.known", "'offer'", "data.targets"}},
            {train + set({"data.known=[\"offr\"]"}), {"'offr'", "did you mean 'offer'?"}},
            {train + set({"data.known=[\"offer\", \"sales\"]"}), {"known ahead", "none is left to forecast"}},
-           {train + set({"data.known=[\"calendar\"]"}), {"data.known", "calendar", "data.holidays"}},
+           {train + set({"data.known=[\"calendar\"]"}), {"data.known", "calendar", "data.calendar"}},
            {train + set({"data.known=[\"offer\", \"offer\"]"}), {"data.known", "twice"}},
            {train + set({"data.label=offer", "model.architecture=direct", "model.normalization=none"}),
             {"data.known"}},
            {train + set({"model.architecture=segment-rnn", "data.horizon=4"}), {"data.known", "segment-rnn"}},
-           {train + set({"data.holidays=DE"}), {"data.holidays", "\"DE\"", "a file of dates", "c1369e57"}},
-           {train + set({"data.holidays=off.csv"}), {"data.holidays", "linear", "data.known"}}}) {
+           {train + set({"data.holidays=off.csv"}),
+            {"data.holidays", "no key any more", "data.known", "2b9f02c6"}},
+           {train + set({"data.calendar=[\"weekday\"]"}), {"data.calendar", "linear", "data.known"}}}) {
     const ProgramRun run = started(words, folder.path());
     CHECK(run.code == 2);
     CHECK_MESSAGE(lacks(std::string(run.err, 0, run.err.find('\n')), parts) == "", run.err);

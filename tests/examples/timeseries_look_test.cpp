@@ -335,3 +335,66 @@ TEST_CASE("look: what is refused, in one line, and nothing is written") {
   CHECK(read_text(folder / "there.html") == "mine");
   CHECK_FALSE(fs::exists(folder / "look.html"));
 }
+
+TEST_CASE("look at a file: the network's forecast, and how it changes with each value") {
+  const Folder& folder = prepared();
+  const Words of_load = {"--column", "load", "--set", "data.horizon=3", "--set", "data.period=9"};
+  const auto forecast = [&](const Wave& wave) {
+    folder.write("moved.csv", wave.csv());
+    const Json found =
+        timeseries_json(Words{"forecast", "moved.csv", "--members", "pretrained"} + of_load, folder.path());
+    return found[0]["forecast"]["load"]["values"].get<std::vector<double>>();
+  };
+  const Json page = page_of(Words{"wave.csv", "--at", "2020-03-09 08:00"} + of_load, folder);
+  const Json& series = page["series"];
+  const std::vector<double> plain = forecast({});
+  for (size_t k = 0; k < 3; ++k) {
+    CHECK(std::abs(series["forecast"][k].get<double>() - plain[k]) < 1e-6);
+    CHECK(series["low"][k].get<double>() < plain[k]);
+    CHECK(series["truth"][k].is_null());
+  }
+  CHECK(page["no_layers"].get<std::string>().find("never read this series") != std::string::npos);
+  // The scale by hand: the mean distance of values a season apart.
+  const auto values = series["values"].get<std::vector<double>>();
+  double scale = 0;
+  for (size_t t = 9; t < values.size(); ++t) scale += std::abs(values[t] - values[t - 9]) / 191;
+  const PageValues gradients = values_in(series["gradients"]);
+  REQUIRE(gradients.units == 200);
+  for (const int row : {199, 195, 191, 120}) {
+    CAPTURE(row);
+    const double by = 0.02 * scale;
+    const auto up = forecast({.row = row, .load = by}), down = forecast({.row = row, .load = -by});
+    for (size_t k = 0; k < 3; ++k) {
+      const double slope = (up[k] - down[k]) / (2 * by), found = gradients.at(k, row);
+      // The file has five decimals, the forecast 24 bits, the page 16.
+      CHECK(std::abs(found - slope) <
+            std::abs(slope) * 1e-5 / by + 2e-7 / by + gradients.largest / 65534 + 1e-6);
+    }
+  }
+}
+
+TEST_CASE("look at a file: what is refused, in one line, and nothing is written") {
+  const Folder& folder = prepared();
+  const std::string model = train("beside", {});
+  folder.write("alike.csv", "load\n5\n5\n5\n5\n5\n5\n5\n5\n");
+  folder.write("two.csv", "at,load\na,1\na,2\na,4\na,3\nb,1\nb,2\nb,4\nb,9\n");
+  for (const auto& [words, parts] : std::vector<std::pair<Words, std::vector<std::string>>>{
+           {{"wave.csv", "--against", model}, {"--against is for a model", "wave.csv"}},
+           {{"wave.csv", "--live"}, {"--live is for a model"}},
+           {{"wave.csv", "--steps", "65"}, {"65 rows", "64 at most", "data.horizon"}},
+           {{"wave.csv", "--set", "model.hidden=8"}, {"model.hidden", "no network is trained"}},
+           {{"wave.csv", "--at", "2020-03-01 02:00"}, {"fewer than 3"}},
+           {{"two.csv", "--set", "data.id=at"}, {"of 2 series: --series NAME"}},
+           {{"two.csv", "--set", "data.id=at", "--series", "c"}, {"has no series 'c'"}},
+           {{"wave.csv", "--target", "laod"}, {"no channel 'laod'", "'load'"}},
+           {{"alike.csv"}, {"all are alike"}},
+           {{model, "--csv", "wave.csv", "--column", "load"}, {"--column is for a series without a recipe"}},
+           {{model, "--csv", "wave.csv", "--set", "data.horizon=2"},
+            {"--set is for a series without a recipe"}},
+           {{model, "--csv", "wave.csv", "--steps", "2"}, {"--steps is for a series without a recipe"}}}) {
+    const ProgramRun run = started(Words{"look"} + words, folder.path());
+    CHECK(run.code == 2);
+    CHECK_MESSAGE(lacks(lines_of(run.err).back(), parts) == "", run.err);
+  }
+  CHECK_FALSE(fs::exists(folder / "look.html"));
+}

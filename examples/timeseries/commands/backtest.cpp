@@ -6,7 +6,6 @@
 #include "examples/timeseries/recipe/options.h"
 #include "examples/timeseries/session/session.h"
 #include "framework/one_line.h"
-#include "framework/processes/processes.h"
 #include "training/files/json/json.h"
 #include "training/program/cli/console.h"
 #include "training/program/run/machine.h"
@@ -84,48 +83,6 @@ std::vector<SeriesSplit> folds_of(const Recipe& recipe, const Series& series, in
   return rolling_origin(series.rows(), folds, test_rows, test_rows);
 }
 
-// A fold's scores as bytes for other ranks; every number keeps its bits.
-std::string bytes_of(const Evaluation& evaluation) {
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const JudgedRow& row : judged_rows(evaluation))
-    rows.push_back({row.name, row.knows_labels, row.values});
-  const auto bytes = nlohmann::ordered_json::to_cbor({{"rows", rows}, {"scores", json_of(evaluation)}});
-  return {bytes.begin(), bytes.end()};
-}
-
-// Each rank scores some of the folds. Gives every rank all of them.
-std::vector<std::string> all_folds(const std::vector<std::string>& mine) {
-  nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  for (const std::string& fold : mine)
-    list.push_back(nlohmann::ordered_json::binary({fold.begin(), fold.end()}));
-  const auto bytes = nlohmann::ordered_json::to_cbor(list);
-  std::vector<std::string> all(mine.size());
-  for (const std::string& theirs : gather_from_ranks(std::string(bytes.begin(), bytes.end()))) {
-    const auto folds = nlohmann::ordered_json::from_cbor(theirs);
-    for (size_t k = 0; k < all.size(); ++k)
-      if (const auto& fold = folds.at(k).get_binary(); !fold.empty()) all[k].assign(fold.begin(), fold.end());
-  }
-  return all;
-}
-
-// Trains and scores the folds that fall to this rank. Gives every rank the bytes of all.
-std::vector<std::string> score_folds(const RunOptions& run, const Recipe& recipe,
-                                     const std::vector<SeriesSplit>& splits,
-                                     const std::vector<std::string>& names) {
-  const Console console = run.console();
-  std::vector<std::string> found(splits.size());
-  for (size_t k = 0; k < splits.size(); ++k) {
-    if (static_cast<int>(k) % process_count() != process_rank()) continue;
-    {
-      const AloneForNow alone;
-      SeriesTraining training(run, recipe, {.fold = splits[k]});
-      found[k] = bytes_of(training.score_fold());
-    }
-    console.info("fold {}/{}: {}\n", k + 1, splits.size(), names[k]);
-  }
-  return all_folds(found);
-}
-
 struct BacktestOptions {
   RunOptions run = {};
   std::string csv;
@@ -142,7 +99,7 @@ void declare(Command& command, BacktestOptions& asked) {
       "and trains on all rows before its validation rows. To detect, each fold tests one contiguous block, "
       "validates on the one before it, and trains on the others. Training windows cross no border of the "
       "two; scored windows look back into the rows before theirs. The recipe's own split is not used; "
-      "nothing is written. Processes that mpirun started share the folds.");
+      "nothing is written.");
   asked.options.add_with_recipe(command, {.seed = true});
   command.group(csv_option().heading);
   add_csv_option(command, asked.csv);
@@ -205,12 +162,12 @@ void backtest(Command& command) {
                                 series.times.text(split.test.back().end - 1)));
   std::vector<Judged> judged;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  const std::vector<std::string> found = score_folds(run, recipe, splits, names);
   for (size_t k = 0; k < splits.size(); ++k) {
-    const auto fold = nlohmann::ordered_json::from_cbor(found[k]);
-    for (const auto& row : fold.at("rows"))
-      add(judged, {.name = row.at(0), .knows_labels = row.at(1), .values = row.at(2)});
-    json.push_back({{"test", names[k]}, {"scores", fold.at("scores")}});
+    SeriesTraining training(run, recipe, {.fold = splits[k]});
+    const Evaluation fold = training.score_fold();
+    for (const JudgedRow& row : judged_rows(fold)) add(judged, row);
+    json.push_back({{"test", names[k]}, {"scores", json_of(fold)}});
+    console.info("fold {}/{}: {}\n", k + 1, splits.size(), names[k]);
   }
   const Comparison comparison = compare(means_of(judged, splits.size()), recipe.detects());
   for (const char* key : recipe.detects() ? std::vector{"accuracy", "balanced_accuracy"}

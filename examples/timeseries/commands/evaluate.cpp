@@ -17,13 +17,13 @@ namespace timeseries {
 
 namespace {
 
-void print(const Console& console, const Evaluation& evaluation, const SeriesData& data, bool with_model) {
+void print(const Console& console, const Evaluation& evaluation, bool with_model) {
   console.print("{}\n", evaluation.part), console.print(table_of(evaluation));
   for (const std::string& warning : evaluation.warnings) console.print("warning {}\n", warning);
   if (with_model)
     for (const std::string& line : verdicts(evaluation)) console.print("{}\n", line);
   console.print("protocol: {}\n", evaluation.protocol);
-  for (const RunDescription::Table& table : further_tables(evaluation, data))
+  for (const RunDescription::Table& table : further_tables(evaluation))
     console.print("\n{}\n", table.title), console.print(table);
 }
 
@@ -62,7 +62,7 @@ nlohmann::ordered_json scores_of(const Console& console, const Recipe& recipe, c
   nlohmann::ordered_json scores = nlohmann::ordered_json::object();
   for (TestPart& part : parts) {
     const Evaluation evaluation = evaluate(recipe, data, part, model, each);
-    print(console, evaluation, data, model != nullptr);
+    print(console, evaluation, model != nullptr);
     scores[part.name] = json_of(evaluation);
   }
   return scores;

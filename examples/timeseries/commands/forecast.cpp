@@ -27,7 +27,7 @@ void declare(Command& command, ForecastOptions& asked) {
       "quantiles has these, widened or narrowed likewise. Beside it stands the share of the test's values within it. With "
       "a series alone, FILE.csv in the model's place, it guesses how the file is read, says each guess, and forecasts by "
       "the mean of a few forecasters, weighted by their errors on the last rows; with columns that are known of the rows "
-      "to forecast (data.known) or with holidays it trains a network instead. A model of several "
+      "to forecast (data.known) it trains a network instead. A model of several "
       "series (data.id) forecasts each of them, also those that it was not trained on, or the one that --series names.");
   asked.add_model(command);
   command.option("steps", asked.steps, "N", "rows to forecast").otherwise("the model's horizon, or guessed");
@@ -59,9 +59,7 @@ SavedModel train_on_series(const Command& command, const ForecastOptions& asked)
   require_input(!recipe.detects(), "forecast: data.label is for detectors, and {} is to be forecast",
                 csv.string());
   asked.check_target(command, recipe);
-  require_input(asked.only.empty() || !recipe.data.id.empty(),
-                "forecast: --series {}: {} is of one series (data.id names none)", one_line(asked.only),
-                csv.string());
+  asked.check_series(recipe, csv.string());
   require_future(recipe.data.known.empty(), future, csv);
   require_input(future.empty() || fs::exists(future), "{}: there is no such file", future.string());
   return asked.train(command, recipe);
@@ -84,16 +82,17 @@ void forecast(Command& command) {
                 "forecast: --members is for the mean that forecasts a series without a recipe; {}",
                 asked.is_file ? "what is known ahead takes a network" : "this is a model");
   if (asked.is_file && !trains) {
-    require_future(true, asked.future, command.positional());
+    require_input(
+        asked.future.empty(),
+        "forecast: --future {}: nothing says which of its columns are known ahead: --set 'data.known=[\"NAME\"]' does",
+        asked.future);
     return forecast_file(command, asked);
   }
   const SavedModel saved =
       asked.is_file ? train_on_series(command, asked) : read_saved_model(command.positional());
   if (!command.given("steps")) asked.steps = saved.recipe.data.horizon;
 
-  require_input(asked.only.empty() || !saved.recipe.data.id.empty(),
-                "forecast: --series {}: the model of {} is of one series (data.id names none)",
-                one_line(asked.only), saved.path.string());
+  asked.check_series(saved.recipe, "the model of " + saved.path.string());
   require_future(columns_of_future(saved.recipe).empty(), asked.future, saved.path);
   Forecaster forecaster(saved, asked.csv, asked.steps, asked.future, asked.only);
   const Series& series = forecaster.series();
@@ -105,7 +104,7 @@ void forecast(Command& command) {
   for (const std::string& note : series.notes)  // training has printed those of its file
     if (!asked.is_file || (!asked.future.empty() && note.starts_with(asked.future)))
       show(stderr, "note: {}\n", note);
-  asked.give(rows, all, json, drawn, forecaster.known_end(series.member_of(all.front().origin)));
+  asked.give(rows, all, json, drawn);
 }
 
 }  // namespace timeseries

@@ -5,7 +5,6 @@
 #include <map>
 
 #include "examples/timeseries/baselines/combination.h"
-#include "examples/timeseries/commands/forecast_output.h"
 #include "examples/timeseries/data/series_read.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/networks/trained_on.h"
@@ -21,18 +20,22 @@ namespace timeseries {
 using Json = nlohmann::ordered_json;
 
 bool needs_network(const std::vector<Override>& overrides) {
-  return std::ranges::any_of(overrides, [](const Override& o) {
-    return o.assignment.starts_with("data.known=") || o.assignment.starts_with("data.holidays=");
-  });
+  return std::ranges::any_of(overrides,
+                             [](const Override& o) { return o.assignment.starts_with("data.known="); });
+}
+
+void ForecastOptions::check_series(const Recipe& recipe, const std::string& of) const {
+  require_input(only.empty() || !recipe.data.id.empty(),
+                "forecast: --series {}: {} is of one series (data.id names none)", one_line(only), of);
 }
 
 void ForecastOptions::give(const ForecastRows& rows, const std::vector<Forecast>& all, const Json& found,
-                           size_t drawn, int64_t end) const {
+                           size_t drawn) const {
   if (!json || !out.empty()) print_or_write(rows.csv(all));
   if (json) show("{}\n", json_text(found));
   warn(rows.series, all);
   show(stderr, "interval: {}\n", all.front().interval);
-  draw(rows.chart(all.front(), drawn, end));
+  draw(rows.chart(all.front(), drawn));
 }
 
 namespace {
@@ -252,9 +255,7 @@ void forecast_file(const Command& command, const ForecastOptions& asked) {
   const std::vector<std::string> members = members_in(asked.members);
   const Recipe recipe = asked.guess(command, asked.file.wishes(command, asked.steps, overrides));
   asked.check_target(command, recipe);
-  require_input(asked.only.empty() || !recipe.data.id.empty(),
-                "forecast: --series {}: {} is of one series (data.id names none)", one_line(asked.only),
-                csv.string());
+  asked.check_series(recipe, csv.string());
   FileForecasts found(recipe, csv == standard_input ? csv : std::filesystem::path(), asked.steps, asked.only);
   const size_t drawn = asked.place_drawn(command, found.series, found.rows.targets);
   found.forecast(members);
@@ -262,7 +263,7 @@ void forecast_file(const Command& command, const ForecastOptions& asked) {
   for (const std::string& note : found.notes) show(stderr, "note    {}\n", note);
   const Console console{.out = stderr};
   console.print("\n{}\n", found.table.title), console.print(found.table);
-  asked.give(found.rows, found.all, found.json, drawn, found.all.front().origin);
+  asked.give(found.rows, found.all, found.json, drawn);
 }
 
 }  // namespace timeseries

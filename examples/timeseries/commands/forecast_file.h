@@ -15,10 +15,11 @@ struct ForecastOptions : ModelOrSeries {
   int steps = 0;
   bool json = false;
 
-  // Prints the forecasts or writes them to --out, prints the JSON if that is asked for, warns and draws. `end`: the first row
-  // that is not known.
+  // Throws InputError if --series names one where there is one series.
+  void check_series(const Recipe& recipe, const std::string& of) const;
+  // Prints the forecasts or writes them to --out, prints the JSON if that is asked for, warns, and draws the first.
   void give(const ForecastRows& rows, const std::vector<Forecast>& all, const nlohmann::ordered_json& json,
-            size_t drawn, int64_t end) const;
+            size_t drawn) const;
 };
 
 // The forecasts of the series in a file, each by the mean of a few forecasters.
@@ -42,7 +43,7 @@ struct FileForecasts {
   std::vector<std::string> warnings = {}, notes = {};
 };
 
-// Whether an override asks for what only a network can read: columns that are known ahead, holidays.
+// Whether an override asks for what only a network can read: columns that are known ahead.
 bool needs_network(const std::vector<Override>& overrides);
 // Throws InputError: the file cannot be read, fewer than three rows, a key or an option that has no effect here.
 void forecast_file(const Command& command, const ForecastOptions& asked);

@@ -99,16 +99,12 @@ nlohmann::ordered_json ForecastRows::json(const Forecast& forecast) const {
   return json;
 }
 
-Chart ForecastRows::chart(const Forecast& forecast, size_t target, int64_t end) const {
+Chart ForecastRows::chart(const Forecast& forecast, size_t target) const {
   const int channel = targets[target];
   const int member = series.member_of(forecast.origin);
   const int64_t history = std::min<int64_t>(std::max<int64_t>(2 * steps, 48),
                                             forecast.origin - series.begin_of(member)),
                 first = forecast.origin - history;
-  // A value that was filled in is a gap in the line.
-  const auto observed = [&](int64_t row) {
-    return series.is_filled(row, channel) ? std::nan("") : series.at(row, channel);
-  };
   const std::string name = series.name_of(member), of_series = name.empty() ? "" : name + ": ";
   Chart chart{.title = "Forecast of " + of_series + series.channels[static_cast<size_t>(channel)],
               .description = forecast.interval,
@@ -118,9 +114,10 @@ Chart ForecastRows::chart(const Forecast& forecast, size_t target, int64_t end) 
               .series = {{.name = "history"}, {.name = "forecast"}}};
   for (int64_t row = first; row < forecast.origin + steps; ++row) {
     chart.x_texts.push_back(series.times.text(row));
-    if (row >= std::min(forecast.origin, end)) continue;
+    if (row >= forecast.origin) continue;
     chart.series[0].x.push_back(static_cast<double>(row - first));
-    chart.series[0].y.push_back(observed(row));
+    chart.series[0].y.push_back(
+        series.is_filled(row, channel) ? std::nan("") : series.at(row, channel));  // a gap in the line
   }
   if (!forecast.low.empty()) chart.band = {.name = "interval"};
   for (int64_t step = 0; step < steps; ++step) {
@@ -129,14 +126,6 @@ Chart ForecastRows::chart(const Forecast& forecast, size_t target, int64_t end) 
                   at);
   }
   if (chart.band && chart.band->x.empty()) chart.band.reset();
-  if (forecast.origin >= end) return chart;
-  // Between history and forecast, so that the forecast lies above it.
-  ChartSeries truth{.name = "truth"};
-  for (int64_t row = forecast.origin; row < std::min<int64_t>(forecast.origin + steps, end); ++row) {
-    truth.x.push_back(static_cast<double>(row - first));
-    truth.y.push_back(observed(row));
-  }
-  chart.series.insert(chart.series.begin() + 1, truth);
   return chart;
 }
 

@@ -38,9 +38,8 @@ struct ForecastRows {
   std::string csv(const std::vector<Forecast>& all) const;
   // {"time": [...], "forecast": {"sales": {"values": [...], "low": [...], "high": [...]}}, "interval": "..."}
   nlohmann::ordered_json json(const Forecast& forecast) const;
-  // The rows before a forecast, it, its interval, and what came, if that is known. One target. `end`: the first row
-  // that is not known.
-  Chart chart(const Forecast& forecast, size_t target, int64_t end) const;
+  // The rows before a forecast, it, and its interval. One target.
+  Chart chart(const Forecast& forecast, size_t target) const;
 };
 
 // "series 'north': ". "": there is one series.

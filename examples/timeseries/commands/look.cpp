@@ -2,10 +2,16 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/commands/commands.h"
+#include "examples/timeseries/data/series_read.h"
 #include "examples/timeseries/export/live_series.h"
+#include "examples/timeseries/files/series_file.h"
+#include "examples/timeseries/guess/from_file.h"
+#include "examples/timeseries/look/look_forecaster.h"
 #include "examples/timeseries/look/look_numbers.h"
 #include "examples/timeseries/recipe/options.h"
 #include "framework/clock.h"
+#include "framework/nearest.h"
+#include "framework/one_line.h"
 #include "training/files/atomic_file.h"
 #include "training/program/cli/console.h"
 #include "training/program/run/look_command.h"
@@ -25,16 +31,67 @@ static void require_alike(const LookedWindow& first, const LookedWindow& other, 
                 a.path, what(first), b.path, what(other));
 }
 
-void look(Command& command) {
+namespace {
+
+struct LookOptions {
   std::string csv, at, target, only;
-  LookCommand page;
+  int steps = 0;
+  LookCommand page = {};
+  Machine machine = {};
+  FileOptions file = {};
+  RecipeOptions options = recipe_options();
+};
+
+// A series without a model: the network that ships with the program forecasts it.
+void look_at_file(const Command& command, const LookOptions& asked) {
+  const double begun = clock_seconds();
+  const std::string& path = command.positional();
+  for (const char* option : {"csv", "against", "live"})
+    require_input(
+        !command.given(option),
+        "look: --{} is for a model, and {} is a series, which the network that ships with the program forecasts",
+        option, path);
+  const std::vector<Override> overrides = asked.options.overrides(command);
+  require_read_without_network(command.name(), overrides);
+  const Recipe recipe = recipe_for(path, asked.file.wishes(command, asked.steps, overrides), {.out = stderr});
+  const int64_t steps = recipe.data.horizon;
+  const Series series = load_series(recipe, path == standard_input ? path : std::string(), steps);
+  std::vector<std::string> names;
+  for (const SeriesMember& one : series.members) names.push_back(one.name);
+  require_input(!asked.only.empty() || names.empty(), "look: {} is of {} series: --series NAME says which",
+                path, names.size());
+  const int member = static_cast<int>(std::ranges::find(names, asked.only) - names.begin());
+  require_input(asked.only.empty() || member < std::ssize(names), "look: --series: {} has no series '{}'{}",
+                path, one_line(asked.only), which_was_meant(asked.only, names));
+  const std::string& target = asked.target.empty() ? recipe.data.targets.front() : asked.target;
+  const int64_t begin = series.begin_of(member), end = series.end_of(member) - steps;
+  const LookedForecast looked{.series = series,
+                              .rows = end,
+                              .channel = series.channel(target),
+                              .origin = asked.at.empty() ? std::max(begin + 3, end - steps)
+                                                         : row_at(series, asked.at, begin, end + 1),
+                              .steps = steps,
+                              .season = recipe.data.period};
+  require_new("look", asked.page.out);
+  const std::string title =
+      std::filesystem::path(path).stem().string() + (asked.only.empty() ? "" : ", " + asked.only);
+  asked.page.write(title, std::vector{look_json(looked, title, path)}, begun);
+  for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
+}
+
+}  // namespace
+
+void look(Command& command) {
+  LookOptions asked;
+  auto& [csv, at, target, only, steps, page, machine, file, options] = asked;
   LiveOption live;
-  Machine machine;
   command.describe(
       "Makes a page that shows what a model does while it reads a window: its forecast beside the truth, which rows and "
       "channels the forecast rests on, what its units hold, how far back gradients reach, and the tape. It is one HTML "
-      "file that loads nothing.");
+      "file that loads nothing. With a series alone, FILE.csv in the model's place, it shows which rows the forecast of the network "
+      "that ships with the program rests on.");
   page.add_to(command, "window");
+  command.also_takes_series();
   add_csv_option(command, csv);
   command
       .option("at", at, "TIME",
@@ -45,11 +102,20 @@ void look(Command& command) {
       .otherwise("the first one");
   live.add_to(command);
   machine.add_to(command);
+  file.add_to(command);
+  command.option("steps", steps, "N", "rows to forecast, 64 at most").otherwise("guessed");
+  options.add_to(command, {.engine = false});
+  command.example("look sales.csv --column units", "what the network that ships with the program goes by");
   command.example("look runs/airline-1/best.safetensors", "then open look.html");
   command.example("look best.safetensors --csv sales.csv --at 2024-12 --target coffee",
                   "what the forecast of December rested on");
   if (!command.parse()) return;
   machine.set_up(command);
+  if (is_series_file(command.positional())) return look_at_file(command, asked);
+  file.refuse(command, "a model has its own recipe");
+  for (const char* option : {"set", "steps"})
+    require_input(!command.given(option),
+                  "look: --{} is for a series without a recipe, FILE.csv; a model has its own", option);
 
   const double begin = clock_seconds();
   const std::vector<LookCommand::Model> models = page.models(command);

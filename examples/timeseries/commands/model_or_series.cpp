@@ -60,7 +60,7 @@ void ModelOrSeries::check(const Command& command) {
 }
 
 Recipe ModelOrSeries::guess(const Command& command, const Wishes& wishes) const {
-  return recipe_for(command.positional(), wishes, {.out = stderr}).recipe;
+  return recipe_for(command.positional(), wishes, {.out = stderr});
 }
 
 void ModelOrSeries::check_target(const Command& command, const Recipe& recipe) const {

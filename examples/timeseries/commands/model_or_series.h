@@ -26,7 +26,7 @@ struct ModelOrSeries {
   // Sets is_file. Throws InputError: a file that must not exist, a target without a picture, an option of the other kind.
   void check(const Command& command);
 
-  // The recipe guessed for the series. Throws InputError like guess_recipe.
+  // The recipe guessed for the series. Throws InputError like recipe_for.
   Recipe guess(const Command& command, const Wishes& wishes) const;
   // Throws InputError if a guessed recipe does not forecast the target.
   void check_target(const Command& command, const Recipe& recipe) const;

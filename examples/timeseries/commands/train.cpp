@@ -27,7 +27,7 @@ void train_file(const Command& command, RunOptions& run, const FileOptions& file
   check_run_folder(run.out);
   const Console console = run.console();
   if (path == standard_input) run.data = path;  // its recipe names no file
-  const Recipe recipe = recipe_for(path, wishes, console).recipe;
+  const Recipe recipe = recipe_for(path, wishes, console);
   check_processes(recipe.training);
   SeriesTraining training(run, recipe);
   run.dry_run ? training.dry_run() : training.run();

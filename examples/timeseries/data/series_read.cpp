@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -10,7 +9,6 @@
 #include "data/text_file.h"
 #include "examples/timeseries/data/bundled_series.h"
 #include "examples/timeseries/files/series_file.h"
-#include "examples/timeseries/series/holidays.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "training/report/run_description.h"
@@ -74,8 +72,6 @@ Series load_csv(const fs::path& csv, const SeriesOptions& options) {
 Series with_calendar(const Recipe& recipe, Series series) {
   if (recipe.data.missing == Missing::mask) add_indicators(series);
   add_calendar(series, recipe.data.calendar);
-  if (const std::string& file = recipe.data.holidays; !file.empty())
-    add_holidays(series, holidays_in(read_file(file), file), file);
   return series;
 }
 
@@ -107,42 +103,32 @@ Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) 
 
 void add_rows(Series& series, int64_t rows) {
   if (rows == 0) return;
-  const auto with_rows = [&](auto& all, int64_t each, auto more) {  // more(member, k): a value of its row k
-    std::remove_cvref_t<decltype(all)> result;
-    result.reserve(all.size() + static_cast<size_t>(rows * each * series.count()));
-    for (int member = 0; member < series.count(); ++member) {
-      result.insert(result.end(), all.begin() + series.begin_of(member) * each,
-                    all.begin() + series.end_of(member) * each);
-      for (int64_t k = 0; k < rows * each; ++k) result.push_back(more(member, k / each));
-    }
-    return result;
-  };
-  std::vector<int64_t> at;
+  std::vector<int64_t> from, at;
   try {
-    at = with_rows(series.times.at, 1, [&, times = Times()](int member, int64_t k) mutable {
-      if (k == 0) {
-        times = {.form = series.times.form,
-                 .compact = series.times.compact,
-                 .utc = series.times.utc,
-                 .at = {series.times.at[static_cast<size_t>(series.end_of(member) - 1)]},
-                 .step = series.times.step};
-        (void)times.time(rows);
-      }
-      return times.time(k + 1).count;
-    });
+    for (int member = 0; member < series.count(); ++member) {
+      const int64_t end = series.end_of(member);
+      for (int64_t row = series.begin_of(member); row < end; ++row)
+        from.push_back(row), at.push_back(series.times.at[static_cast<size_t>(row)]);
+      const Times times{.form = series.times.form,
+                        .compact = series.times.compact,
+                        .utc = series.times.utc,
+                        .at = {at.back()},
+                        .step = series.times.step};
+      (void)times.time(rows);  // says how many rows there are, if the last lies too far ahead
+      for (int64_t k = 1; k <= rows; ++k) from.push_back(end - 1), at.push_back(times.time(k).count);
+    }
   } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", series.origin, error.what())); }
-  series.values = with_rows(series.values, series.width(), [](int, int64_t) { return 0.0; });
-  if (!series.filled.empty())
-    series.filled = with_rows(series.filled, series.width(), [](int, int64_t) { return uint8_t{0}; });
-  if (!series.members.empty())
-    series.lines = with_rows(series.lines, 1, [](int, int64_t) { return int64_t{0}; });
-  if (!series.times.offsets.empty())
-    series.times.offsets = with_rows(series.times.offsets, 1, [&](int member, int64_t) {
-      return series.times.offsets[static_cast<size_t>(series.end_of(member) - 1)];
-    });
+  series.take_rows(from);
   series.times.at = std::move(at);
   int64_t moved = 0;
   for (SeriesMember& member : series.members) member.begin += moved, moved += rows, member.end += moved;
+  for (int member = 0; member < series.count(); ++member) {
+    const int64_t end = series.end_of(member);
+    const auto clear = [&](auto& all, int64_t each) {
+      if (!all.empty()) std::fill(all.begin() + (end - rows) * each, all.begin() + end * each, 0);
+    };
+    clear(series.values, series.width()), clear(series.filled, series.width()), clear(series.lines, 1);
+  }
 }
 
 // The times of a file as those of a series count them: a day may be written with its midnight, and a clock without its offset.

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "examples/timeseries/files/series_file.h"
-#include "examples/timeseries/guess/guess.h"
 #include "examples/timeseries/session/session.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
@@ -34,13 +33,6 @@ bool is_series_file(const std::string& word) {
   const std::string_view name =
       std::string_view(word).substr(0, word.size() - (word.ends_with(".gz") ? 3 : 0));
   return word == standard_input || name.ends_with(".csv") || name.ends_with(".tsv");
-}
-
-GuessedRecipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes, const Console& console) {
-  GuessedRecipe guessed = guess_recipe(csv, wishes);
-  for (const Guess& guess : guessed.guesses)
-    console.print("{:<8}{}: {} ({})\n", guess.name, guess.what, guess.why, guess.option);
-  return guessed;
 }
 
 void require_read_without_network(const std::string& command, const std::vector<Override>& overrides,

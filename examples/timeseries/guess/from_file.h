@@ -1,4 +1,4 @@
-// A series without a recipe: one is guessed (guess.h), and a network trained.
+// A series without a recipe: one is guessed (wishes.h), and a network trained.
 #pragma once
 
 #include <filesystem>
@@ -27,9 +27,6 @@ class FileOptions {
 
 // Whether a word is the file of a series: it ends in .csv or .tsv, packed in .csv.gz or .tsv.gz, or is "-", standard input.
 bool is_series_file(const std::string& word);
-
-// Guesses a recipe, and says each guess.
-GuessedRecipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes, const Console& console);
 
 // Throws InputError: a key that only a network would read. `more`: one that the command reads besides.
 void require_read_without_network(const std::string& command, const std::vector<Override>& overrides,

@@ -1,9 +1,9 @@
-#include "examples/timeseries/guess/guess.h"
-
+// A recipe for a series that came without one: every choice is a guess from the file, and is said. See wishes.h.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <initializer_list>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -12,6 +12,7 @@
 #include "examples/timeseries/data/series_data.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/guess/file_columns.h"
+#include "examples/timeseries/guess/wishes.h"
 #include "examples/timeseries/series/season.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
@@ -122,10 +123,10 @@ class Draft {
  public:
   // `wishes` must outlive the draft.
   Draft(const std::filesystem::path& csv, const Wishes& wishes) : wishes_(wishes), early_(wishes) {
-    guessed_.file.name = csv == standard_input      ? "input"
-                         : csv.extension() == ".gz" ? csv.stem().stem().string()
-                                                    : csv.stem().string();
-    guessed_.file.origin = "the recipe guessed for " + name_of_series_file(csv);
+    file_.name = csv == standard_input      ? "input"
+                 : csv.extension() == ".gz" ? csv.stem().stem().string()
+                                            : csv.stem().string();
+    file_.origin = "the recipe guessed for " + name_of_series_file(csv);
     std::erase_if(early_.overrides, [](const Override& o) {
       constexpr std::array keys = {"data.file",       "data.separator", "data.decimal",       "data.time",
                                    "data.date_order", "data.only",      "data.missing",       "data.gaps",
@@ -139,13 +140,7 @@ class Draft {
 
   // Sets a key to a value as recipes write it, in place of an earlier one.
   void set(const std::string& section, const std::string& key, const std::string& value) {
-    for (auto& [name, lines] : sections_) {
-      if (name != section) continue;
-      for (auto& line : lines)
-        if (line.first == key) return void(line.second = value);
-      return lines.push_back({key, value});
-    }
-    sections_.push_back({section, {{key, value}}});
+    keys_[section + "." + key] = value;
   }
   void set(const std::string& section, const std::string& key, int64_t value) {
     set(section, key, std::to_string(value));
@@ -157,30 +152,29 @@ class Draft {
   // load_recipe.
   void load() { load_with(early_); }
   void load_whole() { load_with(wishes_); }  // with all overrides: no key is missing
-  void note(const Guess& guess) { guessed_.guesses.push_back(guess); }
+  void note(const Guess& guess) { guesses_.push_back(guess); }
   // Notes a guess, unless the user's overrides name its key.
   void say(const Guess& guess) {
     const std::string key = guess.option.substr(0, guess.option.find('='));  // "--set data.window"
     if (!key.starts_with("--set ") || !says(wishes_, key.substr(6))) note(guess);
   }
-  const GuessedRecipe& guessed() const { return guessed_; }
+  const Recipe& recipe() const { return recipe_; }
+  const std::vector<Guess>& guesses() const { return guesses_; }
 
  private:
   void load_with(const Wishes& wishes) {
-    std::string& text = guessed_.file.text;
-    text.clear();
-    for (const auto& [name, lines] : sections_) {
-      text += fmt::format("[{}]\n", name);
-      for (const auto& [key, value] : lines) text += fmt::format("{} = {}\n", key, value);
-    }
-    guessed_.recipe = load_recipe(guessed_.file, wishes.overrides);
-    guessed_.recipe.name = guessed_.file.name;
+    file_.text.clear();
+    for (const auto& [key, value] : keys_) file_.text += fmt::format("{} = {}\n", key, value);
+    recipe_ = load_recipe(file_, wishes.overrides);
+    recipe_.name = file_.name;
   }
 
   const Wishes& wishes_;
   Wishes early_;  // with those overrides that say how the file is read and cut
-  GuessedRecipe guessed_;
-  std::vector<std::pair<std::string, std::vector<std::pair<std::string, std::string>>>> sections_;
+  RecipeFile file_;
+  Recipe recipe_;
+  std::vector<Guess> guesses_;
+  std::map<std::string, std::string> keys_;  // "data.period", and its value as recipes write it
 };
 
 // Guesses one part after another: each rests on those before it.
@@ -189,7 +183,7 @@ class Guesser {
   Guesser(const std::filesystem::path& csv, const Wishes& wishes)
       : csv_(csv), wishes_(wishes), draft_(csv, wishes) {}
 
-  GuessedRecipe guess() {
+  Recipe guess(const Console& console) {
     const Series series = read_series();
     measure(series);
     guess_season(series);
@@ -198,7 +192,9 @@ class Guesser {
     guess_baselines();
     if (wishes_.network) guess_network(series);
     draft_.load_whole();
-    return draft_.guessed();
+    for (const Guess& guess : draft_.guesses())
+      console.print("{:<8}{}: {} ({})\n", guess.name, guess.what, guess.why, guess.option);
+    return recipe_;
   }
 
  private:
@@ -343,7 +339,9 @@ class Guesser {
       draft_.set("data", "batch", 32);
       draft_.set("model", "hidden", 32);
       draft_.set("training", "epochs", clamped((1500 + batches - 1) / batches, 4, 150));
-      draft_.say({"model", "one GRU over segments", "by channel", "--set model.architecture=linear"});
+      draft_.say({"model", "one GRU over segments, trained now",
+                  says("data.known") ? "no other forecaster reads what is known ahead" : "by channel",
+                  "--set model.architecture=linear"});
     }
     draft_.set("optimizer", {{"kind", "\"adamw\""}, {"learning_rate", "0.003"}, {"weight_decay", "0.01"}});
     draft_.set("schedule", {{"kind", "\"cosine\""}});
@@ -374,8 +372,8 @@ class Guesser {
   const std::filesystem::path csv_;
   const Wishes& wishes_;
   Draft draft_;
-  const Recipe& recipe_ = draft_.guessed().recipe;  // as far as it is loaded
-  bool several_ = false;                            // series
+  const Recipe& recipe_ = draft_.recipe();  // as far as it is loaded
+  bool several_ = false;                    // series
   bool has_season_ = false, is_short_season_ = false;
   int64_t rows_ = 0, valid_rows_ = 0, window_ = 0, horizon_ = 0;
   Season season_;
@@ -388,9 +386,9 @@ bool says(const Wishes& wishes, const std::string& key) {
                              [&](const Override& o) { return o.assignment.starts_with(key + "="); });
 }
 
-GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishes) {
+Recipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes, const Console& console) {
   try {
-    return Guesser(csv, wishes).guess();
+    return Guesser(csv, wishes).guess(console);
   } catch (const InputError& error) { refuse(error); }
 }
 

@@ -1,10 +1,12 @@
 // A user's wishes for a series without a recipe, and the guesses that were made.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "examples/timeseries/recipe/recipe.h"
+#include "training/program/cli/console.h"
 
 namespace timeseries {
 
@@ -28,10 +30,9 @@ struct Guess {
   std::string option;      // that says otherwise: "--set data.period=N"
 };
 
-struct GuessedRecipe {
-  RecipeFile file;  // its text holds the guesses
-  Recipe recipe;    // with the overrides
-  std::vector<Guess> guesses;
-};
+// A recipe for a series without one: how the file is read, its season, steps and baselines; and a network, if that is wished for.
+// Prints each guess. Throws InputError: the file cannot be read, a column is not there or holds no numbers, too few rows; where
+// a key says how to read it, the message names the option.
+Recipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes, const Console& console);
 
 }  // namespace timeseries

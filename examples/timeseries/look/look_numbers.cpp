@@ -89,15 +89,20 @@ LookedWindow::LookedWindow(const SavedModel& saved, const std::filesystem::path&
   target_ = static_cast<int>(found - targets.begin());
 }
 
-int64_t LookedWindow::row_of(const std::string& at) const {
-  const Times& times = series_.times;
-  const auto time = parse_time(at, times.form, series_.date_order);
-  const auto all = std::span(times.at).first(static_cast<size_t>(std::min(end_of_origins(), series_.rows())));
+int64_t row_at(const Series& series, const std::string& at, int64_t begin, int64_t end) {
+  const Times& times = series.times;
+  const auto time = parse_time(at, times.form, series.date_order);
+  const auto all = std::span(times.at).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
   const auto found =
       time && time->form == times.form ? std::ranges::find(all, times.count_of(*time)) : all.end();
   require_input(found != all.end(), "look: --at {} is not the time of a row; those of {} go from {} to {}",
-                at, series_.origin, times.text(0), times.text(std::ssize(all) - 1));
-  const int64_t row = found - all.begin();
+                at, series.origin, times.text(begin), times.text(end - 1));
+  return begin + (found - all.begin());
+}
+
+int64_t LookedWindow::row_of(const std::string& at) const {
+  const Times& times = series_.times;
+  const int64_t row = row_at(series_, at, 0, std::min(end_of_origins(), series_.rows()));
   require_input(row >= first_origin(),
                 "look: --at {} has {} row{} before it; the model of {} reads {}, so {} is the first", at, row,
                 row == 1 ? "" : "s", saved_.path.string(), window(), times.text(first_origin()));

@@ -12,6 +12,9 @@
 
 namespace timeseries {
 
+// The row of a time among the rows [begin, end). Throws InputError: it is the time of none of them.
+int64_t row_at(const Series& series, const std::string& at, int64_t begin, int64_t end);
+
 // A window of a series, and the model that reads it. Requires: the saved model outlives it.
 class LookedWindow {
  public:

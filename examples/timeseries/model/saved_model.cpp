@@ -228,9 +228,9 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
 std::optional<SavedModel> first_model(const std::filesystem::path& path, const Recipe& recipe) {
   if (path.empty()) return {};
   SavedModel model = read_saved_model(path);
-  constexpr std::array of_units = {"data.channels", "data.targets",      "data.calendar",     "data.label",
-                                   "data.id",       "data.known",        "data.holidays",     "scaling.kind",
-                                   "training.loss", "scaling.transform", "training.quantiles"};
+  constexpr std::array of_units = {"data.channels", "data.targets",      "data.calendar", "data.label",
+                                   "data.id",       "data.known",        "scaling.kind",  "scaling.transform",
+                                   "training.loss", "training.quantiles"};
   for (const DifferingKey& key : differing_keys(model.recipe, recipe))
     require_input(std::ranges::find(of_units, key.path) == of_units.end(),
                   "{}: '{}' is {} in it; its weights mean nothing with {}", path.string(), key.path,
@@ -241,7 +241,7 @@ std::optional<SavedModel> first_model(const std::filesystem::path& path, const R
 
 std::vector<std::string> SavedModel::columns() const {
   // Each feature has a sine and a cosine.
-  const size_t calendar = 2 * recipe.data.calendar.size() + !recipe.data.holidays.empty();
+  const size_t calendar = 2 * recipe.data.calendar.size();
   const auto& all = facts.channels;
   require_input(calendar <= all.size(), "{}: {} channels in its metadata, {} of the calendar", path.string(),
                 all.size(), calendar);

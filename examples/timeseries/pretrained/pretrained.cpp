@@ -18,19 +18,12 @@ SafetensorsFile bundled_forecaster() {
 // Series that are computed at once, always as many: so a series' bits do not depend on others.
 constexpr int at_once = 16;
 
-struct PretrainedForecaster::Parts {
-  explicit Parts(const SafetensorsFile& file) : network(read_forecaster(file)) {}
-  std::unique_ptr<PretrainedNetwork> network;
-};
-
+PretrainedForecaster::PretrainedForecaster(const SafetensorsFile& file) : network_(read_forecaster(file)) {}
 PretrainedForecaster::PretrainedForecaster(const std::string& path)
-    : parts_(std::make_unique<Parts>(SafetensorsFile(path))) {}
-PretrainedForecaster::PretrainedForecaster(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
-PretrainedForecaster::~PretrainedForecaster() = default;
-PretrainedForecaster::PretrainedForecaster(PretrainedForecaster&&) noexcept = default;
+    : PretrainedForecaster(SafetensorsFile(path)) {}
 
 const PretrainedForecaster& PretrainedForecaster::bundled() {
-  static const PretrainedForecaster forecaster(std::make_unique<Parts>(bundled_forecaster()));
+  static const PretrainedForecaster forecaster(bundled_forecaster());
   return forecaster;
 }
 
@@ -115,8 +108,7 @@ std::vector<PretrainedForecaster::Quantiles> PretrainedForecaster::forecast(
     for (OngoingForecast& one : forecasts) by_segments[segments_of(std::ssize(one.values))].push_back(&one);
     for (const auto& [segments, alike] : by_segments)
       for (size_t k = 0; k < alike.size(); k += at_once)
-        forecast_together(*parts_->network,
-                          std::span(alike).subspan(k, std::min<size_t>(at_once, alike.size() - k)),
+        forecast_together(*network_, std::span(alike).subspan(k, std::min<size_t>(at_once, alike.size() - k)),
                           std::min<int64_t>(steps - done, most_ahead));
   }
   std::vector<Quantiles> result;

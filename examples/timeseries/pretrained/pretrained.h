@@ -11,6 +11,8 @@
 
 namespace timeseries {
 
+struct PretrainedNetwork;
+
 // The file of the forecaster that ships with the program.
 unroll::SafetensorsFile bundled_forecaster();
 
@@ -30,8 +32,6 @@ class PretrainedForecaster {
   static const PretrainedForecaster& bundled();
   // Reads a model's file. Throws InputError, with its name, if it is damaged or not a pretrained forecaster.
   explicit PretrainedForecaster(const std::string& path);
-  ~PretrainedForecaster();
-  PretrainedForecaster(PretrainedForecaster&&) noexcept;
 
   // The levels of the quantiles, ascending, in (0, 1); 0.1, 0.5 and 0.9 are among them.
   const std::vector<double>& levels() const;
@@ -45,9 +45,8 @@ class PretrainedForecaster {
   std::vector<Quantiles> forecast(std::span<const PretrainedInput> series, int64_t steps) const;
 
  private:
-  struct Parts;
-  explicit PretrainedForecaster(std::unique_ptr<Parts> parts);
-  std::unique_ptr<Parts> parts_;
+  explicit PretrainedForecaster(const unroll::SafetensorsFile& file);
+  std::shared_ptr<const PretrainedNetwork> network_;
 };
 
 }  // namespace timeseries

@@ -34,7 +34,7 @@ struct Recipe {
     std::string time, only, id;
     DateOrder date_order = DateOrder::unknown;
     std::vector<std::string> channels, targets, calendar, known;
-    std::string holidays, label;
+    std::string label;
     std::string separator = ",", decimal = ".", thousands;
     Missing missing = Missing::error;
     Gaps gaps = Gaps::error;
@@ -74,6 +74,11 @@ inline const CellFacts& cell_of(const Recipe& recipe) { return facts_of(recipe.m
 
 // Declares the keys of a recipe's fields. Requires: the recipe outlives the reader.
 void declare_keys(RecipeReader& reader, Recipe& recipe);
+
+// Rules between keys (recipe_rules.cpp). Throws InputError for values that do not go together.
+void check_rules(const RecipeReader& reader, const Recipe& recipe);
+// The keys that have no effect, given the values of others.
+UnreadKeys unread_keys(const Recipe& recipe);
 
 // Loads a recipe, applies overrides, and checks the rules between keys. Throws InputError.
 Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides);

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include "examples/timeseries/recipe/recipe.h"
-#include "examples/timeseries/recipe/recipe_rules.h"
 #include "framework/check.h"
 #include "training/program/recipe/recipe_form.h"
 
@@ -41,6 +40,10 @@ void declare_gone(RecipeReader& reader) {
                 fmt::format("is no key any more: {}; the last version that has it is commit c1369e57", why),
                 nothing);
   };
+  reader.gone(
+      "data", "holidays",
+      "is no key any more: a column of 0 and 1 says which days are off, and data.known reads it ahead; the last "
+      "version that reads a file of dates is commit 2b9f02c6");
   gone("model", "moving_average", "it was of the architecture dlinear", "25");
   gone("data", "drop_last_pairs", "it was of a tutorial's faults");
   gone("scaling", "fit", "the rows that train are measured, since others would leak", "train");
@@ -138,10 +141,7 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       .fixed();
   key(reader, "known", d.known,
       "columns that are known of the rows to forecast, too, as prices and plans are: they are read there, "
-      "and forecast takes them from --future; \"calendar\": what is read of the time, and holidays")
-      .fixed();
-  key(reader, "holidays", d.holidays,
-      "a file of holidays, one date a line, read as a feature of the calendar; \"\": none")
+      "and forecast takes them from --future; \"calendar\": what is read of the time")
       .fixed();
   key(reader, "label", d.label, "a column of 0 and 1 that is to be detected; \"\": the task is to forecast")
       .fixed();

@@ -1,10 +1,9 @@
-#include "examples/timeseries/recipe/recipe_rules.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
+#include "examples/timeseries/recipe/recipe.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -42,19 +41,14 @@ void check_missing(const RecipeReader& reader, const Recipe& r) {
 
 void check_known(const RecipeReader& reader, const Recipe& r) {
   const auto& d = r.data;
-  reader.refuse_if(
-      !d.holidays.empty() && d.holidays.find_first_of("./") == std::string::npos, "data.holidays",
-      "= {}: a file of dates has a '.' or '/' in its name; the last version that knows the holidays of "
-      "countries is commit c1369e57",
-      toml_string(d.holidays));
   if (d.known.empty()) return;
   reader.refuse_if(!r.model.architecture->reads("known"), "data.known",
                    "is not read by model.architecture = \"{}\"", r.model.architecture->word);
   for (const std::string& name : d.known) {
     reader.refuse_if(has(d.targets, name), "data.known",
                      "has '{}' in it, which is to be forecast (data.targets)", one_line(name));
-    reader.refuse_if(name == known_calendar && d.calendar.empty() && d.holidays.empty(), "data.known",
-                     "has \"calendar\" in it, and nothing is read of it (data.calendar, data.holidays)");
+    reader.refuse_if(name == known_calendar && d.calendar.empty(), "data.known",
+                     "has \"calendar\" in it, and nothing is read of it (data.calendar)");
   }
 }
 
@@ -109,11 +103,10 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
                    "reads more than the window's {} rows (data.window)", r.data.window);
   check_missing(reader, r);
   check_known(reader, r);
-  for (const auto& [key, read] :
-       {std::pair{"data.calendar", !r.data.calendar.empty()}, {"data.holidays", !r.data.holidays.empty()}})
-    reader.refuse_if(
-        !network.is_recurrent() && read && !has(r.data.known, known_calendar), key,
-        "is not read by a linear architecture, but of the rows to forecast: data.known = [\"calendar\"]");
+  reader.refuse_if(
+      !network.is_recurrent() && !r.data.calendar.empty() && !has(r.data.known, known_calendar),
+      "data.calendar",
+      "is not read by a linear architecture, but of the rows to forecast: data.known = [\"calendar\"]");
   const auto& q = r.training.quantiles;
   reader.refuse_if(r.has_quantiles() && (!std::ranges::is_sorted(q, std::less_equal{}) ||
                                          std::ranges::find(q, 0.5) == q.end()),

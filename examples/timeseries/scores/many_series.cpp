@@ -5,8 +5,6 @@
 #include <map>
 
 #include "examples/timeseries/baselines/baselines.h"
-#include "examples/timeseries/scores/verdict.h"
-#include "framework/one_line.h"
 
 namespace timeseries {
 
@@ -26,13 +24,6 @@ struct Method {
   ForecastScores scores;
   int series = 0;  // series that it could forecast
 };
-
-std::vector<int> scored_series(const ForecastScores& scores, int count) {
-  std::vector<int> result;
-  for (int member = 0; member < count; ++member)
-    if (scores.of_member(member).count > 0) result.push_back(member);
-  return result;
-}
 
 }  // namespace
 
@@ -76,49 +67,6 @@ void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const T
     else
       evaluation.left_out.push_back(method.name + " of every series: too little history");
   }
-}
-
-std::optional<RunDescription::Table> table_by_series(const Evaluation& evaluation, const SeriesData& data) {
-  const Series& series = data.series();
-  if (series.members.empty() || evaluation.forecasts.empty()) return {};
-  const ForecastRow& model = evaluation.forecasts.front();
-  std::vector<int> members = scored_series(model.scores, series.count());
-  const auto mse = [&](const ForecastRow& row, int member) {
-    return row.scores.of_member(member).scaled_mse;
-  };
-  RunDescription::Table table{
-      .title = fmt::format("By series: {}", evaluation.part),
-      .note = {},
-      .columns = {series.id_name, "windows", "MSE scaled", "MAE scaled", "MASE", "best baseline", "its MSE"}};
-  const bool is_model = model.name == "the model";
-  std::ranges::stable_sort(members, std::greater{}, [&](int member) { return mse(model, member); });
-  constexpr size_t most = 12;
-  for (size_t k = 0; k < std::min(most, members.size()); ++k) {
-    const int member = members[k];
-    const ForecastErrors errors = model.scores.of_member(member);
-    const ForecastRow* best = nullptr;
-    for (const ForecastRow& row : evaluation.forecasts)
-      if (!(is_model && &row == &model) && (!best || mse(row, member) < mse(*best, member))) best = &row;
-    const auto per_window = int64_t{evaluation.horizon} * evaluation.targets;
-    table.rows.push_back({one_line(series.name_of(member), 20),
-                          with_commas((errors.count + per_window - 1) / per_window),
-                          figure(errors.scaled_mse), figure(errors.scaled_mae), figure(errors.mase),
-                          best ? best->name : "", best ? figure(mse(*best, member)) : ""});
-  }
-  table.note = members.size() > most ? fmt::format("The {} of {} series on which {} errs most.", most,
-                                                   with_commas(members.size()), model.name)
-                                     : std::string();
-  if (!is_model) return table;
-  for (size_t k = 1; k < evaluation.forecasts.size(); ++k) {
-    const ForecastRow& row = evaluation.forecasts[k];
-    const auto better =
-        std::ranges::count_if(members, [&](int member) { return mse(model, member) < mse(row, member); });
-    table.note += fmt::format("{}{} on {} of {}", k == 1 ? (table.note.empty() ? "" : " ") : ", ",
-                              (k == 1 ? "By MSE the model is better than " : "") + row.name,
-                              with_commas(better), with_commas(members.size()));
-  }
-  if (evaluation.forecasts.size() > 1) table.note += " series.";
-  return table;
 }
 
 nlohmann::ordered_json json_by_series(const Evaluation& evaluation, const ForecastRow& row,

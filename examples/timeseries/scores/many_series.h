@@ -1,11 +1,8 @@
 // Scores of several series in one file, by series, and of baselines fitted to each series.
 #pragma once
 
-#include <optional>
-
 #include "examples/timeseries/data/series_data.h"
 #include "examples/timeseries/scores/evaluation.h"
-#include "training/report/run_description.h"
 
 namespace timeseries {
 
@@ -14,8 +11,6 @@ namespace timeseries {
 void add_forecasts_of_each(const Recipe& recipe, const SeriesData& data, const TestPart& part,
                            Evaluation& evaluation);
 
-// The series with the largest errors, and on how many the model beats each baseline. None: there is one series.
-std::optional<RunDescription::Table> table_by_series(const Evaluation& evaluation, const SeriesData& data);
 // A method's errors by series name; `errors` turns them into JSON.
 nlohmann::ordered_json json_by_series(const Evaluation& evaluation, const ForecastRow& row,
                                       nlohmann::ordered_json (*errors)(const ForecastErrors&));

@@ -105,41 +105,11 @@ Chart error_chart(const Evaluation& evaluation) {
   return chart;
 }
 
-ChartSeries diagonal(std::string name) { return {.name = std::move(name), .x = {0, 1}, .y = {0, 1}}; }
-
-std::vector<Chart> detection_charts(const std::vector<double>& probability, const std::vector<int>& label,
-                                    const std::string& part) {
-  Chart roc{.title = "ROC: " + part,
-            .description =
-                "The share of ones found against the share of zeros taken for ones, for every threshold.",
-            .x_name = "false positive rate",
-            .y_name = "true positive rate",
-            .series = {diagonal("by chance"), {.name = "the model"}}};
-  for (const RocPoint& point : roc_curve(probability, label)) {
-    roc.series[1].x.push_back(point.false_positive_rate);
-    roc.series[1].y.push_back(point.true_positive_rate);
-  }
-  roc.series[1] = thinned(roc.series[1], 600);
-  Chart calibration{
-      .title = "Reliability: " + part,
-      .description = "Rows by the probability they were given, and the share of ones among them.",
-      .x_name = "probability",
-      .y_name = "share of ones",
-      .series = {diagonal("as it should be"), {.name = "the model", .points = true}}};
-  for (const ReliabilityBin& bin : reliability(probability, label)) {
-    calibration.series[1].x.push_back(bin.mean_probability);
-    calibration.series[1].y.push_back(bin.positive_share);
-  }
-  return {roc, calibration};
-}
-
 }  // namespace
 
-std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, TestPart& part,
-                               const SeriesModel& model, const Evaluation& evaluation) {
-  if (recipe.detects())
-    return detection_charts(detect(model, part.windows, recipe.data.eval_batch), window_labels(part.windows),
-                            part.name);
+std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, const TestPart& part,
+                               const Evaluation& evaluation) {
+  if (evaluation.detects()) return {};
   std::vector<Chart> charts = {forecast_chart(recipe, data, part, evaluation)};
   if (evaluation.horizon > 1) charts.push_back(error_chart(evaluation));
   return charts;

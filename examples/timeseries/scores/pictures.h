@@ -1,4 +1,4 @@
-// Pictures for a run's report: forecasts beside true values, errors by step, or a detector's calibration.
+// Pictures for a run's report: forecasts beside true values, and errors by step.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 
 namespace timeseries {
 
-// Pictures of the model on `part`, whose scores `evaluation` has.
-std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, TestPart& part,
-                               const SeriesModel& model, const Evaluation& evaluation);
+// Pictures of the forecasts of `part`, whose scores `evaluation` has; none of a detector.
+std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, const TestPart& part,
+                               const Evaluation& evaluation);
 
 // Draws value `at` of a forecast as the chart's second series, and its interval, if there is one, as the band.
 void draw_forecast(Chart& chart, double x, std::span<const double> values, std::span<const double> low,

@@ -149,7 +149,7 @@ std::optional<RunDescription::Table> table_of_intervals(const Evaluation& evalua
 
 }  // namespace
 
-std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, const SeriesData& data) {
+std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation) {
   std::vector<RunDescription::Table> tables;
   const auto add = [&](std::optional<RunDescription::Table> table) {
     if (table) tables.push_back(std::move(*table));
@@ -157,7 +157,6 @@ std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, 
   if (evaluation.detects()) return tables;
   add(table_by_step(evaluation));
   add(table_of_intervals(evaluation));
-  add(table_by_series(evaluation, data));
   return tables;
 }
 

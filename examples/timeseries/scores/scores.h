@@ -34,9 +34,8 @@ Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part
 std::optional<int> only_label(const DetectionScores& scores);
 
 RunDescription::Table table_of(const Evaluation& evaluation);
-// Tables for forecasts: errors at up to 12 steps of the horizon; coverage and cost of intervals; of several series,
-// where the model errs most.
-std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation, const SeriesData& data);
+// Tables for forecasts: errors at up to 12 steps of the horizon; coverage and cost of intervals.
+std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation);
 // A row of the table: scores by measure of the model (first) or a baseline.
 struct JudgedRow {
   std::string name;

@@ -67,40 +67,4 @@ DetectionScores score_detection(std::span<const double> probability, std::span<c
           .log_loss = loss / n};
 }
 
-std::vector<RocPoint> roc_curve(std::span<const double> probability, std::span<const int> label) {
-  check(probability, label);
-  const double positives = static_cast<double>(std::count(label.begin(), label.end(), 1));
-  const double negatives = static_cast<double>(label.size()) - positives;
-  if (positives == 0 || negatives == 0) return {};
-  std::vector<RocPoint> curve = {{std::numeric_limits<double>::infinity(), 0, 0}};
-  double wrong = 0, right = 0, last_negative = 0, last_positive = 0;
-  for_each_group(probability, label, [&](double p, double negative, double positive) {
-    wrong += negative, right += positive;
-    // A group in the direction of the previous one moves the last point instead of adding one.
-    if (curve.size() > 1 && negative * last_positive == positive * last_negative) curve.pop_back();
-    curve.push_back({p, wrong / negatives, right / positives});
-    last_negative = negative, last_positive = positive;
-  });
-  return curve;
-}
-
-std::vector<ReliabilityBin> reliability(std::span<const double> probability, std::span<const int> label,
-                                        int bins) {
-  check(probability, label);
-  require(bins >= 1, "reliability: at least one bin, not {}", bins);
-  std::vector<ReliabilityBin> all(bins, {0, 0, 0});
-  for (std::size_t i = 0; i < label.size(); ++i) {
-    ReliabilityBin& at = all[std::min(static_cast<int>(probability[i] * bins), bins - 1)];
-    ++at.count;
-    at.mean_probability += probability[i];
-    at.positive_share += label[i];
-  }
-  std::erase_if(all, [](const ReliabilityBin& bin) { return bin.count == 0; });
-  for (ReliabilityBin& bin : all) {
-    bin.mean_probability /= static_cast<double>(bin.count);
-    bin.positive_share /= static_cast<double>(bin.count);
-  }
-  return all;
-}
-
 }  // namespace unroll

@@ -22,19 +22,4 @@ struct DetectionScores {
 DetectionScores score_detection(std::span<const double> probability, std::span<const int> label,
                                 double threshold = 0.5);
 
-struct RocPoint {
-  double threshold, false_positive_rate, true_positive_rate;
-};
-// The curve from (0, 0), at an infinite threshold, to (1, 1), with a point for each probability at which it turns.
-// Rows not below the threshold are positive. Empty if a class is absent.
-std::vector<RocPoint> roc_curve(std::span<const double> probability, std::span<const int> label);
-
-struct ReliabilityBin {
-  int64_t count;
-  double mean_probability, positive_share;
-};
-// Rows by predicted probability in `bins` equal intervals of [0, 1]. Leaves out intervals without a row.
-std::vector<ReliabilityBin> reliability(std::span<const double> probability, std::span<const int> label,
-                                        int bins = 10);
-
 }  // namespace unroll

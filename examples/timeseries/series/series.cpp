@@ -47,6 +47,19 @@ Series Series::part(int64_t begin, int64_t end) const {
   return one;
 }
 
+void Series::take_rows(const std::vector<int64_t>& from) {
+  const auto taken = [&](auto& all, int64_t each) {
+    if (all.empty()) return;
+    std::remove_cvref_t<decltype(all)> result;
+    result.reserve(from.size() * static_cast<std::size_t>(each));
+    for (const int64_t row : from)
+      result.insert(result.end(), all.begin() + row * each, all.begin() + (row + 1) * each);
+    all = std::move(result);
+  };
+  taken(values, width()), taken(filled, width());
+  taken(lines, 1), taken(times.at, 1), taken(times.offsets, 1);
+}
+
 void Series::insert_channels(int at, const std::vector<std::string>& names,
                              const std::vector<std::vector<double>>& columns) {
   const int before = width(), more = static_cast<int>(names.size());

@@ -103,6 +103,8 @@ struct Series {
   // A copy of the rows [begin, end), as the only series.
   Series part(int64_t begin, int64_t end) const;
   Series alone(int member) const { return part(begin_of(member), end_of(member)); }
+  // Replaces the rows by these of them, in this order; a row may come twice. Borders of members stay as they are.
+  void take_rows(const std::vector<int64_t>& from);
   // Whether the value was filled in and its series has none before it.
   bool is_unknown(int64_t row, int channel) const {
     return !filled.empty() && filled[row * width() + channel] == 2;

@@ -32,23 +32,10 @@ void SeriesMembers::settle(Series& series) const {
     next.push_back(begin);
   }
   if (std::is_sorted(of_row_.begin(), of_row_.end())) return;
-  std::vector<int64_t> to;  // new place by row
-  to.reserve(of_row_.size());
-  for (const uint32_t member : of_row_) to.push_back(next[member]++);
-  const auto width = static_cast<std::ptrdiff_t>(series.width());
-  const auto swap_rows = [](auto& all, std::ptrdiff_t a, std::ptrdiff_t b, std::ptrdiff_t each) {
-    if (!all.empty())
-      std::swap_ranges(all.begin() + a * each, all.begin() + (a + 1) * each, all.begin() + b * each);
-  };
-  // Each swap brings one row to its place.
-  for (std::ptrdiff_t row = 0; row < std::ssize(to); ++row) {
-    while (to[row] != row) {
-      const std::ptrdiff_t other = to[row];
-      swap_rows(series.values, row, other, width), swap_rows(series.times.at, row, other, 1);
-      swap_rows(series.times.offsets, row, other, 1), swap_rows(series.lines, row, other, 1);
-      std::swap(to[row], to[other]);
-    }
-  }
+  std::vector<int64_t> from(of_row_.size());
+  for (std::size_t row = 0; row < of_row_.size(); ++row)
+    from[static_cast<std::size_t>(next[of_row_[row]]++)] = static_cast<int64_t>(row);
+  series.take_rows(from);
 }
 
 }  // namespace unroll

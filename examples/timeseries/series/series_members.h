@@ -20,7 +20,7 @@ class SeriesMembers {
   // The time of the previous row in this row's series; nullptr: this row is the first. set_time() sets this row's time.
   const int64_t* last_time() const { return has_time_[now_] ? &times_[now_] : nullptr; }
   void set_time(int64_t time) { times_[now_] = time, has_time_[now_] = 1; }
-  // Names the series' members and groups each one's rows, in place and in their order.
+  // Names the series' members and groups each one's rows, in their order.
   void settle(Series& series) const;
 
  private:

@@ -52,22 +52,12 @@ struct NewRows {
 };
 
 void put_rows(Series& series, const NewRows& rows) {
-  const auto taken = [&](auto& all, std::size_t each) {
-    if (all.empty()) return;
-    std::remove_cvref_t<decltype(all)> result;
-    result.reserve(rows.from.size() * each);
-    for (const int64_t row : rows.from) {
-      const auto begin = all.begin() + row * static_cast<int64_t>(each);
-      result.insert(result.end(), begin, begin + static_cast<int64_t>(each));
-    }
-    all = std::move(result);
-  };
-  const auto width = static_cast<std::size_t>(series.width());
   for (SeriesMember& member : series.members)  // rows ascend
     for (int64_t* border : {&member.begin, &member.end})
       *border = std::lower_bound(rows.from.begin(), rows.from.end(), *border) - rows.from.begin();
-  taken(series.values, width), taken(series.lines, 1), taken(series.times.offsets, 1);
+  series.take_rows(rows.from);
   series.times.at = rows.at;
+  const auto width = static_cast<std::size_t>(series.width());
   for (std::size_t row = 0; row < rows.from.size(); ++row)
     if (rows.is_new[row])
       std::fill_n(series.values.begin() + static_cast<int64_t>(row * width), width, std::nan(""));
@@ -195,16 +185,10 @@ void settle_step(Series& series, const SeriesOptions& options) {
 }
 
 void turn_around(Series& series) {
-  const auto turn = [&](auto& all, std::ptrdiff_t each) {
-    for (int member = 0; !all.empty() && member < series.count(); ++member) {
-      auto first = all.begin() + series.begin_of(member) * each,
-           last = all.begin() + series.end_of(member) * each;
-      for (; last - first > each; first += each, last -= each)
-        std::swap_ranges(first, first + each, last - each);
-    }
-  };
-  turn(series.values, series.width()), turn(series.times.at, 1);
-  turn(series.times.offsets, 1), turn(series.lines, 1);
+  std::vector<int64_t> from;
+  for (int member = 0; member < series.count(); ++member)
+    for (int64_t row = series.end_of(member); row-- > series.begin_of(member);) from.push_back(row);
+  series.take_rows(from);
   series.notes.push_back("the newest row stands first: rows were turned around");
 }
 

@@ -56,9 +56,6 @@ std::optional<TimeStep> parse_step(std::string_view code);
 
 // The time `steps` steps after `at`. Throws InputError: the step is unknown, or the time is too far ahead.
 int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t steps);
-// Microseconds from a date-time without an offset to the clock whose days the step follows. From 23:00 UTC, in
-// summer 22:00, it leads to the midnight of a zone ahead of UTC. 0: rows follow no other clock.
-int64_t to_midnight(TimeForm form, int64_t at, const TimeStep& step);
 // The number of steps between two times; 1 between neighbours without a gap.
 double steps_between(TimeForm form, int64_t from, int64_t to, const TimeStep& step);
 // The difference of neighbours, for messages about a step: "2 months", "3 days", "an hour".

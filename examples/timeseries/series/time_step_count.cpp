@@ -67,12 +67,6 @@ int64_t by_clock(TimeForm form, int64_t at, const TimeStep& step) {
 
 }  // namespace
 
-int64_t to_midnight(TimeForm form, int64_t at, const TimeStep& step) {
-  if (form != TimeForm::date_time || (step.zone == 0 && step.summer < 0)) return 0;
-  const int64_t shift = by_clock(form, at, step) - at, left = one_day - time_of_day(at + shift);
-  return shift + (2 * left <= one_day ? left : 0);
-}
-
 int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t steps) {
   require_input(step.unit != Unit::unknown, "the step from row to row is not known");
   constexpr int64_t furthest = std::numeric_limits<int64_t>::max() - largest_number;  // of sums of times

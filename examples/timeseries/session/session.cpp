@@ -234,11 +234,11 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
     table.note += fmt::format(" Protocol: {}.", evaluation.protocol);
     description.results.push_back(tile_of(evaluation));
     description.tables.insert(description.tables.end() - 1, table);
-    for (const RunDescription::Table& further : further_tables(evaluation, data_)) {
+    for (const RunDescription::Table& further : further_tables(evaluation)) {
       console_.print("\n{}\n", further.title), console_.print(further);
       description.tables.insert(description.tables.end() - 1, further);
     }
-    for (Chart& chart : pictures_of(recipe_, data_, part, model_, evaluation))
+    for (Chart& chart : pictures_of(recipe_, data_, part, evaluation))
       description.charts.push_back(std::move(chart));
     scores_[part.name] = json_of(evaluation);
   }

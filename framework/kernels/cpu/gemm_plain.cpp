@@ -4,15 +4,21 @@
 namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
-// c[i, j] = Σ_l a[i, l] b[l, j], l in order
+// c[i, j] = Σ_l a[i, l] b[l, j], l in order, eight columns side by side
 void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
           const Addend& addend, void*, int) {
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < n; ++j) {
-      real sum = addend.data ? addend.data[i * addend.row + j] : 0;
-      for (int64_t l = 0; l < k; ++l) sum += a.data[i * a.row + l * a.col] * b.data[l * b.row + j * b.col];
-      c[i * c_row + j] = sum;
-    }
+  for (int64_t i = 0; i < m; ++i) {
+    const auto columns = [&, row = a.data + i * a.row]<int count>(int64_t j) {
+      real sums[count];
+      for (int q = 0; q < count; ++q) sums[q] = addend.data ? addend.at(i, j).data[q] : 0;
+      for (int64_t l = 0; l < k; ++l)
+        for (int q = 0; q < count; ++q) sums[q] += row[l * a.col] * b.data[l * b.row + (j + q) * b.col];
+      for (int q = 0; q < count; ++q) c[i * c_row + j + q] = sums[q];
+    };
+    int64_t j = 0;
+    for (; j + 8 <= n; j += 8) columns.operator()<8>(j);
+    for (; j < n; ++j) columns.operator()<1>(j);
+  }
 }
 
 // Packed here means by columns.

@@ -397,15 +397,6 @@ def test_what_is_not_shared():
     assert result.code == 0 and "shared  by 2 processes over Open MPI" in result.out, result
 
 
-def test_folds_of_a_backtest():
-    words = ["backtest", "airline", "--folds", "3", "--test-rows", "12", "--json", *sets("training.epochs=2", "model.hidden=4")]
-    alone = run(1, "timeseries", words, root)
-    assert alone.code == 0, alone
-    for n in (2, 4):  # of four one has no fold
-        shared = run(n, "timeseries", words, root)
-        assert (shared.code, shared.out) == (0, alone.out), (n, shared, alone)
-
-
 def test_the_script_for_slurm():
     page = (pathlib.Path(__file__).resolve().parents[3] / "docs/processes.md").read_text()
     script = re.search(r"```bash\n(#!/bin/bash\n.*?)```", page, re.S)[1]

@@ -32,13 +32,11 @@ panels.push(function allUnits() {
     const own = mixed(card, share >= 0 ? high : low, Math.min(1, Math.abs(share)));
     return step === selection.step ? mixed(own, ink, 0.18) : own;
   };
-  paint(
-      at('all'), order.length * wide, steps * tall, '100%', `${Math.min(460, steps * tall)}px`,
-      (column, row) => {
-        const unit = Math.floor(column / wide), step = Math.floor(row / tall);
-        if (edge(column) || (wide <= 3 && unit === chosen && step === 0)) return ink;
-        return colours[step * order.length + unit] ??= colourOf(step, order[unit]);
-      });
+  paint(at('all'), order.length * wide, steps, '100%', `${Math.min(460, steps * tall)}px`, (column, step) => {
+    const unit = Math.floor(column / wide);
+    if (edge(column) || (wide <= 3 && unit === chosen && step === 0)) return ink;
+    return colours[step * order.length + unit] ??= colourOf(step, order[unit]);
+  });
   at('all').setAttribute(
       'aria-label',
       `${whatIs[selection.gate] ?? selection.gate} of the ${order.length} units of layer ${

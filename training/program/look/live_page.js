@@ -116,6 +116,9 @@ function takeRow(event) {
   const row = [...at('forecast').querySelectorAll('.hit')].indexOf(event.target);
   const place = row * live.inputs.length + live.input, value = cells[place]?.value ?? null;
   drag = value === null ? null : {place, value, from: event.clientY, unit: at('forecast').dataset.unit};
+  if (!drag) return;
+  selection.step = stepOfRow(recorded, row);
+  at('cell-row').value = row, at('cell-channel').value = live.input;
 }
 function dragRow(event) {
   const way = drag && event.buttons ? event.clientY - drag.from : 0;
@@ -151,7 +154,7 @@ if (live) {
   listen('write', 'click', writeOn);
   listen('cell-row', 'change', e => select({step: stepOfRow(recorded, e.target.value)}));
   listen('cell-channel', 'change', () => select({}));
-  listen('cell', 'input', e => setCell(Number(e.target.value)));
+  listen('cell', 'input', e => setCell(e.target.valueAsNumber));
   if (ofSeries) addEventListener('pointerdown', takeRow), addEventListener('pointermove', dragRow);
   if (!ofSeries) at('typed').value = textOf(recorded.written.slice(0, -1));
 }

@@ -108,9 +108,8 @@ Json triangle_json(const Tensor& norms) {
 Json layer_json(const LayerValues& layer, std::span<const std::string> gate_names) {
   Json values = Json::array();
   const auto add = [&](const std::string& name, const Tensor& numbers) {
-    Json one = sixteen_bit_json(numbers);
-    one["name"] = name;
-    values.push_back(std::move(one));
+    values.push_back(sixteen_bit_json(numbers));
+    values.back()["name"] = name;
   };
   for (size_t g = 0; g < gate_names.size(); ++g) add(gate_names[g], layer.gates[g]);
   if (layer.c.defined()) add("c", layer.c);

@@ -47,7 +47,7 @@ panels.unshift(function heading() {
   for (const id of ['unit-panel', 'reach-panel', 'all-panel', 'of-layer']) at(id).hidden = !layered;
   at('no-layers').hidden = layered;
   if (!layered)
-    at('no-layers').textContent =
+    at('no-layers').textContent = m.no_layers ??
         `This model has no recurrent layers, so it has no units, gates or states to show: it forecasts by ${
             m.made_of}.`;
   if (Number(at('layer').dataset.count) !== m.layers.length) {
