@@ -15,7 +15,13 @@ using namespace mlpack;
 int main(int argc, char** argv) {
   size_t width = 200;
   double seconds = 2;
-  const bool last = argc < 2 || std::strcmp(argv[1], "lstm_every") != 0;
+  const std::string part = argc < 2 ? "" : argv[1];
+  if (part != "lstm" && part != "lstm_every") {
+    std::fprintf(stderr, "mlpack_lstm: the first argument must be lstm or lstm_every, not '%s'\n",
+                 part.c_str());
+    return 2;
+  }
+  const bool last = part == "lstm";
   for (int i = 2; i + 1 < argc; i += 2) {
     if (!std::strcmp(argv[i], "--width")) width = std::stoul(argv[i + 1]);
     if (!std::strcmp(argv[i], "--seconds")) seconds = std::stod(argv[i + 1]);

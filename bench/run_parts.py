@@ -44,14 +44,20 @@ class Runner:
     def ours(self, *words: str, threads: int) -> dict[str, Any]:
         return self.run("ours", [self.args.ours], *words, threads=threads)
 
+    def rounds(self, row: dict[str, Any], ours: Any, theirs: Any) -> list[dict[str, Any]]:
+        """Fills a row. The two take turns, each begins every other round. Returns their results."""
+        results = []
+        for number in range(self.args.rounds):
+            say(f"round {number + 1}  {row['part']}  {row['what']}")
+            both = [ours(), theirs()] if number % 2 == 0 else [theirs(), ours()][::-1]
+            mine, other = (statistics.median(result["ms"]) for result in both)
+            row["ours"].append(mine), row["theirs"].append(other), row["ratios"].append(other / mine)
+            results.append(both[1])
+        return results
 
-def in_turns(first: Any, second: Any, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Of two that take turns, each begins every other round."""
-    if number % 2 == 0:
-        a = first()
-        return a, second()
-    b = second()
-    return first(), b
+
+def empty(part: str, what: str) -> dict[str, Any]:
+    return {"part": part, "what": what, "ours": [], "theirs": [], "ratios": []}
 
 
 def rows_of(part: str, run: Runner) -> Iterator[dict[str, Any]]:
@@ -60,7 +66,7 @@ def rows_of(part: str, run: Runner) -> Iterator[dict[str, Any]]:
     if part == "optimizer":
         numbers = ["--numbers", "100000" if args.tiny else str(args.numbers)]
         for kind in KINDS:
-            row: dict[str, Any] = {"part": part, "what": f"{kind}, beside a copy", "ours": [], "theirs": [], "ratios": []}
+            row = empty(part, f"{kind}, beside a copy")
             for number in range(args.rounds):
                 say(f"round {number + 1}  {part}  {kind}")
                 result = run.ours(part, "--kind", kind, *numbers, threads=args.threads)
@@ -71,27 +77,19 @@ def rows_of(part: str, run: Runner) -> Iterator[dict[str, Any]]:
         return
     for width in [16] if args.tiny else WIDTHS[part]:
         if part == "step":
-            row = {"part": part, "what": f"{width} units, the call from Python left out", "ours": [], "theirs": [], "ratios": []}
-            whole = {"part": part, "what": f"{width} units, as called from Python", "ours": [], "theirs": [], "ratios": []}
-            for number in range(args.rounds):
-                say(f"round {number + 1}  {part}  {width}")
-                a, b = in_turns(lambda: run.ours(part, "--width", str(width), threads=1),
-                                lambda: run.run("ONNX Runtime", [args.onnxruntime, str(ROOT / "bench" / "onnxruntime_step.py")],
-                                                part, "--width", str(width), threads=1), number)
-                ours, theirs, call = (statistics.median(t) for t in (a["ms"], b["ms"], b["call_ms"]))
-                for to, ms in ((row, theirs - call), (whole, theirs)):
-                    to["ours"].append(ours), to["theirs"].append(ms), to["ratios"].append(ms / ours)
-            yield row
+            whole = empty(part, f"{width} units, as called from Python")
+            onnxruntime = [args.onnxruntime, str(ROOT / "bench" / "onnxruntime_step.py")]
+            results = run.rounds(whole, lambda: run.ours(part, "--width", str(width), threads=1),
+                                 lambda: run.run("ONNX Runtime", onnxruntime, part, "--width", str(width), threads=1))
+            theirs = [ms - statistics.median(result["call_ms"]) for ms, result in zip(whole["theirs"], results)]
+            yield whole | {"what": f"{width} units, the call from Python left out", "theirs": theirs,
+                           "ratios": [b / a for a, b in zip(whole["ours"], theirs)]}
             yield whole
             continue
         if part in ("lstm", "lstm_every"):
-            row = {"part": part, "what": f"{width} units, one thread, beside mlpack", "ours": [], "theirs": [], "ratios": []}
-            for number in range(args.rounds):
-                say(f"round {number + 1}  {part}  {width}")
-                a, b = in_turns(lambda: run.ours(part, "--width", str(width), threads=1),
-                                lambda: run.run("mlpack", [args.mlpack], part, "--width", str(width), threads=1), number)
-                ours, theirs = statistics.median(a["ms"]), statistics.median(b["ms"])
-                row["ours"].append(ours), row["theirs"].append(theirs), row["ratios"].append(theirs / ours)
+            row = empty(part, f"{width} units, one thread, beside mlpack")
+            run.rounds(row, lambda: run.ours(part, "--width", str(width), threads=1),
+                       lambda: run.run("mlpack", [args.mlpack], part, "--width", str(width), threads=1))
             yield row
             continue
         for precision in args.precision:
@@ -99,13 +97,9 @@ def rows_of(part: str, run: Runner) -> Iterator[dict[str, Any]]:
             words = [part, "--width", str(width), "--precision", precision]
             theirs_by = {how: run.run("PyTorch", torch, *words, "--how", how, threads=args.threads) for how in HOWS[part]}
             how = min(theirs_by, key=lambda name: statistics.median(theirs_by[name]["ms"]))
-            row = {"part": part, "what": f"{width} wide, {precision}, beside {how}", "ours": [], "theirs": [], "ratios": []}
-            for number in range(args.rounds):
-                say(f"round {number + 1}  {part}  {width}  {precision}  {how}")
-                a, b = in_turns(lambda: run.ours(*words, threads=args.threads),
-                                lambda: run.run("PyTorch", torch, *words, "--how", how, threads=args.threads), number)
-                ours, theirs = statistics.median(a["ms"]), statistics.median(b["ms"])
-                row["ours"].append(ours), row["theirs"].append(theirs), row["ratios"].append(theirs / ours)
+            row = empty(part, f"{width} wide, {precision}, beside {how}")
+            run.rounds(row, lambda: run.ours(*words, threads=args.threads),
+                       lambda: run.run("PyTorch", torch, *words, "--how", how, threads=args.threads))
             yield row
 
 
@@ -113,9 +107,10 @@ def table(result: dict[str, Any]) -> str:
     m = result["machine"]
     of_others = ", ".join(f"{who} {version}" for who, version in result["versions"].items())
     lines = ["# Parts of a model", "",
-             f"{result['threads']} threads (a step of inference: one), medians of {result['rounds']} rounds of {result['seconds']} s in turns; a "
-             "ratio is theirs / ours of a round, with its range.", f"{m['cpu']}, {m['cores']} cores, Linux {m['kernel']}; commit {m['commit']}, "
-             f"{m['date']}, load {m['load_at_start']} before." + (f" Beside {of_others}." if of_others else ""), "",
+             f"{result['threads']} threads (a step of inference and parts beside mlpack: one), medians of {result['rounds']} rounds of "
+             f"{result['seconds']} s in turns; a ratio is theirs / ours of a round, with its range.",
+             f"{m['cpu']}, {m['cores']} cores, Linux {m['kernel']}; commit {m['commit']}, {m['date']}, "
+             f"load {m['load_at_start']} before." + (f" Beside {of_others}." if of_others else ""), "",
              "| part | what | ours, ms | theirs, ms | ratio | range | wanted |", "| --- | --- | ---: | ---: | ---: | ---: | ---: |"]
     for row in result["rows"]:
         ours, theirs = statistics.median(row["ours"]), statistics.median(row["theirs"])

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Draws the pictures of the documentation into docs/pictures: README's two from both bundled runs, which it trains, the
-# schedules from recipes alone, and the lessons' by their solutions. Panels of the pages of `look` are drawn by Chromium,
-# where it is.
+# schedules from recipes alone, and the lessons' by their solutions. Makes docs/live.html from a small demo, which it trains.
+# Panels of the pages of `look` are drawn by Chromium, where it is.
 #
 #   docs/pictures.sh [FOLDER]    FOLDER keeps the runs; a run that is there already is drawn without training it again
 set -euo pipefail
@@ -32,9 +32,10 @@ done
 
 # The page that runs its model, which is small enough to lie in docs.
 [ -e "$runs/small" ] || "$root/run" ptb train demo --set model.embedding=80 --set model.hidden=80 --set model.tied=true --out "$runs/small"
-rm -f "$root/docs/live.html"
-(cd "$runs" && "$root/run" ptb look small/last.safetensors --live 8 --out "$root/docs/live.html" \
+rm -f "$runs/live.html"
+(cd "$runs" && "$root/run" ptb look small/last.safetensors --live 8 --out live.html \
   --text "the dog that the men near the trucks wash often chases the cats .")
+mv "$runs/live.html" "$root/docs/live.html"
 python3 "$root/tests/browser/live_test.py" ptb --page "$root/docs/live.html" --panels "$root/docs/pictures" || [ $? = 77 ]
 
 for picture in constant=awd-lstm step=ptb-medium plateau=ptb-medium-tied cosine=demo one_cycle=awd-lstm-onecycle; do

@@ -195,7 +195,7 @@ class Writer {
     each(Kind::matrix, [&](const StepArray& array, const std::string& name) {
       if (!is_small(array)) return floats(name, array.values);
       require_finite(name, array.values);
-      const EightBits small = in_eight_bits(array);
+      const WholeNumbers<int8_t> small = in_whole_numbers<int8_t>(array);
       text +=
           fmt::format("\nstatic const int8_t {}_{}[{}] = {{\n{}\n}};\n", options_.name, name,
                       small.numbers.size(), table(small.numbers, [](int8_t v) { return std::to_string(v); }));

@@ -104,7 +104,7 @@ RealTimeStep::RealTimeStep(const StepPlan& plan, StepWeightsIn weights) {
     const StepArray& array = plan.arrays[k];
     float*& place = array.kind == Kind::state ? next_state : next;
     if (small && array.kind == Kind::matrix) {
-      const EightBits in_bytes = in_eight_bits(array);
+      const WholeNumbers<int8_t> in_bytes = in_whole_numbers<int8_t>(array);
       bound[k] = {reinterpret_cast<char*>(next_byte), 1, place};
       std::ranges::copy(in_bytes.scale, place);
       next_byte = std::ranges::copy(in_bytes.numbers, next_byte).out;

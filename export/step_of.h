@@ -4,7 +4,7 @@
 //   StepPlan plan = step_of(model.params, 3, model.lstm, model.out);             // "x" [3] -> "y"
 //
 // The plan has copies of the weights, as they are now: c_header() prints it, RealTimeStep runs it. A model of another form calls
-// append() for each layer itself. All throw Error where StepBuilder does: at a cell or an option without an equation there.
+// append() for each layer itself. All throw Error for a cell or an option that StepBuilder has no equation for.
 #pragma once
 
 #include "export/step_builder.h"

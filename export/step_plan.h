@@ -46,12 +46,15 @@ struct StepArray {
   int out = 0;                     // of a matrix
 };
 
-// A matrix in 8 bits: numbers in -127 … 127, times a scale for each output.
-struct EightBits {
-  std::vector<int8_t> numbers;  // [in][out]
+// A matrix in whole numbers of 8 or 16 bits, from -most to most, times a scale for each output.
+template <class Number>
+struct WholeNumbers {
+  std::vector<Number> numbers;  // [in][out]
   std::vector<float> scale;     // [out]
 };
-EightBits in_eight_bits(const StepArray& matrix);  // rounded to nearest
+// Rounded to nearest. Number: int8_t, int16_t.
+template <class Number>
+WholeNumbers<Number> in_whole_numbers(const StepArray& matrix);
 
 // A call of a kernel: its sizes, its numbers, the places that it reads and writes.
 struct StepCall {

@@ -28,8 +28,8 @@ struct TapeGraph : TapeObserver {
   };
   // The result of an operation, a parameter, or a constant.
   struct Input {
-    enum class Kind { result, parameter, constant };  // of the operation, of the set, or neither
-    Kind kind = Kind::constant;  // of the three
+    enum class Kind { result, parameter, constant };  // of an operation; of the ParameterSet; neither
+    Kind kind = Kind::constant;  // which of these
     int number = -1;             // of the operation or the parameter; a constant has none
     int result = 0;              // which of the operation's
     Shape shape = {};            // of what the operation was given

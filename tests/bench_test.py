@@ -196,7 +196,7 @@ class Everything(unittest.TestCase):
             self.assertIn(why, said.getvalue())
 
 
-# Plays bench_parts, and an interpreter with PyTorch or ONNX Runtime: milliseconds by what is asked for.
+# Plays bench_parts, mlpack's program, and an interpreter with PyTorch or ONNX Runtime: milliseconds by what is asked for.
 PART = """
 import json, sys
 words = sys.argv[1:]
@@ -206,6 +206,8 @@ if "onnxruntime_step.py" in words[0]:
     print(json.dumps({"version": "7.7", "ms": [31.0, 31.0], "call_ms": [6.0, 6.0]}))
 elif "pytorch_parts.py" in words[0]:
     print(json.dumps({"version": "9.9", "ms": [ms, ms, 99.0]}))
+elif sys.argv[0].endswith("mlpack"):
+    print(json.dumps({"version": "5.5", "ms": [40.0, 40.0]}))
 elif "optimizer" in words:
     print(json.dumps({"megabytes": 8.0, "ms": [10.0, 20.0, 40.0], "copy_ms": [9.0, 18.0, 36.0]}))
 else:
@@ -219,22 +221,26 @@ class Parts(unittest.TestCase):
             program = pathlib.Path(folder) / "program"
             program.write_text(f"#!{sys.executable}\n{PART}")
             program.chmod(0o755)
+            mlpack = pathlib.Path(folder) / "mlpack"
+            mlpack.symlink_to(program)
             done = subprocess.run([sys.executable, str(BENCH / "run_parts.py"), *words, "--ours", str(program), "--rounds", "2", "--tiny",
-                                   "--out", folder, "--name", "parts", f"--torch={program}", f"--onnxruntime={program}"],
-                                  capture_output=True, text=True)
+                                   "--out", folder, "--name", "parts", f"--torch={program}", f"--onnxruntime={program}",
+                                   f"--mlpack={mlpack}"], capture_output=True, text=True)
             result = pathlib.Path(folder) / "parts.json"
             return done, json.loads(result.read_text())["rows"] if result.exists() else []
 
     def test_ratios_are_of_rounds_beside_the_fastest(self) -> None:
-        done, rows = self.run_parts("block", "own_cell", "step", "optimizer", "--precision", "fp32")
+        done, rows = self.run_parts("block", "own_cell", "step", "optimizer", "lstm_every", "--precision", "fp32")
         self.assertEqual(done.returncode, 0, done.stderr)
         found = {(row["part"], row["what"].split(",")[-1].strip()): row["ratios"] for row in rows}
         self.assertEqual(found["block", "beside compile"], [2.0, 2.0])
         self.assertEqual(found["own_cell", "beside script"], [5.0, 5.0])
         self.assertEqual(found["step", "the call from Python left out"], [2.5, 2.5])
         self.assertEqual(found["step", "as called from Python"], [3.1, 3.1])
+        self.assertEqual([row["theirs"] for row in rows if row["part"] == "step"], [[25.0, 25.0], [31.0, 31.0]])
         self.assertEqual([row["ratios"] for row in rows if row["part"] == "optimizer"], [[0.9, 0.9]] * 5)
-        self.assertIn("Beside PyTorch 9.9, ONNX Runtime 7.7.", done.stdout)
+        self.assertEqual(found["lstm_every", "beside mlpack"], [4.0, 4.0])
+        self.assertIn("Beside PyTorch 9.9, ONNX Runtime 7.7, mlpack 5.5.", done.stdout)
         self.assertIn("| block | 16 wide, fp32, beside compile | 10 | 20 | 2.00 | 2.00–2.00 | 1.00 |", done.stdout)
 
     def test_a_part_without_its_peer_is_refused(self) -> None:

@@ -12,7 +12,7 @@ import unittest
 PROGRAM = sys.argv.pop(1)
 COMPARE = pathlib.Path(__file__).resolve().parent.parent / "bench/gradbench/compare.py"
 
-# Plays an eval of GradBench: asks for two values, and judges them.
+# Plays an eval of GradBench: asks for values, and judges those that it gets.
 EVAL = """
 import json, sys
 def say(**message):
@@ -22,18 +22,24 @@ say(id=0, kind="start", eval="lse")
 assert say(id=1, kind="define", module="lse")["success"]
 for k, x in enumerate(map(float, sys.argv[1:])):
     answer = say(id=2 + 2 * k, kind="evaluate", module="lse", function="primal", description=f"x={x}", input={"x": [x]})
-    say(id=3 + 2 * k, kind="analysis", of=2 + 2 * k, valid=answer["output"] == x)
+    if answer["success"]:
+        say(id=3 + 2 * k, kind="analysis", of=2 + 2 * k, valid=answer["output"] == x)
 """
-# Plays a tool that needs ten seconds, is wrong above 5 and fails above 8.
+# Plays a tool that needs ten seconds and is wrong above 5. Its argument lists [value, round in which it fails]; it ends if asked again.
 TOOL = """
 import json, sys
+fails, asked = dict(json.loads(sys.argv[1])), {}
 for line in sys.stdin:
     message = json.loads(line)
     answer = {"id": message["id"], "success": True}
     if message["kind"] == "evaluate":
         x, = message["input"]["x"]
         timings = [{"name": "prepare", "nanoseconds": 1}, {"name": "evaluate", "nanoseconds": 10**10}]
-        answer |= {"success": x <= 8, "output": x + 0.01 * (x > 5), "timings": timings}
+        asked[x] = asked.get(x, 0) + 1
+        assert asked[x] <= fails.get(x, 9)
+        answer["success"] = asked[x] != fails.get(x)
+        if answer["success"]:
+            answer |= {"output": x + 0.01 * (5 < x < 7), "timings": timings}
     print(json.dumps(answer), flush=True)
 """
 
@@ -222,22 +228,35 @@ class Gradbench(unittest.TestCase):
             self.assertEqual((answer["success"], status), (False, 0))
             self.assertTrue(answer["error"].startswith("message: "))
 
-    def test_comparison(self):
+    def compared(self, points, fails, of_ours=None):
+        """The table's rows of three rounds. Ours is the program, or plays a tool too."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name) / "python/gradbench/gradbench/evals/lse"
             folder.mkdir(parents=True)
             (folder / "run.py").write_text(EVAL)
             (pathlib.Path(name) / "tool.py").write_text(TOOL)
-            tool = ["--tool", f"slow={sys.executable} tool.py", "--rounds", "2", "--seconds", "0"]
-            done = subprocess.run([sys.executable, COMPARE, PROGRAM, "--checkout", name, "--eval", "lse=4 6 9", *tool], capture_output=True,
+            ours = pathlib.Path(name) / "ours"
+            ours.write_text(f"#!{sys.executable}\nimport sys\nsys.argv.append('{of_ours}')\n{TOOL}")
+            ours.chmod(0o755)
+            words = ["--eval", f"lse={points}", "--tool", f"slow={sys.executable} tool.py '{fails}'", "--rounds", "3", "--seconds", "0"]
+            done = subprocess.run([sys.executable, COMPARE, ours if of_ours else PROGRAM, "--checkout", name, *words], capture_output=True,
                                   text=True, timeout=60)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         head, _, *table = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
         self.assertEqual(head, ["eval", "ours, ms", "slow", "the eval's verdict"])
-        self.assertEqual([(row[0], row[3]) for row in table], [(f"lse primal x={x}", "valid") for x in (4.0, 6.0, 9.0)])
+        return table
+
+    def test_comparison(self):
+        table = self.compared("4 6 9 10", [[9, 1], [10, 2]])
+        self.assertEqual([(row[0], row[3]) for row in table], [(f"lse primal x={x}", "valid") for x in (4.0, 6.0, 9.0, 10.0)])
         self.assertGreater(float(table[0][2]), 100)
         self.assertRegex(table[1][2], r"^[0-9.e+]+ \(differs\)$")
-        self.assertEqual(table[2][2], "fails")
+        self.assertEqual([row[2] for row in table[2:]], ["fails", "fails"])
+
+    def test_comparison_where_ours_fails(self):
+        table = self.compared("1 2 3 4", [[4, 2]], of_ours=[[2, 1], [3, 2], [4, 3]])
+        self.assertEqual([row[1:] for row in table],
+                         [["1e+04", "1", "valid"], ["fails", "–", "–"], ["fails", "–", "–"], ["fails", "fails", "–"]])
 
 
 if __name__ == "__main__":

@@ -54,14 +54,18 @@ def fastest(answer):
 
 
 def in_turns(tools, message, rounds):
-    """Each tool's first answer, and its fastest run of each round in milliseconds. A tool that fails once is not asked again."""
+    """Each tool's first answer, or the one that failed, and its fastest run of each round in milliseconds. A tool that fails once is
+    not asked again."""
     first, times = {}, {name: [] for name in tools}
     for number in range(rounds):
         for name in list(tools) if number % 2 == 0 else reversed(tools):
             if name not in first or first[name]["success"]:
                 answer = tools[name].ask(message)
-                first.setdefault(name, answer)
-                times[name].append(fastest(answer) if answer["success"] else None)
+                if answer["success"]:
+                    first.setdefault(name, answer)
+                    times[name].append(fastest(answer))
+                else:
+                    first[name] = answer
     return first, times
 
 
@@ -86,9 +90,13 @@ def rows(module, words, tools, arguments):
                     row.append("–")
                 elif not first[name]["success"]:
                     row.append("fails")
+                elif not reply["success"]:
+                    row.append("–")
                 else:
                     ratio = statistics.median(b / a for a, b in zip(ours, times[name]))
                     row.append(f"{ratio:.3g}" + (" (differs)" if differ(reply["output"], first[name]["output"]) else ""))
+            if not reply["success"]:
+                yield row + ["–"]  # an eval does not judge a failure
         elif message["kind"] == "analysis":
             yield row + ["valid" if message["valid"] else "wrong"]
         asker.say(reply)
@@ -104,7 +112,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each tool for a message in a round")
     arguments = parser.parse_args()
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # core 0, where GradBench's tool for JAX goes by itself
+    try:
+        os.sched_setaffinity(0, {0})  # GradBench's tool for JAX goes there by itself
+    except OSError as error:
+        sys.exit(f"compare: core 0: {error.strerror}")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(arguments.checkout.resolve() / "python/gradbench"), os.environ.get("PYTHONPATH", "")])
     tools = {"ours": Speaker([str(arguments.ours.resolve())])}
     tools |= {name: Speaker(words, arguments.checkout) for name, words in arguments.tool}

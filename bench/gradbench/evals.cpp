@@ -173,7 +173,7 @@ static Problem gmm(const Json& input) {
                     q.shape() == Shape({k, d}) && l.shape() == Shape({k, d * (d - 1) / 2}),
                 "input: x {}, alpha {}, mu {}, q {} and l {} do not fit n = {}, d = {} and k = {}", x.shape(),
                 alpha.shape(), mu.shape(), q.shape(), l.shape(), n, d, k);
-  const double freedom = d + m + 1;
+  const double freedom = double(d) + m + 1;
   const double constant =
       -n * d * 0.5 * std::log(2 * std::numbers::pi) +
       k * (freedom * d * (std::log(gamma) - 0.5 * std::log(2)) - log_gamma(freedom / 2, d));

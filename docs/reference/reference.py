@@ -2,7 +2,8 @@
 """Makes the API reference of the installed headers by Doxygen. ./run reference calls this.
 
   reference.py FOLDER      FOLDER/html/index.html begins it. Ends with 1 if Doxygen warns, a public name has no
-                           words, a class has no example, or it was refused
+                           words, a class has no example, the headers cannot be read as expected, or
+                           Doxygen is missing; with 2 after a further argument
 """
 import fnmatch
 import functools
@@ -259,7 +260,7 @@ def make(out):
 
 def main():
     if len(sys.argv) != 2:
-        print("reference: it knows no words; ./run reference alone makes it", file=sys.stderr)
+        print("reference: takes no further argument: ./run reference", file=sys.stderr)
         return 2
     out = pathlib.Path(sys.argv[1]).resolve()
     try:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Lists the lessons, makes the table of a class, or does a lesson: copies its exercise to where the learner works, builds it, runs it, and says what its
-check found. ./run lesson calls this."""
+"""Lists the lessons, makes the table of a class, or does a lesson: copies its exercise to where the learner works, builds it,
+runs it, and says what its check found. ./run lesson calls this."""
 import argparse
 import csv
 import datetime

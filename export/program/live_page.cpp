@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// As in live.js.
+// live.js has the same; the suite `live_in_browser` compares the lists.
 constexpr std::string_view kernels_of_page[] = {
     "loop",         "end",          "zero",     "copy", "move",  "add",     "add_apart", "subtract",
     "multiply",     "multiply_add", "scale",    "mix",  "carry", "clip",    "one_minus", "sigmoid",
@@ -101,24 +101,16 @@ void add_seen(Json& calls, const StepPlan& plan, const std::string& cell) {
 // Rounds a matrix [in][out], and the parameter [out, in] of its name.
 template <class Number>
 void add_matrix(Json& json, const StepArray& matrix, const ParameterSet& params) {
-  constexpr float most_number = std::numeric_limits<Number>::max();
-  const size_t out = static_cast<size_t>(matrix.out), in = matrix.values.size() / out;
-  std::vector<Number> numbers(matrix.values.size());
-  std::vector<float> scale(out);
+  const WholeNumbers<Number> rounded = in_whole_numbers<Number>(matrix);
+  const size_t out = rounded.scale.size(), in = rounded.numbers.size() / out;
   const auto weight = params.at(matrix.name).leaf_value().on_host(Access::change);
-  for (size_t k = 0; k < out; ++k) {
-    float most = 0;
-    for (size_t i = 0; i < in; ++i) most = std::max(most, std::abs(matrix.values[i * out + k]));
-    scale[k] = most / most_number;
-    for (size_t i = 0; i < in; ++i) {
-      const float value = matrix.values[i * out + k];
-      numbers[i * out + k] = static_cast<Number>(scale[k] > 0 ? std::lround(value / scale[k]) : 0);
-      weight[static_cast<int64_t>(k * in + i)] = static_cast<float>(numbers[i * out + k]) * scale[k];
-    }
-  }
+  for (size_t k = 0; k < out; ++k)
+    for (size_t i = 0; i < in; ++i)
+      weight[static_cast<int64_t>(k * in + i)] =
+          static_cast<float>(rounded.numbers[i * out + k]) * rounded.scale[k];
   json["out"] = matrix.out;
-  json["data"] = base64(numbers.data(), sizeof(Number) * numbers.size());
-  json["scale"] = base64(scale.data(), sizeof(float) * scale.size());
+  json["data"] = base64(rounded.numbers.data(), sizeof(Number) * rounded.numbers.size());
+  json["scale"] = base64(rounded.scale.data(), sizeof(float) * out);
 }
 
 }  // namespace

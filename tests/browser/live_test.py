@@ -2,7 +2,8 @@
 """Has headless Chromium open pages of `ptb look --live` and `timeseries look --live`, and use the model in them: by key and by mouse, in light and
 dark. The page's numbers are compared with the program's, which computes with the same rounded weights.
 
-Usage: live_test.py PTB TIMESERIES      ends with 77, which Meson calls skipped, where there is no Chromium or Selenium
+Usage: live_test.py PTB TIMESERIES [--screenshots DIR]       ends with 77, which Meson calls skipped, where there is no Chromium or Selenium
+       live_test.py PTB --page FILE [--panels DIR]           times a page of a text, or draws it; tests nothing
 """
 import argparse
 import base64
@@ -38,6 +39,16 @@ WINDOWS = {
 def close(page, program, what, rounding=0.0):
     """Within 1e-4, and what the program rounded off before it wrote the number."""
     assert abs(page - program) <= 1e-4 + rounding, f"{what}: {page} in the page, {program} of the program"
+
+
+def check_kernels():
+    """The program refuses what the page's script cannot run: both have the same list."""
+    root = pathlib.Path(__file__).resolve().parent.parent.parent
+    program = re.search(r"kernels_of_page\[\] = \{(.*?)\}", (root / "export/program/live_page.cpp").read_text(), re.S)[1]
+    script = (root / "training/program/look/live.js").read_text()
+    body = re.search(r"const kernels = \{(.*?)\n\};(.*?)\n\n", script, re.S)
+    page = set(re.findall(r"^  (\w+): ", body[1], re.M)) | set(re.findall(r"kernels\.(\w+) = ", body[2])) | {"loop", "end"}
+    assert page == set(re.findall(r'"(\w+)"', program)), page ^ set(re.findall(r'"(\w+)"', program))
 
 
 def make_texts(ptb, folder):
@@ -286,6 +297,7 @@ def main():
     parser.add_argument("--panels", type=pathlib.Path, metavar="DIR", help="where, for docs/pictures")
     parser.add_argument("--screenshots", type=pathlib.Path, metavar="DIR", help="of both kinds of page, after a change, in light and dark")
     options = parser.parse_args()
+    check_kernels()
     if not look_test.CHROMIUM or not look_test.DRIVER:
         print("skipped: no Chromium with its driver: apt-get install chromium chromium-driver")
         sys.exit(77)

@@ -233,7 +233,75 @@ TEST_CASE(
   CHECK(first_forecast(known).starts_with("2021-03-29,10"));
   CHECK_MESSAGE(
       known.err.find(
-          "model   one GRU over segments, trained now: no other forecaster reads what is known ahead") !=
+          "model   one GRU over segments, trained now: the members of the mean do not read what is known ahead") !=
           std::string::npos,
       known.err);
+}
+
+TEST_CASE("months as 01.2019 are the time, and no column but those of numbers tells the marks of a column") {
+  const Folder folder;
+  const auto sales = [](int row) { return row % 7 == 6 ? "1.090" : fmt::format("60{}", row % 7); };
+  const std::string asked =
+      "timeseries: x.csv: '1.090' may be 1.09 or 1090, and no cell of its column tells which: "
+      "--set data.decimal=. or ,\n";
+  for (const char* form : {"{:02}.{}", "{}.{}", "{1}.{0:02}"}) {
+    const std::string csv = rows("Monat;Umsatz", 83, [&](int row) {
+      return fmt::format(fmt::runtime(form), row % 12 + 1, 2019 + row / 12) + ";" + sales(row);
+    });
+    CHECK(refusal(folder, csv) == asked);
+    CHECK(first_forecast(forecast_of(folder, csv, set({"data.decimal=,"}))) == "2025-12,1090");
+    CHECK(first_forecast(forecast_of(folder, csv, set({"data.decimal=."}))) == "2025-12,1.09");
+  }
+  // A version, a time of day.
+  for (const char* beside : {"1.10", "12.30"})
+    CHECK(refusal(folder, rows("Tag;a;Umsatz", 83, [&](int row) {
+                    return fmt::format("2021-{:02}-{:02};{};{}", row / 28 + 1, row % 28 + 1, beside,
+                                       sales(row));
+                  })) == asked);
+}
+
+TEST_CASE(
+    "a row of units, and numbers with marks that are not read, are refused with the cell and how to mend it") {
+  const Folder folder;
+  const auto with = [](const std::string& second, const char* last) {
+    return rows("Date,Power,Temp\n" + second, 84, [&](int row) {
+      return fmt::format("2021-{:02}-{:02},{},{}{}", day(row).month, day(row).day, week(row), week(row),
+                         row == 83 ? last : "");
+    });
+  };
+  CHECK(
+      refusal(folder, with(",kW,°C", "")) ==
+      "timeseries: x.csv:2: column 2 ('Power'): 'kW' is not a number; line 2 looks like a row of units: delete "
+      "it\n");
+  CHECK(refusal(folder, with("dd.mm.yyyy,-,°C", "")).find("x.csv:2: column 3 ('Temp'): '°C' is not") !=
+        std::string::npos);
+  const auto energy = [&](const char* cell) {
+    return refusal(folder, rows("date,x", 28, [&](int row) {
+                     return fmt::format("2021-01-{:02},{}", row + 1,
+                                        row == 27 ? cell : std::to_string(week(row)));
+                   }));
+  };
+  CHECK(energy("113-") == "timeseries: x.csv:29: column 2 ('x'): '113-' is not a number: write -113\n");
+  CHECK(energy("1370*") ==
+        "timeseries: x.csv:29: column 2 ('x'): '1370*' is not a number: delete the mark\n");
+  CHECK(
+      refusal(folder, rows("month,energy", 30,
+                           [](int row) { return fmt::format("{}-01,{} kWh", 1990 + row, week(row)); })) ==
+      "timeseries: x.csv: there is no column of numbers to forecast; it has energy (text, '10 kWh' in line 2 is no "
+      "number: delete the unit, which all cells must share)\n");
+}
+
+TEST_CASE("cells that say that a value is missing are counted, and leave no column out") {
+  const Folder folder;
+  for (const char* word : {"-", "–", "#N/A", "#NV", "n/a", "NaN", "null", "."}) {
+    const ProgramRun run = forecast_of(
+        folder, rows("t,x,y", 84, [&](int row) {
+          const std::string cell = row == 40 || row == 47 ? word : std::to_string(week(row));
+          return fmt::format("2021-{:02}-{:02},{},{}", day(row).month, day(row).day, cell, week(row));
+        }));
+    CHECK(first_forecast(run) == "2021-03-29,10");
+    for (const std::string& part : {std::string("columns 2 of 2: all hold numbers"),
+                                    fmt::format("2 cells are read as missing, as '{}' in line 42", word)})
+      CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
+  }
 }

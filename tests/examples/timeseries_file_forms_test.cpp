@@ -70,7 +70,7 @@ TEST_CASE("numbers are read as the file writes them, and that is said") {
                                  84, [&](int day) { return thousands(day); }, ";"));
   CHECK(
       error_of({"forecast", "either.csv"}, folder.path()) ==
-      "timeseries: either.csv: '1,495' may be 1.495 or 1495, and no cell tells which: --set data.decimal=, or .\n");
+      "timeseries: either.csv: '1,495' may be 1.495 or 1495, and no cell of its column tells which: --set data.decimal=, or .\n");
   CHECK(
       forecasts_in(forecast_of(folder, days(84, thousands, ";"), {"--steps", "7", "--set", "data.decimal=."}))
           .back() == date(90) + ",1495");
@@ -158,7 +158,7 @@ TEST_CASE("what cannot be guessed is refused in one line, with the option") {
   };
   check({"forecast", "shop.csv", "--column", "sale"}, "did you mean 'sales'?");
   check({"forecast", "shop.csv", "--column", "sales", "--column", "sales"}, "given twice");
-  check({"forecast", "words.csv"}, "no column of numbers to forecast; it has a, b");
+  check({"forecast", "words.csv"}, "no column of numbers to forecast; it has a (text, 'x' in line 2 is no number), b (text, 'y' in line 2");
   check({"forecast", "none.csv"}, "none.csv");
   check({"forecast", "gap.csv"}, "; as an option: --set data.gaps=allow");
   check({"forecast", "shop.csv", "--set", "model.hidden=4"},

@@ -1,7 +1,4 @@
 // Columns that are known of the rows to forecast, as a user of the program meets them.
-#include <map>
-#include <set>
-
 #include "examples/timeseries/series/calendar.h"
 #include "examples/timeseries/series/times.h"
 #include "tests/examples/known_shop.h"

@@ -306,10 +306,7 @@ TEST_CASE("look: what is refused, in one line, and nothing is written") {
   folder.write("there.html", "mine");
   folder.write("short.csv", Wave{.rows = 9}.csv());
   fs::remove(folder / "look.html");
-  const struct {
-    Words words;
-    std::vector<std::string> parts;
-  } cases[] = {
+  const std::pair<Words, std::vector<std::string>> cases[] = {
       {{model, "--at", "2020-05-01 00:00"},
        {"--at 2020-05-01 00:00", "wave.csv", "2020-03-01 00:00:00", "2020-03-09 08:00:00"}},
       {{model, "--at", "yesterday"}, {"--at yesterday", "is not the time of a row"}},
@@ -323,11 +320,11 @@ TEST_CASE("look: what is refused, in one line, and nothing is written") {
       {{"nowhere.safetensors", "--out", "there.html"}, {"nowhere.safetensors: there is no such file"}},
       {{model, "--at", "yesterday", "--out", "there.html"}, {"--at yesterday"}},
   };
-  for (const auto& one : cases) {
-    const ProgramRun run = started(Words{"look"} + one.words + Words{"--csv", "wave.csv"}, folder.path());
+  for (const auto& [words, parts] : cases) {
+    const ProgramRun run = started(Words{"look"} + words + Words{"--csv", "wave.csv"}, folder.path());
     CHECK(run.code == 2);
     CHECK(lines_of(run.err).size() == 1);
-    CHECK_MESSAGE(lacks(lines_of(run.err).at(0), one.parts) == "", run.err);
+    CHECK_MESSAGE(lacks(lines_of(run.err).at(0), parts) == "", run.err);
   }
   const ProgramRun run = started({"look", model, "--csv", "short.csv"}, folder.path());
   CHECK(run.code == 2);
@@ -377,20 +374,23 @@ TEST_CASE("look at a file: what is refused, in one line, and nothing is written"
   const Folder& folder = prepared();
   const std::string model = train("beside", {});
   folder.write("alike.csv", "load\n5\n5\n5\n5\n5\n5\n5\n5\n");
-  folder.write("two.csv", "at,load\na,1\na,2\na,4\na,3\nb,1\nb,2\nb,4\nb,9\n");
+  folder.write("few.csv", "at,load\na,1\na,2\na,4\na,3\nb,1\nb,2\nb,4\nb,9\nc,5\nc,7\n");
   for (const auto& [words, parts] : std::vector<std::pair<Words, std::vector<std::string>>>{
            {{"wave.csv", "--against", model}, {"--against is for a model", "wave.csv"}},
            {{"wave.csv", "--live"}, {"--live is for a model"}},
-           {{"wave.csv", "--steps", "65"}, {"65 rows", "64 at most", "data.horizon"}},
+           {{"wave.csv", "--steps", "65"}, {"--steps 65 must be in [1, 64]"}},
+           {{"wave.csv", "--steps=0"}, {"--steps 0 must be in [1, 64]"}},
+           {{"wave.csv", "--set", "data.horizon=65"}, {"65 rows", "64 at most", "data.horizon"}},
            {{"wave.csv", "--set", "model.hidden=8"}, {"model.hidden", "no network is trained"}},
            {{"wave.csv", "--at", "2020-03-01 02:00"}, {"fewer than 3"}},
-           {{"two.csv", "--set", "data.id=at"}, {"of 2 series: --series NAME"}},
-           {{"two.csv", "--set", "data.id=at", "--series", "c"}, {"has no series 'c'"}},
+           {{"few.csv", "--set", "data.id=at"}, {"of 3 series: --series NAME"}},
+           {{"few.csv", "--set", "data.id=at", "--series", "d"}, {"has no series 'd'"}},
+           {{"few.csv", "--set", "data.id=at", "--series", "c"}, {"fewer than 3"}},
+           {{"few.csv", "--set", "data.id=at", "--series", "b", "--at", "0"}, {"fewer than 3"}},
            {{"wave.csv", "--target", "laod"}, {"no channel 'laod'", "'load'"}},
            {{"alike.csv"}, {"all are alike"}},
            {{model, "--csv", "wave.csv", "--column", "load"}, {"--column is for a series without a recipe"}},
-           {{model, "--csv", "wave.csv", "--set", "data.horizon=2"},
-            {"--set is for a series without a recipe"}},
+           {{model, "--csv", "wave.csv", "--set", "data.horizon=2"}, {"--set is for a series"}},
            {{model, "--csv", "wave.csv", "--steps", "2"}, {"--steps is for a series without a recipe"}}}) {
     const ProgramRun run = started(Words{"look"} + words, folder.path());
     CHECK(run.code == 2);

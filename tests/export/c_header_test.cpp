@@ -161,7 +161,7 @@ TEST_CASE("valgrind and the sanitizers find nothing, and steps make no system ca
 TEST_CASE("weights in 8 bits: within half a unit of their row's scale, in the header as in RealTimeStep") {
   const StepArray matrix{
       .name = "w", .kind = StepArray::Kind::matrix, .size = 4, .values = {1.27f, 0, -0.64f, 0}, .out = 2};
-  const EightBits small = in_eight_bits(matrix);
+  const WholeNumbers<int8_t> small = in_whole_numbers<int8_t>(matrix);
   CHECK(small.numbers == std::vector<int8_t>{127, 0, -64, 0});
   CHECK(small.scale == std::vector<float>{1.27f / 127, 0});
 

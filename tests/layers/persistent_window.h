@@ -1,5 +1,5 @@
-// A layer whose window is one kernel, and the same layer step by step: what it says and gives where the GPU does not take the blocks at
-// once. Few processors, so that a block of a small layer has several units.
+// Shared by the tests of the persistent kernels: the kernel agrees with the loop and `composed`; what a layer does where its launch is
+// refused.
 #pragma once
 
 #include "framework/kernels/recurrent_window.h"
@@ -15,7 +15,8 @@ namespace unroll {
 constexpr Precision rounding[] = {Precision::tf32, Precision::bf16, Precision::fp16};
 
 #ifdef UNROLL_STANDIN
-const int processors = standin::control().processors = 7;  // before the device is asked
+// Few, so that a block of a small layer has several units. Set before the device is asked.
+const int processors = standin::control().processors = 7;
 
 // In a test's first case, since ThreadSanitizer does not watch what a process does that was forked after there were fibres.
 inline void check_refused_launches(const WindowCase& in_kernel, const WindowCase& stepped) {

@@ -193,6 +193,27 @@ TEST_CASE("all cells of a file say which mark stands before the decimals, and el
   CHECK(found({"1", "words, and 1.2.2020"}, ';') == ".");
 }
 
+TEST_CASE(
+    "other columns decide on a column's mark if they hold numbers, but not for decimals beside whole numbers") {
+  const auto found = [](const std::vector<std::vector<std::string>>& columns, char separator) {
+    MarkFinder all;
+    for (const auto& cells : columns) {
+      MarkFinder column;
+      for (const std::string& cell : cells) column.add(cell);
+      all.join(column);
+    }
+    const auto decimal = all.decimal(separator);
+    return decimal ? std::string(1, *decimal) : "'" + all.either() + "' may be either";
+  };
+  CHECK(found({{"1.10", "1.11"}, {"950", "1.495"}}, ';') == "'1.495' may be either");
+  CHECK(found({{"1.10", "1.11"}, {"950", "1.495"}}, ',') == ".");
+  CHECK(found({{"1,10", "1,11"}, {"950", "1,495"}}, ';') == "'1,495' may be either");
+  CHECK(found({{"1,10", "1,11"}, {"950", "1.495"}}, ';') == ",");  // groups
+  CHECK(found({{"1.10", "1.11"}, {"2.950", "1.495"}}, ';') == ".");
+  CHECK(found({{"1.10", "1.11"}, {"950", "1.495", "0.5"}}, ';') == ".");
+  CHECK(found({{"2.5", "none", "some"}, {"2.950", "1.495"}}, ';') == "'2.950' may be either");
+}
+
 TEST_CASE("numbers in order may be times: whole ones, or others by equal steps") {
   const auto described = [](auto number) {
     NumberOrder order;

@@ -105,12 +105,10 @@ TEST_CASE("a line that is no row of the table is named: a title, a total, a quot
                  advice}) == "");
   CHECK(lacks(refusal("x,y\n1,2\n3,4\nTotal,6\n"),
               {"x.csv:4: column 1 ('x'): 'Total' is not a number", advice}) == "");
-  for (const std::string cell : {"None", "-"})
-    CHECK(
-        refusal("x\n1\n" + cell + "\n")
+  CHECK(refusal("x\n1\nNone\n")
             .starts_with(
-                "x.csv:3: column 1 ('x'): '" + cell +
-                "' is not a number; the cells above it are numbers: leave it empty if its value is missing"));
+                "x.csv:3: column 1 ('x'): 'None' is not a number; the cells above it are numbers: leave it "
+                "empty if its value is missing"));
   CHECK(lacks(refusal("shop,x\nThe \"A\",1\n"),
               {"x.csv:2: column 1: a quote inside", "write \"The \"\"A\"\"\""}) == "");
 }
@@ -130,6 +128,7 @@ TEST_CASE("rows that the file lacks are put in, if they are few") {
   }
   CHECK(series.added_rows == 4);
   CHECK(series.notes.at(0).starts_with("4 rows that the file lacks are put in, without values"));
+  CHECK(series.notes.at(1) == "4 missing values filled in (the previous value); the first after line 15");
   // Rows are no holes if most are missing, or if they are missing by a rule.
   CHECK(lacks(refusal("date,x\n2020-01-01,1\n2020-01-02,1\n2020-01-03,1\n2020-01-09,1\n2020-01-10,1\n", fill),
               {"x.csv:5: a gap of 6 days"}) == "");
@@ -170,8 +169,9 @@ TEST_CASE("missing values are filled in as asked, never with zero") {
   const std::string text = "a,b\n1,10\n,NA\n?,40\n7,\n";
   Series series = parse(text, {.missing = Missing::previous});
   CHECK(series.values == Values{1, 10, 1, 10, 1, 40, 7, 40});
-  REQUIRE(series.notes.size() == 1);
-  CHECK(series.notes[0] == "4 missing values filled in (the previous value); the first in line 3");
+  REQUIRE(series.notes.size() == 2);
+  CHECK(series.notes[0] == "2 cells are read as missing, as 'NA' in line 3");
+  CHECK(series.notes[1] == "4 missing values filled in (the previous value); the first in line 3");
   for (const double value : parse("a\n21.3\n?\n?\n?\n1\n", {.missing = Missing::previous}).values)
     CHECK((value == 21.3 || value == 1));  // the same number, to the bit
   series = parse("a,b\n1,10\n,NA\n?,40\n?,50\n9,60\n", {.missing = Missing::interpolate});
@@ -236,7 +236,7 @@ TEST_CASE("a date of another form is refused with the forms that are read") {
     CHECK(lacks(refusal("date,x\n" + date + ",1\n", {.time = "date"}),
                 {"x.csv:2: column 1 ('date')", "'" + date + "' is not a time", "2017 Q1"}) == "");
   }
-  for (const std::string text : {"4 kW", "1,5 kW", "marked", "-", "0x10", "1.2e", "much: 3", "a/b"})
+  for (const std::string text : {"4 kW", "1,5 kW", "marked", "--", "0x10", "1.2e", "much: 3", "a/b"})
     CHECK(lacks(refusal("a,x\n\"" + text + "\",1\n"), {"is not a number; a column of text"}) == "");
   // Whoever has named the channels is not told to.
   CHECK(refusal("a,x\n4 kW,1\n", {.channels = {"a"}}) == "x.csv:2: column 1 ('a'): '4 kW' is not a number");

@@ -265,3 +265,49 @@ TEST_CASE("a name that no column has: the nearest is named, or all there are") {
   CHECK(lacks(refusal("a,b\n1,2\n", {.label = "state"}), {"no column 'state'; there are 'a', 'b'"}) == "");
   CHECK(lacks(refusal("a\n1\n", {.time = "when"}), {"no column 'when'; there is 'a'"}) == "");
 }
+
+TEST_CASE(
+    "months with a point are the time if most cells are some, and one begins with 0 or they follow each other") {
+  const auto form = [](const std::string& cells) {
+    return parse("y,t\n" + cells, {.time = "t"}).times.text(1);
+  };
+  CHECK(form("5,01.2019\n6,02.2019\n") == "2019-02");
+  CHECK(parse("y,t\n5,11.2019\n6,09.2020\n").times.text(1) == "2020-09");
+  CHECK(parse("t,y\n01.2019,5\n02.2019,6\n").notes ==
+        Names{"column 1 ('t') holds months, and is taken as the time (data.time)"});
+  // Else they are numbers.
+  CHECK(parse("t,y\n10.1999,5\n11.1999,6\n").values == Values{10.1999, 5, 11.1999, 6});
+  CHECK(parse("t,y\n1999.05,5\n1999.06,6\n").values == Values{1999.05, 5, 1999.06, 6});
+  CHECK(parse("t,y\n01.2019,5\n0.5,6\n3,6\n").values == Values{1.2019, 5, 0.5, 6, 3, 6});
+  CHECK(lacks(refusal("t,y\n01.2019,5\n02.2019,6\nSumme,11\n"),
+              {"x.csv:4: column 1 ('t'): 'Summe' is not a time", "such as a total"}) == "");
+}
+
+TEST_CASE(
+    "a table with the months or quarters of a year side by side is refused, unless channels are named") {
+  const std::string months = "Year,Jan,Feb,Mär,Apr,Mai,Jun,Jul,Aug,Sep,Okt,Nov,Dez,Total\n";
+  CHECK(refusal(months + "2003,1,2,3,4,5,6,7,8,9,10,11,12,78\n") ==
+        "x.csv:1: columns are months ('Jan' to 'Nov'): write one month a line, as 2017-01 and its value");
+  CHECK(refusal("Year,Q1,Q2,Q3,Q4\n2003,1,2,3,4\n") ==
+        "x.csv:1: columns are quarters ('Q1' to 'Q4'): write one quarter a line, as 2017 Q1 and its value");
+  CHECK(parse("Year,Q1,Q2,Q3,Q4\n2003,1,2,3,4\n2004,5,6,7,8\n", {.channels = {"Q2"}}).values == Values{2, 6});
+  CHECK(parse("t,Mar,Jan,Kim,Ann\n1,2,3,4,5\n2,3,4,5,6\n", {.time = "t"}).width() == 4);
+}
+
+TEST_CASE("a column of values names no series: the line says which time stands there twice") {
+  std::string once = "date,orders\n", scored = "date,score,orders\n", stores = "date,store,orders\n";
+  for (int day = 1; day <= 28; ++day) {
+    for (int k = 0; k < (day == 20 ? 2 : 1); ++k) {
+      once += fmt::format("2024-01-{:02},{}\n", day, 7 + day % 7 + k);
+      scored += fmt::format("2024-01-{:02},{},{}\n", day, day % 7 + k, 900 + day);
+    }
+    for (int store = 1; store <= 2; ++store)
+      stores += fmt::format("2024-01-{:02},{},{}\n", day, store, 900 + day);
+  }
+  for (const std::string& text : {once, scored})
+    CHECK(
+        refusal(text) ==
+        "x.csv:22: column 1 ('date'): 2024-01-20 stands there twice; put the rows of one time together first: "
+        "their sum, mean or last");
+  CHECK(lacks(refusal(stores), {"2 series in one file, by column 'store' (1, 2)"}) == "");
+}

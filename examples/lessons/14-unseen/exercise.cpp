@@ -1,8 +1,8 @@
 // Lesson 14: a net that never saw your series. The page to read: examples/lessons/14-unseen/README.md
 #include "examples/lessons/14-unseen/check.h"
 
-// The unit in which the net reads a series, and answers: by how much a month differs, on average, from the same month a year
-// before. past.ago(1) is the last month that is known, past.ago(13) the same month a year before. Of the last 24 months.
+// The unit in which the net reads a series and answers: the mean of |month - same month a year before| over the last 24 months.
+// past.ago(1) is the last known month, past.ago(13) the same month a year before.
 double unit_of(const Past& past) {
   double unit = 0;
   // ---- your part

@@ -30,6 +30,7 @@ void look(Command& command) {
                   "then open look.html");
   command.example("look last.safetensors --against epoch-1.safetensors --text \"every man .\"",
                   "what four epochs changed (training.keep_every_epochs = 1)");
+  command.example("look last.safetensors --live --text \"every man .\"", "a page that runs the model");
   if (!command.parse()) return;
   require_input(command.given("text"), "look: --text \"…\" is missing, which the model is to read");
   machine.set_up(command);

@@ -38,7 +38,7 @@ struct LookedText {
 };
 
 // The text as the model reads it. `path`: the name of the model's file in messages. Throws InputError if the text has
-// no words, more than `most_words_of_look`, or words that the vocabulary cannot read; or the model has no states to show.
+// no words, more than `most_words_of_look`, or words that the vocabulary cannot read; or the model is a Transformer or has a mixture of softmaxes.
 constexpr int most_words_of_look = 400;
 LookedText read_for_look(const SavedModel& saved, const std::string& text, const std::string& path);
 // Fills in the rest of `look`. Throws InputError if the model's probabilities are not finite.

@@ -1,4 +1,5 @@
 // timeseries look: makes a page that shows a model's values while it reads a window, and what its forecast depends on.
+// With a file alone: the bundled network's forecast.
 #include <fmt/format.h>
 
 #include "examples/timeseries/commands/commands.h"
@@ -8,6 +9,7 @@
 #include "examples/timeseries/guess/from_file.h"
 #include "examples/timeseries/look/look_forecaster.h"
 #include "examples/timeseries/look/look_numbers.h"
+#include "examples/timeseries/pretrained/window.h"
 #include "examples/timeseries/recipe/options.h"
 #include "framework/clock.h"
 #include "framework/nearest.h"
@@ -51,6 +53,8 @@ void look_at_file(const Command& command, const LookOptions& asked) {
         !command.given(option),
         "look: --{} is for a model, and {} is a series, which the network that ships with the program forecasts",
         option, path);
+  require_input(!command.given("steps") || (asked.steps >= 1 && asked.steps <= most_ahead),
+                "look: --steps {} must be in [1, {}]", asked.steps, most_ahead);
   const std::vector<Override> overrides = asked.options.overrides(command);
   require_read_without_network(command.name(), overrides);
   const Recipe recipe = recipe_for(path, asked.file.wishes(command, asked.steps, overrides), {.out = stderr});
@@ -68,7 +72,7 @@ void look_at_file(const Command& command, const LookOptions& asked) {
   const LookedForecast looked{.series = series,
                               .rows = end,
                               .channel = series.channel(target),
-                              .origin = asked.at.empty() ? std::max(begin + 3, end - steps)
+                              .origin = asked.at.empty() ? std::min(end, std::max(begin + 3, end - steps))
                                                          : row_at(series, asked.at, begin, end + 1),
                               .steps = steps,
                               .season = recipe.data.period};
@@ -88,8 +92,8 @@ void look(Command& command) {
   command.describe(
       "Makes a page that shows what a model does while it reads a window: its forecast beside the truth, which rows and "
       "channels the forecast rests on, what its units hold, how far back gradients reach, and the tape. It is one HTML "
-      "file that loads nothing. With a series alone, FILE.csv in the model's place, it shows which rows the forecast of the network "
-      "that ships with the program rests on.");
+      "file that loads nothing. With a series alone, FILE.csv in the model's place, it shows which rows the bundled network's "
+      "forecast rests on.");
   page.add_to(command, "window");
   command.also_takes_series();
   add_csv_option(command, csv);

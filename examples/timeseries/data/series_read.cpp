@@ -103,27 +103,31 @@ Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) 
 
 void add_rows(Series& series, int64_t rows) {
   if (rows == 0) return;
-  std::vector<int64_t> from, at;
+  std::vector<int64_t> from, added;  // the old row of each, and times of those that are added
   try {
     for (int member = 0; member < series.count(); ++member) {
-      const int64_t end = series.end_of(member);
-      for (int64_t row = series.begin_of(member); row < end; ++row)
-        from.push_back(row), at.push_back(series.times.at[static_cast<size_t>(row)]);
+      const auto last = static_cast<size_t>(series.end_of(member) - 1);
       const Times times{.form = series.times.form,
                         .compact = series.times.compact,
                         .utc = series.times.utc,
-                        .at = {at.back()},
+                        .at = {series.times.at[last]},
                         .step = series.times.step};
       (void)times.time(rows);  // says how many rows there are, if the last lies too far ahead
-      for (int64_t k = 1; k <= rows; ++k) from.push_back(end - 1), at.push_back(times.time(k).count);
+      for (int64_t k = 1; k <= rows; ++k) added.push_back(times.time(k).count);
     }
   } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", series.origin, error.what())); }
+  from.reserve(series.times.at.size() + added.size());
+  for (int member = 0; member < series.count(); ++member) {
+    const int64_t end = series.end_of(member);
+    for (int64_t row = series.begin_of(member); row < end; ++row) from.push_back(row);
+    from.insert(from.end(), static_cast<size_t>(rows), end - 1);
+  }
   series.take_rows(from);
-  series.times.at = std::move(at);
   int64_t moved = 0;
   for (SeriesMember& member : series.members) member.begin += moved, moved += rows, member.end += moved;
   for (int member = 0; member < series.count(); ++member) {
     const int64_t end = series.end_of(member);
+    std::copy_n(added.begin() + member * rows, rows, series.times.at.begin() + (end - rows));
     const auto clear = [&](auto& all, int64_t each) {
       if (!all.empty()) std::fill(all.begin() + (end - rows) * each, all.begin() + end * each, 0);
     };

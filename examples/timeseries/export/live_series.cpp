@@ -6,7 +6,6 @@
 #include "examples/timeseries/model/interval.h"
 #include "export/step_of.h"
 #include "training/files/json/json.h"
-#include "training/report/run_description.h"
 
 namespace timeseries {
 

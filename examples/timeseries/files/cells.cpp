@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -10,12 +11,15 @@
 
 #include <fmt/format.h>
 
+#include "examples/timeseries/series/times.h"
+
 namespace unroll {
 
 bool says_missing(std::string_view cell) {
   constexpr std::size_t longest = 4;
   if (cell.size() > longest || (!cell.empty() && cell[0] >= '0' && cell[0] <= '9')) return false;
-  constexpr std::array<std::string_view, 6> words = {"", "na", "n/a", "nan", "null", "?"};
+  constexpr std::array<std::string_view, 11> words = {"",     "na", "n/a", "#n/a", "#nv", "nan",
+                                                      "null", "?",  ".",   "-",    "–"};
   const auto same = [](char a, char b) { return a == b || (a >= 'A' && a <= 'Z' && a + ('a' - 'A') == b); };
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
     return std::equal(cell.begin(), cell.end(), word.begin(), word.end(), same);
@@ -129,8 +133,36 @@ std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks m
   return WrittenNumber{is_negative ? -*number : *number, core.unit};
 }
 
+std::string how_to_mend(std::string_view cell, NumberMarks marks) {
+  constexpr const char* digits = "0123456789";
+  const std::size_t first = cell.find_first_of(digits);
+  if (first == cell.npos || looks_like_a_date(cell)) return "";
+  const std::size_t end = cell.find_last_of(digits) + 1;
+  const std::string_view number = cell.substr(first, end - first), after = cell.substr(end);
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) || c >= 0x80; };
+  if (after.empty() || std::ranges::any_of(cell.substr(0, first), is_letter) ||
+      !written_number(number, marks))
+    return "";
+  if (after == "-" && first == 0) return fmt::format("write -{}", number);
+  return std::ranges::any_of(after, is_letter) ? "delete the unit, which all cells must share"
+                                               : "delete the mark";
+}
+
+void MarkFinder::join(const MarkFinder& column) {
+  const int64_t decided = column.points_ + column.commas_;
+  if (column.others_ >= column.whole_ + decided + !column.either_.empty()) return;  // text
+  points_ += column.points_, commas_ += column.commas_;
+  if (column.grouped_by_comma_ != '\0') grouped_by_comma_ = ',';
+  if (column.grouped_by_point_ != '\0') grouped_by_point_ = '.';
+  const bool doubtful = decided == 0 && column.whole_ > 0 && !column.either_.empty();
+  if (either_.empty() || (doubtful && !doubtful_)) either_ = column.either_;
+  doubtful_ = doubtful_ || doubtful;
+}
+
 void MarkFinder::add(std::string_view cell) {
-  if (cell.find_first_of(".,") == std::string_view::npos) return;
+  if (says_missing(cell)) return;
+  if (cell.find_first_of(".,") == std::string_view::npos)
+    return void(++(written_number(cell, {}) ? whole_ : others_));
   const auto as = [&](char decimal, char thousands) {
     return written_number(cell, {decimal, thousands}).has_value();
   };
@@ -140,11 +172,14 @@ void MarkFinder::add(std::string_view cell) {
   if (by_point) grouped_by_point_ = '.';
   const bool with_point = point || by_comma, with_comma = comma || by_point;
   points_ += with_point && !with_comma, commas_ += with_comma && !with_point;
+  others_ += !with_point && !with_comma;
   if (with_point && with_comma && either_.empty()) either_ = cell;
 }
 
 std::optional<char> MarkFinder::decimal(char separator) const {
-  if (points_ != commas_) return points_ > commas_ ? '.' : ',';
+  const char most = points_ > commas_ ? '.' : ',';
+  const bool in_doubt = doubtful_ && separator != ',' && either_.find(most) != either_.npos;
+  if (points_ != commas_ && !in_doubt) return most;
   if (separator == ',' || either_.empty()) return '.';
   return std::nullopt;
 }

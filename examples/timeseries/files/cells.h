@@ -8,7 +8,8 @@
 
 namespace unroll {
 
-// Whether the cell says that its value is missing: empty, NA, N/A, NaN, null or ?, in letters of either case.
+// Whether the cell says that its value is missing: empty, NA, N/A, #N/A, #NV, NaN, null, ?, a point or a dash, in letters of
+// either case.
 bool says_missing(std::string_view cell);
 
 // The number in a cell, with this decimal separator; infinite or NaN if a double cannot hold it. None: no number.
@@ -29,13 +30,17 @@ struct WrittenNumber {
 };
 // None: the cell is no number. Blanks and apostrophes may separate groups of three digits whatever the marks are.
 std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks marks);
+// How to write a cell that is a number but for what stands around it: "write -113", "delete the mark". "": it is none.
+std::string how_to_mend(std::string_view cell, NumberMarks marks);
 
-// Finds the marks of a file's numbers from its cells.
+// Finds the marks of a file's numbers: each column adds its cells, and those of numbers are joined.
 class MarkFinder {
  public:
   void add(std::string_view cell);
+  void join(const MarkFinder& column);
   // The decimal separator of most cells that can be read with only one. If no cell decides, a comma between cells
-  // means a point in numbers. None: ambiguous, such as 1,495 between semicolons.
+  // means a point in numbers. None: ambiguous, such as 1,495 between semicolons; also where other columns alone decide
+  // for decimals, and 1.495 stands beside whole numbers.
   std::optional<char> decimal(char separator) const;
   // The separator of digit groups with this decimal separator: the other mark if cells may use it so, else 0.
   char thousands(char decimal) const { return decimal == '.' ? grouped_by_comma_ : grouped_by_point_; }
@@ -44,6 +49,8 @@ class MarkFinder {
 
  private:
   int64_t points_ = 0, commas_ = 0;  // cells that are numbers only with this decimal separator
+  int64_t whole_ = 0, others_ = 0;   // cells without either mark that are numbers; cells that are none
+  bool doubtful_ = false;            // a column has `either_` beside whole numbers, and no cell that decides
   char grouped_by_point_ = '\0', grouped_by_comma_ = '\0';
   std::string either_;
 };

@@ -27,12 +27,18 @@ struct Row {
 };
 Row row_of(const CsvReader& csv) { return {{csv.cells().begin(), csv.cells().end()}, csv.quoted()}; }
 
-// The form of the whole numbers in column `cell`, judged by all rows from the reader's on. Reads ahead only if the
-// first number may be a year or more.
+// The form of the whole numbers in column `cell`, judged by all rows from the reader's on; months too, if most cells are
+// 03.2017 and one begins with 0, or follow one by one. Reads ahead only if the first cell may be a year or more.
 TimeForm form_of_column(const CsvReader& at_first_row, std::size_t cell, std::string_view name) {
-  const auto number_in = [cell](const CsvReader& csv) {
-    const auto time = cell < csv.cells().size() ? parse_time(csv.cells()[cell]) : std::nullopt;
-    return time && time->form == TimeForm::number ? std::optional(time->count) : std::nullopt;
+  bool padded = false;
+  const bool dotted =
+      cell < at_first_row.cells().size() && dotted_month(at_first_row.cells()[cell]).has_value();
+  const auto number_in = [&](const CsvReader& csv) -> std::optional<int64_t> {
+    const std::string_view text = cell < csv.cells().size() ? csv.cells()[cell] : std::string_view();
+    const auto time = dotted ? dotted_month(text) : parse_time(text);
+    if (!time || (!dotted && time->form != TimeForm::number)) return std::nullopt;
+    padded = padded || text[0] == '0';
+    return time->count;
   };
   if (number_in(at_first_row).value_or(0) < least_dated) return TimeForm::number;
   CsvReader csv = at_first_row;
@@ -45,7 +51,10 @@ TimeForm form_of_column(const CsvReader& at_first_row, std::size_t cell, std::st
       ++rows;
     } while (csv.next());
   } catch (const InputError&) {}  // reported when the rows are read
-  return form_of_numbers(numbers, name, rows);
+  if (!dotted) return form_of_numbers(numbers, name, rows);
+  const auto apart = [](int64_t a, int64_t b) { return std::abs(a - b) != 1; };
+  const bool in_turn = numbers.size() > 12 && std::ranges::adjacent_find(numbers, apart) == numbers.end();
+  return 2 * numbers.size() > rows && (padded || in_turn) ? TimeForm::month : TimeForm::number;
 }
 
 bool reads_as_value(const std::string& name, char decimal) {
@@ -111,6 +120,22 @@ std::optional<int64_t> line_of_names(const CsvReader& at_first_row, const Row& h
     }
   } catch (const InputError&) {}  // reported when the rows are read
   return {};
+}
+
+// Throws InputError if the reader's row, the first below the names, has units: nothing but words, and numbers below them.
+void require_no_units(CsvReader csv, const Row& header, const SeriesOptions& options) {
+  const Row units = row_of(csv);
+  const int64_t line = csv.line();
+  const auto is_unit = [&](const std::string& cell) {
+    return says_missing(cell) || !reads_as_value(cell, options.decimal);
+  };
+  if (!std::ranges::all_of(units.cells, is_unit) || !csv.next()) return;
+  for (std::size_t i = 0; i < std::min({header.cells.size(), units.cells.size(), csv.cells().size()}); ++i)
+    for (const char mark : {'.', ','})
+      require_input(
+          says_missing(units.cells[i]) || !written_number(csv.cells()[i], {mark, other_mark(mark)}),
+          "{}:{}: column {} ('{}'): '{}' is not a number; line {} looks like a row of units: delete it",
+          csv.origin(), line, i + 1, one_line(header.cells[i]), one_line(units.cells[i]), line);
 }
 
 // Names a first column without a name "time" if it holds dates; else it numbers the rows.
@@ -211,18 +236,18 @@ void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<
   if (!dated.empty()) return take(dated, TimeForm::number, dated[0] == 0);
 
   if (columns.form != TimeForm::number) return take({0}, columns.form, true);  // a column without a name
+  TimeForm found = TimeForm::number;
   for (std::size_t i = 0; i < count; ++i) {
     if (is_asked_for(i) || (i == 0 && skipped > 0)) continue;
-    const auto is_day = [&] {
-      const auto day = parse_time(first[i + skipped], TimeForm::date);
-      return day && day->form == TimeForm::date;
-    };
-    if (i > 0 && !is_day()) continue;
+    const auto day = parse_time(first[i + skipped], TimeForm::date);
+    if (i > 0 && !(day && day->form == TimeForm::date) && !dotted_month(first[i + skipped])) continue;
     const TimeForm form = form_of_column(csv, i + skipped, columns.names[i]);
     if (i == 0 && form != TimeForm::number) return take({0}, form, false);
-    if (form == TimeForm::date) dated.push_back(static_cast<int>(i));
+    if (form != TimeForm::date && form != TimeForm::month) continue;
+    if (dated.empty()) found = form;
+    dated.push_back(static_cast<int>(i));
   }
-  if (!dated.empty()) return take(dated, TimeForm::date, false);
+  if (!dated.empty()) return take(dated, found, false);
 
   for (std::size_t i = 0; i < count; ++i) {
     const std::string& cell = first[i + skipped];
@@ -358,11 +383,13 @@ SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
                 "{}:1: {} columns; at most {} are read", csv.origin(), csv.count(), CsvReader::most_columns);
   const Row header = row_of(csv);
   CsvReader below = csv;
-  const auto named = below.next() ? line_of_names(below, header, options) : std::nullopt;
+  const bool has_rows = below.next();
+  const auto named = has_rows ? line_of_names(below, header, options) : std::nullopt;
   require_input(!named, "{}:1: '{}' names no columns, but line {} does: delete what is above it",
                 csv.origin(), one_line(header.cells.front()), named.value_or(0));
+  if (has_rows) require_no_units(below, header, options);
   csv.keep(header.cells.size() + 1);  // one cell more than the header: a column without a name
-  const bool has_rows = csv.next();
+  csv.next();
   const Row first = has_rows ? row_of(csv) : Row{};
   SeriesColumns columns = read_header(csv, header, first, options);
   choose(columns, csv, first.cells, options);

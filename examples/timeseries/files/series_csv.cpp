@@ -41,6 +41,8 @@ std::string advice(const SeriesText& file, int column, std::string_view cell, bo
                          grouped->value);
     return fmt::format("; {} reads numbers that are written so", with_other ? decimal : thousands);
   }
+  const std::string mended = has_numbers ? how_to_mend(cell, marks_of(options)) : "";
+  if (!mended.empty()) return ": " + mended;
   if (has_numbers)
     return fmt::format("; the cells above it are numbers: leave it empty if its value is missing{}",
                        or_no_row(file));
@@ -261,6 +263,8 @@ class SeriesReader {
         }
       const double value = read_value(file_, channel, cell, how);
       is_missing_ = is_missing_ || std::isnan(value);
+      if (std::isnan(value) && !cell.empty() && ++missing_words_ == 1)
+        missing_word_ = fmt::format("'{}' in line {}", one_line(cell), csv_.line());
       *to++ = value;
     }
   }
@@ -273,6 +277,9 @@ class SeriesReader {
                   which_was_meant(columns_.only_word, others_));
     for (const WrittenChannel& channel : written_)
       if (!channel.note.empty()) series_.notes.push_back(channel.note);
+    if (missing_words_ > 0)
+      series_.notes.push_back(fmt::format("{} cell{} read as missing, as {}", missing_words_,
+                                          missing_words_ == 1 ? " is" : "s are", missing_word_));
     const bool has_no_times = columns_.time < 0 && columns_.id < 0;
     if (has_no_times && (options_.channels.empty() || options_.channels_guessed))
       if (const auto parts = time_in_parts(file_.text, columns_, csv_)) throw InputError(*parts);
@@ -303,6 +310,8 @@ class SeriesReader {
   std::vector<std::string> others_;  // words found instead of options.only's
   std::vector<WrittenChannel> written_;
   bool is_missing_ = false;
+  int64_t missing_words_ = 0;  // cells such as N/A
+  std::string missing_word_;   // the first of these, and its line
 };
 
 }  // namespace

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 #include <fmt/format.h>
 
+#include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
@@ -24,6 +26,7 @@ struct Candidate {
 bool read_for(std::vector<Candidate>& candidates, CsvReader csv, std::size_t time_at,
               const SeriesColumns& columns) {
   constexpr std::size_t most_series = 100'000;
+  std::unordered_set<int64_t> times;
   int64_t rows = 0, before = std::numeric_limits<int64_t>::min();
   bool ascends = true;
   try {
@@ -32,6 +35,7 @@ bool read_for(std::vector<Candidate>& candidates, CsvReader csv, std::size_t tim
       if (!time) return false;
       ascends = ascends && time->count > before;
       before = time->count;
+      times.insert(before);
       for (Candidate& candidate : candidates) {
         if (!candidate.holds || candidate.column >= csv.cells().size()) continue;
         const auto [last, is_new] = candidate.last.emplace(csv.cells()[candidate.column], time->count);
@@ -43,7 +47,11 @@ bool read_for(std::vector<Candidate>& candidates, CsvReader csv, std::size_t tim
   } catch (const InputError&) { return false; }  // reported when the rows are read
   for (Candidate& candidate : candidates) {
     const auto count = static_cast<int64_t>(candidate.words.size());
-    candidate.holds = candidate.holds && count >= 2 && 2 * count <= rows;
+    // Numbers are values where no other column has any, or most times have a single row.
+    const auto is_number = [](const std::string& word) { return written_number(word, {}).has_value(); };
+    const bool are_values = (candidates.size() == 1 || 2 * std::ssize(times) > rows) &&
+                            std::ranges::all_of(candidate.words, is_number);
+    candidate.holds = candidate.holds && !are_values && count >= 2 && 2 * count <= rows;
   }
   return !ascends;
 }

@@ -1,6 +1,7 @@
 // Files whose times are not in one column. See series_columns.h.
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -79,6 +80,18 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
   };
   constexpr std::ptrdiff_t most = 64;  // of a million names these tell enough
   const auto end = names.begin() + std::min(most, std::ssize(names));
+  std::vector<std::string> parts;  // of a year: Jan, February; Q1
+  for (auto name = names.begin(); name != end; ++name) {
+    const auto time = parse_time(name->substr(0, 3) + " 2000");
+    const bool is_part = time && (time->form == TimeForm::month || time->form == TimeForm::quarter);
+    if (is_part && std::ranges::find(parts, *name) == parts.end()) parts.push_back(*name);
+  }
+  if (std::ssize(parts) >= least && 3 * std::ssize(parts) >= end - names.begin()) {
+    const char* const part = std::tolower(parts[0][0]) == 'q' ? "quarter" : "month";
+    throw InputError(fmt::format(
+        "{}:1: columns are {}s ('{}' to '{}'): write one {} a line, as {} and its value", csv.origin(), part,
+        one_line(parts.front()), one_line(parts.back()), part, *part == 'q' ? "2017 Q1" : "2017-01"));
+  }
   const auto count = std::count_if(names.begin(), end, is_time);
   if (count < least || 2 * count < end - names.begin()) return;
   throw InputError(fmt::format(

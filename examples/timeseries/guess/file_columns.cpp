@@ -21,6 +21,7 @@ struct Column {
   int64_t numbers = 0, missing = 0, others = 0;
   std::string other = {};  // the first cell that is no number, or not of the unit of those above it
   int64_t other_line = 0;
+  std::string mend = {};
   std::optional<std::string_view> unit = {};
   NumberOrder order = {};
   bool counts_up = true;  // 1, 2, 3, …: it numbers the rows
@@ -41,7 +42,7 @@ struct Column {
     counts_up = false;
     const bool is_missing = !number && says_missing(cell);
     ++(is_missing ? missing : others), ++open;
-    if (!is_missing && other_line == 0) other = cell, other_line = line;
+    if (!is_missing && other_line == 0) other = cell, other_line = line, mend = how_to_mend(cell, marks);
   }
 };
 
@@ -82,8 +83,10 @@ std::string quoted(char mark) { return toml_string(std::string(1, mark)); }
 // Which marks the numbers have.
 void guess_marks(FileReading& reading, const FileColumns& file, const std::string& origin,
                  SeriesOptions& options, const Wishes& wishes) {
+  std::vector<MarkFinder> columns(file.columns.size());
+  file.each_cell([&](size_t c, std::string_view cell, int64_t) { columns[c].add(cell); });
   MarkFinder finder;
-  file.each_cell([&](size_t, std::string_view cell, int64_t) { finder.add(cell); });
+  for (const MarkFinder& column : columns) finder.join(column);
   if (!says(wishes, "data.decimal")) {
     const auto decimal = finder.decimal(options.separator);
     if (!decimal) {
@@ -93,8 +96,9 @@ void guess_marks(FileReading& reading, const FileColumns& file, const std::strin
         return written_number(cell, marks).value_or(WrittenNumber{}).value;
       };
       throw InputError(fmt::format(
-          "{}: '{}' may be {} or {}, and no cell tells which: --set data.decimal={} or {}", origin,
-          one_line(cell), as({.decimal = mark}), as({other_mark(mark), mark}), mark, other_mark(mark)));
+          "{}: '{}' may be {} or {}, and no cell of its column tells which: --set data.decimal={} or {}",
+          origin, one_line(cell), as({.decimal = mark}), as({other_mark(mark), mark}), mark,
+          other_mark(mark)));
     }
     options.decimal = *decimal;
     if (*decimal != '.') {
@@ -136,7 +140,8 @@ bool guess_time(FileReading& reading, const FileColumns& file, const Column& col
 std::string left_out(const FileColumns& file, const Column& column) {
   if (column.others > 0) {
     const std::string cell = fmt::format("'{}' in line {}", one_line(column.other, 20), column.other_line);
-    if (column.numbers <= column.others) return fmt::format("text, {} is no number", cell);
+    if (column.numbers <= column.others)
+      return fmt::format("text, {} is no number{}{}", cell, column.mend.empty() ? "" : ": ", column.mend);
     return column.others == 1
                ? fmt::format("{} is no number: forecast if the cell is one, or is left empty", cell)
                : fmt::format(
@@ -182,13 +187,14 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   file.each_cell([&](size_t c, std::string_view cell, int64_t line) {
     file.columns[c].add(cell, line, {options.decimal, options.thousands});
   });
-  std::vector<std::string> names, out, open,
+  std::vector<std::string> out, open,
       ahead;                       // of the rows at the end one lacks values, the other has them
+  int64_t count = 0;               // without a column of times
   const Column* nearly = nullptr;  // the one of most numbers beside other cells
   for (const Column& column : file.columns) {
     const bool is_wished = std::ranges::find(wishes.columns, column.name) != wishes.columns.end();
     if (!is_wished && file.columns.size() > 1 && guess_time(reading, file, column, wishes)) continue;
-    names.push_back(column.name);
+    ++count;
     if (!wishes.columns.empty()) continue;
     const std::string why = left_out(file, column);
     if (why.empty())
@@ -201,10 +207,10 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   if (reading.targets.empty() && nearly)
     reading.targets.push_back(nearly->name), out.clear();  // reading it says which cell
   require_input(!reading.targets.empty(), "{}: there is no column of numbers to forecast; it has {}", origin,
-                fmt::join(names, ", "));
-  if (wishes.columns.empty() && names.size() > 1)
+                fmt::join(out, ", "));
+  if (wishes.columns.empty() && count > 1)
     reading.guesses.push_back(
-        {"columns", fmt::format("{} of {}", reading.targets.size(), names.size()),
+        {"columns", fmt::format("{} of {}", reading.targets.size(), count),
          out.empty() ? "all hold numbers" : fmt::format("left out: {}", fmt::join(out, ", ")),
          "--column NAME"});
   if (!open.empty() && !ahead.empty())

@@ -1,4 +1,4 @@
-// A recipe for a series that came without one: every choice is a guess from the file, and is said. See wishes.h.
+// A recipe for a series that came without one: each choice is guessed from the file and printed. See wishes.h.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -339,9 +339,10 @@ class Guesser {
       draft_.set("data", "batch", 32);
       draft_.set("model", "hidden", 32);
       draft_.set("training", "epochs", clamped((1500 + batches - 1) / batches, 4, 150));
-      draft_.say({"model", "one GRU over segments, trained now",
-                  says("data.known") ? "no other forecaster reads what is known ahead" : "by channel",
-                  "--set model.architecture=linear"});
+      draft_.say(
+          {"model", "one GRU over segments, trained now",
+           says("data.known") ? "the members of the mean do not read what is known ahead" : "by channel",
+           "--set model.architecture=linear"});
     }
     draft_.set("optimizer", {{"kind", "\"adamw\""}, {"learning_rate", "0.003"}, {"weight_decay", "0.01"}});
     draft_.set("schedule", {{"kind", "\"cosine\""}});

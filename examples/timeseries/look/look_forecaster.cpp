@@ -28,7 +28,7 @@ constexpr double moved_by = 0.02;  // of the series' scale
 std::vector<float> values_before(const LookedForecast& looked) {
   const Series& series = looked.series;
   const int64_t begin =
-      std::max(series.begin_of(series.member_of(looked.origin - 1)), looked.origin - most_context);
+      std::max(series.begin_of(series.member_of(looked.origin)), looked.origin - most_context);
   std::vector<float> values;
   for (int64_t row = begin; row < looked.origin; ++row)
     if (!series.is_filled(row, looked.channel))
@@ -105,6 +105,8 @@ Json series_json(const LookedForecast& looked, const std::vector<float>& values,
 }  // namespace
 
 std::string look_json(const LookedForecast& looked, const std::string& title, const std::string& path) {
+  require(looked.origin <= looked.rows, "look: row {} is to be forecast, and the file has {}", looked.origin,
+          looked.rows);
   require_input(looked.steps <= most_ahead,
                 "look: {} rows are forecast, and a page of this network has {} at most (data.horizon)",
                 looked.steps, most_ahead);

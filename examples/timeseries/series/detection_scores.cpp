@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "framework/check.h"
@@ -17,21 +16,6 @@ void check(std::span<const double> probability, std::span<const int> label) {
   for (std::size_t i = 0; i < label.size(); ++i) {
     require(probability[i] >= 0 && probability[i] <= 1, "detection: {} is no probability", probability[i]);
     require(label[i] == 0 || label[i] == 1, "detection: a label is 0 or 1, not {}", label[i]);
-  }
-}
-
-// Labels in groups of equal probability, from the highest: use(probability, negatives, positives).
-template <class F>
-void for_each_group(std::span<const double> probability, std::span<const int> label, F use) {
-  std::vector<std::size_t> order(label.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return probability[a] > probability[b]; });
-  for (std::size_t i = 0; i < order.size();) {
-    const double p = probability[order[i]];
-    double count[2] = {0, 0};
-    for (; i < order.size() && probability[order[i]] == p; ++i) ++count[label[order[i]]];
-    use(p, count[0], count[1]);
   }
 }
 
@@ -50,11 +34,18 @@ DetectionScores score_detection(std::span<const double> probability, std::span<c
   const double n = static_cast<double>(label.size());
   const double right = called[1][1], wrong = called[0][1], missed = called[1][0], rejected = called[0][0];
   const double positives = right + missed, negatives = wrong + rejected;
-  double area = 0, seen = 0;  // pairs in which the positive is above the negative
-  for_each_group(probability, label, [&](double, double negative, double positive) {
-    area += negative * (seen + positive / 2);
-    seen += positive;
-  });
+  std::vector<std::size_t> order(label.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return probability[a] > probability[b]; });
+  double area = 0, seen = 0;  // pairs in which the positive is above the negative; positives so far
+  for (std::size_t i = 0; i < order.size();) {
+    const double p = probability[order[i]];
+    double count[2] = {0, 0};  // of labels of equal probability
+    for (; i < order.size() && probability[order[i]] == p; ++i) ++count[label[order[i]]];
+    area += count[0] * (seen + count[1] / 2);
+    seen += count[1];
+  }
   // 0 / 0 is NaN: not defined.
   return {.count = static_cast<int64_t>(label.size()),
           .positives = static_cast<int64_t>(positives),

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
-#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -41,14 +40,12 @@ void take_step_of_model(Series& series, std::span<const int64_t> at, const Serie
   times.step = *step;
 }
 
-// Replaces a series' rows: `from` has the old row of each new one, `at` its time. An old row may repeat for a new
-// row, which has no values but takes over the offset and words.
+// Replaces a series' rows: `from` has the old row of each. An old row may repeat for one without values, which takes
+// over the offset and words: `empty` has the place and time of those.
 struct NewRows {
-  std::vector<int64_t> from, at;
-  std::vector<bool> is_new;
-  void add(int64_t row, int64_t time, bool without_values) {
-    from.push_back(row), at.push_back(time), is_new.push_back(without_values);
-  }
+  std::vector<int64_t> from;
+  std::vector<std::pair<std::size_t, int64_t>> empty;
+  void add_empty(int64_t row, int64_t time) { empty.emplace_back(from.size(), time), from.push_back(row); }
 };
 
 void put_rows(Series& series, const NewRows& rows) {
@@ -56,11 +53,11 @@ void put_rows(Series& series, const NewRows& rows) {
     for (int64_t* border : {&member.begin, &member.end})
       *border = std::lower_bound(rows.from.begin(), rows.from.end(), *border) - rows.from.begin();
   series.take_rows(rows.from);
-  series.times.at = rows.at;
   const auto width = static_cast<std::size_t>(series.width());
-  for (std::size_t row = 0; row < rows.from.size(); ++row)
-    if (rows.is_new[row])
-      std::fill_n(series.values.begin() + static_cast<int64_t>(row * width), width, std::nan(""));
+  for (const auto& [row, time] : rows.empty) {
+    series.times.at[row] = time;
+    std::fill_n(series.values.begin() + static_cast<int64_t>(row * width), width, std::nan(""));
+  }
 }
 
 // Adds a row for each step without one, if these are few. Many gaps are a pattern of the rows, and stay.
@@ -69,6 +66,7 @@ void fill_gaps(Series& series) {
   constexpr double most_off = 1.0 / 3;
   const Times& times = series.times;
   NewRows rows;
+  rows.from.reserve(times.at.size());
   int64_t gaps = 0, line = 0;
   for (int member = 0; member < series.count(); ++member)
     for (int64_t row = series.begin_of(member); row < series.end_of(member); ++row) {
@@ -81,10 +79,10 @@ void fill_gaps(Series& series) {
             std::abs(steps - whole) <= most_off) {
           if (++gaps == 1) line = series.lines[row];
           for (int64_t k = 1; k < static_cast<int64_t>(whole); ++k)
-            rows.add(row - 1, time_after(times.form, before, times.step, k), true);
+            rows.add_empty(row - 1, time_after(times.form, before, times.step, k));
         }
       }
-      rows.add(row, now, false);
+      rows.from.push_back(row);
     }
   const int64_t added = std::ssize(rows.from) - series.rows();
   if (added == 0 || rows_by_gap * (gaps - 1) > series.rows() || rows_by_new * added > series.rows()) return;
@@ -103,6 +101,7 @@ void cut_open_end(Series& series, const SeriesOptions& options) {
   for (const std::string& name : options.open_end)
     channels.push_back(static_cast<std::size_t>(series.channel(name)));
   NewRows rows;
+  rows.from.reserve(series.times.at.size());
   int64_t first = 0;
   for (int member = 0; member < series.count(); ++member) {
     const int64_t begin = series.begin_of(member);
@@ -116,7 +115,7 @@ void cut_open_end(Series& series, const SeriesOptions& options) {
     if (end == begin) end = series.end_of(member);  // no value is known; fill_in() reports this
     if (const int64_t open = series.end_of(member) - end; open > series.open_rows)
       series.open_rows = open, first = end;
-    for (int64_t row = begin; row < end; ++row) rows.add(row, series.times.at[row], false);
+    for (int64_t row = begin; row < end; ++row) rows.from.push_back(row);
   }
   if (series.open_rows == 0) return;
   series.notes.push_back(
@@ -239,13 +238,15 @@ void fill_in(Series& series, Missing missing) {
   };
   for (int channel = 0; channel < width; ++channel)
     for (int member = 0; member < series.count(); ++member) fill(member, channel);
-  if (filled > 0) {
-    series.notes.push_back(fmt::format("{} missing value{} filled in ({}); the first in line {}", filled,
+  if (filled > 0) {  // a row that was put in has the line of the one before
+    const bool is_new = first_row > 0 && series.lines[first_row] == series.lines[first_row - 1];
+    const char* const where = !is_new ? "in" : series.lines.front() > series.lines.back() ? "above" : "after";
+    series.notes.push_back(fmt::format("{} missing value{} filled in ({}); the first {} line {}", filled,
                                        filled == 1 ? "" : "s",
                                        missing == Missing::previous ? "the previous value"
                                        : missing == Missing::mask   ? "the previous value, and marked"
                                                                     : "interpolated",
-                                       series.lines[first_row]));
+                                       where, series.lines[first_row]));
   }
 }
 

@@ -31,11 +31,21 @@ bool is_year(int64_t number) { return 1500 <= number && number <= 2200; }
 
 std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder order) {
   const auto time = parse_time(text, order);
+  if (!time && beside == TimeForm::month) return dotted_month(text);
   if (!time || time->form != TimeForm::number || beside == TimeForm::number) return time;
   if (is_year(time->count)) return Time{TimeForm::year, 12 * time->count};
   if (const auto date = from_digits(time->count, TimeForm::date)) return date;
   if (const auto month = from_digits(time->count, TimeForm::month)) return month;
   return time;
+}
+
+std::optional<Time> dotted_month(std::string_view text) {
+  const std::size_t point = text.find('.');
+  if (point == text.npos || text.find_first_not_of("0123456789.") != text.npos) return std::nullopt;
+  std::string dashed(text);
+  dashed[point] = text.size() - point == 5 ? '/' : '-';
+  const auto time = parse_time(dashed);
+  return time && time->form == TimeForm::month && is_year(time->count / 12) ? time : std::nullopt;
 }
 
 namespace {

@@ -33,8 +33,10 @@ enum class DateOrder : uint8_t { unknown, day_first, month_first };
 // numbers, even 1749 and 20170331.
 std::optional<Time> parse_time(std::string_view text, DateOrder order = DateOrder::unknown);
 // As above, in a column of times of form `beside`. Unless that is `number`, 1749 is a year, 201703 a month and
-// 20170331 a date.
+// 20170331 a date; beside `month`, 03.2017 and 2017.03 are months.
 std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder order = DateOrder::unknown);
+// The month in 03.2017 or 2017.03, from 1500 to 2200: alone these are numbers.
+std::optional<Time> dotted_month(std::string_view text);
 // Whether the text is a time other than a number, in either order.
 bool reads_as_date(std::string_view text);
 std::string to_text(const Time& time);

@@ -58,9 +58,10 @@ const kernels = {
   standardize: {
     forward({sizes: [rows, columns, some, window]}, [y, means, deviations]) {
       for (let k = 0; k < some; ++k) {
-        const read = y.filter((v, at) => at % columns === k && at < window * columns),
-              mean = sum(read) / window;
-        means[k] = mean, deviations[k] = Math.sqrt(sum(read.map(v => (v - mean) ** 2)) / window + 1e-5);
+        let mean = 0, spread = 1e-5;
+        for (let at = k; at < window * columns; at += columns) mean += y[at] / window;
+        for (let at = k; at < window * columns; at += columns) spread += (y[at] - mean) ** 2 / window;
+        means[k] = mean, deviations[k] = Math.sqrt(spread);
         for (let at = k; at < rows * columns; at += columns) y[at] = (y[at] - mean) / deviations[k];
       }
     },
@@ -89,8 +90,6 @@ function makeEngine({bits, arrays, calls, target = 0}) {
   const G = A.map(a => a.turned ? undefined : new Float64Array(a.length));
   const held = new Map(), record = [], unrolled = [], number = name => arrays.findIndex(a => a.name === name);
   const part = (array, from, size) => array?.subarray(from, size ? from + size : undefined);
-  const ends = ({array, from, size}) =>
-      ({values: part(A[array], from, size), gradient: part(G[array], from, size)});
   function unroll(i, turns) {  // from a call to the end of its loop, whose place it returns
     for (; i < calls.length && calls[i].kernel !== 'end'; ++i) {
       const c = calls[i], first = i + 1, seen = turns.length < 2 || turns[0] === target ? c.seen ?? [] : [];
@@ -100,7 +99,8 @@ function makeEngine({bits, arrays, calls, target = 0}) {
       for (let turn = 0; turn < c.sizes[0] && c.kernel === 'loop'; ++turn)
         i = unroll(first, [...turns, turn]);
       if (c.kernel === 'loop') continue;
-      const watched = seen.map(w => ({...w, ...ends(w)}));
+      const ends = (of, {array, from, size}) => part(of[array], from, size);
+      const watched = seen.map(w => ({...w, values: ends(A, w), gradient: ends(G, w)}));
       unrolled.push({...c, step: turns.at(-1), own: views(A), gradients: views(G), watched});
     }
     return i;

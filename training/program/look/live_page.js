@@ -43,20 +43,25 @@ const wordsOf = text =>
     (letters() ? [...text] : text.split(/[ \t]+|(\n)/).filter(Boolean)).map(w => w === '\n' ? '<eos>' : w);
 const textOf = words =>
     letters() ? words.join('').replace(/<eos>/g, '\n') : words.join(' ').replace(/ ?<eos> ?/g, '\n');
-const idOf = w => [w, '<unk>'].map(one => live.words.indexOf(one)).find(id => id >= 0);
+const idByWord = new Map((live?.words ?? []).map((w, id) => [w, id]));
+const idOf = w => idByWord.get(w) ?? idByWord.get('<unk>');
 function logP(logits) {
   const most = logits.reduce((a, b) => Math.max(a, b)), all = sum(logits.map(v => Math.exp(v - most)));
   return logits.map(v => v - most - Math.log(all));
 }
+function typedWords() {  // none where the model cannot read them, which is told
+  const words = wordsOf(at('typed').value), count = words.length - (words.at(-1) === '<eos>');
+  if (count > live.most) return letTell(`A page reads ${live.most} words or characters at most.`);
+  const unknown = words.find(w => idOf(w) === undefined);
+  return unknown ? letTell(`The model knows neither “${shown(unknown)}” nor <unk>.`) : words;
+}
 function readText() {
-  const words = wordsOf(at('typed').value), bits = [], rank = [], next = [], all = [];
+  const words = typedWords(), bits = [], rank = [], next = [], all = [];
+  if (!words) return;
   if (words.at(-1) !== '<eos>') words.push('<eos>');
-  const ids = words.map(idOf), unknown = words.find((w, t) => ids[t] === undefined);
-  if (unknown) return letTell(`The model knows neither “${shown(unknown)}” nor <unk>.`);
-  if (words.length > 401) return letTell('A page reads 400 words or characters at most.');
-  const input = ['<eos>', ...words.slice(0, -1)], target = ids.map(id => live.words[id]);
+  const ids = words.map(idOf), input = ['<eos>', ...words.slice(0, -1)], target = ids.map(id => live.words[id]);
   const read = (id, t) => {
-    const mark = engine.step(t, idOf(input[t])), p = all[t] = logP(engine.value('logits'));
+    const mark = engine.step(t, ids[t - 1] ?? idOf('<eos>')), p = all[t] = logP(engine.value('logits'));
     const likeliest = [...p.keys()].sort((a, b) => p[b] - p[a]).slice(0, 6);
     bits.push(-p[id] / Math.LN2), rank.push(1 + p.filter(v => v > p[id]).length);
     next.push(likeliest.map(i => [live.words[i], Math.exp(p[i])]));
@@ -67,14 +72,15 @@ function readText() {
   showLive(ids.length, ids.length, run, seed);
 }
 function writeOn() {  // until a sentence ends, 40 words at most
+  const words = typedWords(), heat = Math.max(1e-3, at('heat').value), known = words?.length;
+  if (!words) return;
   engine.see = () => {};
-  const words = wordsOf(at('typed').value), heat = Math.max(1e-3, at('heat').value), known = words.length;
   engine.begin();
-  for (let t = 0; t < known + 40 && (t <= known || words[t - 1] !== '<eos>'); ++t) {
+  for (let t = 0; t < Math.min(known + 40, live.most) && (t <= known || words[t - 1] !== '<eos>'); ++t) {
     engine.step(t, idOf(words[t - 1] ?? '<eos>'));
     let left = Math.random();
     const p = logP(engine.value('logits').map(v => v / heat));
-    if (t >= known) words.push(live.words[p.findIndex(v => (left -= Math.exp(v)) < 0)] ?? '<eos>');
+    if (t >= known) words.push(live.words.at(p.findIndex(v => (left -= Math.exp(v)) < 0)));
   }
   at('typed').value = textOf(words);
   readText();
@@ -129,9 +135,9 @@ const reread = ofSeries ? readWindow : readText;
 function hold() {
   const {layer} = selection, unit = at('hold-of').value ? -1 : selection.unit;
   const one = {name: at('hold-name').value, layer, unit, value: Number(at('hold-at').value)};
-  const whose = `layer ${layer + 1}, ${unit < 0 ? 'all units' : `unit ${unit + 1}`}`;
-  engine.held.set(`${one.name} of ${whose}`, one);
-  reread();
+  const what = `${one.name} of layer ${layer + 1}, ${unit < 0 ? 'all units' : `unit ${unit + 1}`}`;
+  engine.held.delete(what);  // the last one that is set acts
+  reread(engine.held.set(what, one));
 }
 const release = what => reread(engine.held.delete(what), at('hold-at').focus());
 const heldButton = ([what, {value}]) => make('button', {onclick: () => release(what)}, `${what}: ${value} ✕`);

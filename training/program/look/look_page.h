@@ -7,7 +7,7 @@
 
 namespace unroll {
 
-// `models`: the numbers of one or several models as JSON, in the form that the scripts in training/report/look/ read.
+// `models`: the numbers of one or several models as JSON, in the form that the scripts in training/program/look/ read.
 // Strings in it cannot break the page: they stay text.
 std::string look_page(std::string_view title, std::span<const std::string> models);
 

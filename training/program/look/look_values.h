@@ -1,5 +1,5 @@
 // The numbers on a page of `look` that models of both programs have: gates and states, gradients, a tape, units and the
-// properties they tell. As JSON, in the form that the scripts in training/report/look/ read.
+// properties they tell. As JSON, in the form that the scripts in training/program/look/ read.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ namespace unroll {
 
 // Rounds to five digits, more than a page shows. Null: no number.
 double rounded_for_look(double value);
-std::string base64(const void* data, size_t bytes);
 nlohmann::ordered_json rounded_for_look(const std::optional<double>& value);
+std::string base64(const void* data, size_t bytes);  // as JSON holds bytes
 
 // values [rows, columns] as 16-bit integers times the largest value: off by at most 1/65534 of that.
 nlohmann::ordered_json sixteen_bit_json(const Tensor& values);
