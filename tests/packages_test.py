@@ -3,7 +3,7 @@
 what they print must be what the page shows. The steps of the Dockerfile run in such systems too, since a test has no Docker.
 
 UNROLL_BARE=FOLDER keeps the bare system, downloads and compiled files there for the next run, and the systems to look into; without it all
-is made anew and removed. Variables of ccache (CCACHE_…) are passed on.
+is made anew and removed. UNROLL_MIRROR: Debian's mirror. Variables of ccache (CCACHE_…) are passed on.
 """
 import glob
 import os
