@@ -89,6 +89,42 @@ TEST_CASE(
   CHECK(Combination(few, whole(few), 0, {.horizon = 1, .members = {"last"}}).interval_factor() == 1);
 }
 
+TEST_CASE("an interval without errors is not narrower than a random walk's over the number of rows") {
+  Values y;
+  for (int t = 0; t < 8; ++t) y.push_back(100 + 10 * t);
+  const Series series = make_series({"y"}, y);
+  const Combination mean(series, whole(series), 0, {.horizon = 1, .members = {"ets"}});
+  CHECK(mean.windows() == 1);
+  CHECK(mean.interval_errors() == 0);  // one says nothing of 80 %
+  const auto found = mean.forecast(series, 8, 2);
+  CHECK(found.values[0] == doctest::Approx(180));
+  CHECK(found.high[0] - found.values[0] == doctest::Approx(z * 10 / 8));
+  CHECK(found.values[1] - found.low[1] == doctest::Approx(z * 10 / 8 * std::sqrt(2)));
+}
+
+TEST_CASE("folds cover the longest season, or narrow no interval") {
+  // Weeks of seven days of four rows. The last two days are higher, and the rows end before them.
+  Values y;
+  for (int t = 0; t < 76; ++t) y.push_back(t % 4 + (t / 4 % 7 < 5 ? 0 : 10));
+  const Series weeks = make_series({"y"}, y);
+  const Combination of_weeks(
+      weeks, whole(weeks), 0,
+      {.period = 4, .second_period = 28, .horizon = 4, .members = {"seasonal", "second-seasonal"}});
+  CHECK(of_weeks.first_fold() == 48);
+  CHECK(of_weeks.members()[1].weight == 1);
+  CHECK(of_weeks.forecast(weeks, 76, 4).values == Values{10, 11, 12, 13});
+  // Half of the rows may be folds. A random walk's interval reaches further than its errors here.
+  y.clear();
+  for (int t = 0; t < 100; ++t) y.push_back(t % 2);
+  const Series series = make_series({"y"}, y);
+  const auto factor = [&](int64_t season) {
+    return Combination(series, whole(series), 0, {.second_period = season, .horizon = 1, .members = {"last"}})
+        .interval_factor();
+  };
+  CHECK(factor(50) < 0.9);
+  CHECK(factor(51) == 1);
+}
+
 TEST_CASE("a member that goes far outside of what the series was is left out") {
   const Series far = make_series({"y"}, noise(60, 1000)), near = make_series({"y"}, noise(60, 0));
   const Combination mean(far, whole(far), 0, {.horizon = 1, .members = {"last", "theta"}});
@@ -165,6 +201,10 @@ TEST_CASE("many series leave out the members that are slow to fit, unless they a
   };
   CHECK(names({.fast = true}) == std::vector<std::string>{"last value", "Theta", "CES"});
   CHECK(names({.members = {"ets"}, .fast = true}) == std::vector<std::string>{"ETS"});
+  const Combination of_month(series, whole(series), 0, {.period = 25});
+  for (const auto& member : of_month.members())
+    CHECK(member.left_out ==
+          (member.name == "ets" ? "a season of more than 24 rows has too many states" : ""));
 }
 
 TEST_CASE("the baseline of the table is the mean of each channel") {

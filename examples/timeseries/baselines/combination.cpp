@@ -24,6 +24,7 @@ struct MemberWord {
   bool is_fast;  // to fit
   double first;  // weight
   bool (*suits)(const CombinationOptions&);
+  const char* unsuited = nullptr;  // why it does not suit, if that is to be said
 };
 constexpr int64_t longest_of_ets = 24;  // rows of a season: it has a state for each
 constexpr MemberWord member_words[] = {
@@ -31,7 +32,8 @@ constexpr MemberWord member_words[] = {
     {"last", true, 0.1, [](const CombinationOptions& o) { return o.period == 1; }},
     {"seasonal", true, 0.1, [](const CombinationOptions& o) { return o.period > 1; }},
     {"second-seasonal", true, 0.1, [](const CombinationOptions& o) { return o.second_period > 1; }},
-    {"ets", false, 1, [](const CombinationOptions& o) { return o.period <= longest_of_ets; }},
+    {"ets", false, 1, [](const CombinationOptions& o) { return o.period <= longest_of_ets; },
+     "a season of more than 24 rows has too many states"},
     {"theta", true, 1, [](const CombinationOptions&) { return true; }},
     {"ces", true, 1, [](const CombinationOptions&) { return true; }},
     {"ridge", false, 0.25, [](const CombinationOptions&) { return true; }}};
@@ -48,17 +50,16 @@ std::vector<Combination::Member> fitted(const Series& series, const Span& rows, 
   std::vector<Combination::Member> members;
   for (const MemberWord& word : member_words) {
     const auto& asked = options.members;
-    if (asked.empty() ? !word.suits(options) || (options.fast && !word.is_fast)
+    const bool suits = !asked.empty() || word.suits(options);
+    if (asked.empty() ? (!suits && !word.unsuited) || (options.fast && !word.is_fast)
                       : std::ranges::find(asked, word.word) == asked.end())
       continue;
     const ForecastBaselineRow& row = *baseline_row(word.word);
     Combination::Member& member =
         members.emplace_back(Combination::Member{.name = std::string(word.word), .first = word.first});
     member.error = unknown;
-    if (!row.missing(keys).empty()) {
-      member.left_out = row.missing(keys);
-      continue;
-    }
+    member.left_out = suits ? row.missing(keys) : word.unsuited;
+    if (!member.left_out.empty()) continue;
     if (auto baseline = row.make({keys, series, rows.end, part, targets});
         baseline && rows.end - rows.begin >= baseline->history)
       member.name = baseline->name, member.baseline = std::move(*baseline);
@@ -68,12 +69,13 @@ std::vector<Combination::Member> fitted(const Series& series, const Span& rows, 
   return members;
 }
 
-// Rows that the folds forecast: a fifth of all, or a horizon, if half of them are left to fit the members to, and two
-// seasons. 0: none.
+// Rows that the folds forecast: a fifth of all, a horizon, or the longest season, of which each part is forecast so, if half of
+// them are left to fit the members to, and two seasons. 0: none.
 int64_t rows_of_folds(int64_t rows, const CombinationOptions& options) {
   const int64_t seasons = rows >= 2 * options.period ? 2 * options.period : 0,
                 least = std::max({int64_t{5}, (rows + 1) / 2, seasons});
-  return std::max<int64_t>(0, std::min(rows - least, std::max<int64_t>(options.horizon, rows / 5)));
+  return std::max<int64_t>(
+      0, std::min(rows - least, std::max({int64_t{options.horizon}, rows / 5, options.longest_season()})));
 }
 
 }  // namespace
@@ -112,7 +114,7 @@ struct Combination::Folds {
   const Series& series;
   int channel;
   int64_t begin, end, first;  // rows, and the first one that is forecast
-  int64_t horizon;
+  int64_t horizon, season;
   std::vector<int64_t> origins = {};
 
   int64_t rows() const { return end - first; }
@@ -139,7 +141,7 @@ Combination::Combination(const Series& series, const Part& train, int channel,
   const int64_t fold_rows = rows_of_folds(rows.end - rows.begin, options);
   members_ = fitted(series, rows, channel, options);
   first_fold_ = rows.end - fold_rows;
-  Folds folds{series, channel, rows.begin, rows.end, first_fold_, options.horizon};
+  Folds folds{series, channel, rows.begin, rows.end, first_fold_, options.horizon, options.longest_season()};
   std::vector<Member> early;
   if (fold_rows > 0) {
     constexpr int64_t most_windows = 100;
@@ -210,12 +212,14 @@ void Combination::widen(const Folds& folds, const std::vector<Member>& early) {
     });
   }
   constexpr double level = 0.8, half = 40;  // rows of folds that count as much as what the members expect
-  interval_errors_ = std::ssize(ratios);
-  const auto k = static_cast<int64_t>(std::ceil(level * (static_cast<double>(interval_errors_) + 1) - 1e-9));
-  if (k > interval_errors_) return;
+  const auto k = static_cast<int64_t>(std::ceil(level * (static_cast<double>(ratios.size()) + 1) - 1e-9));
+  if (k > std::ssize(ratios)) return;
   std::ranges::sort(ratios);
-  const double rows = static_cast<double>(folds.rows());
-  interval_factor_ = std::pow(std::max(ratios[static_cast<std::size_t>(k - 1)], 0.1), rows / (rows + half));
+  const double rows = static_cast<double>(folds.rows()), ratio = ratios[static_cast<std::size_t>(k - 1)];
+  // A part of a season says nothing of the rest.
+  if (folds.rows() < folds.season && ratio < 1) return;
+  interval_errors_ = std::ssize(ratios);
+  interval_factor_ = std::pow(std::max(ratio, 0.1), rows / (rows + half));
 }
 
 // --- forecasts ---------------------------------------------------------------------------------------------
@@ -262,17 +266,19 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
     for (std::size_t h = 0; h < count; ++h)
       found.low[h] = values[h] - low[h], found.high[h] = high[h] - values[h];
   }
-  if (!has_interval) found.low = found.high = random_walk(series, origin, steps);
+  const std::vector<double> walk = random_walk(series, origin, steps);
+  if (!has_interval) found.low = found.high = walk;
   // That width, and how far the members are apart. Few rows make both wider, about as much as Student's quantile of 90 % for
-  // the normal one and the error of an estimated level do: 1.16 / rows.
+  // the normal one and the error of an estimated level do: 1.16 / rows. Nor can n rows show that errors are below an n-th of a random walk's.
   const double rows = static_cast<double>(origin - begin_);
   for (std::size_t h = 0; h < count; ++h) {
     const double off = sum > 0 ? found.values[h] / sum : 0,
                  apart = sum > 0 ? squares[h] / sum - off * off : 0, mean = last + off;
     found.values[h] = mean;
     for (const auto& [end, sign] : {std::pair{&found.low[h], -1.0}, {&found.high[h], 1.0}})
-      *end = mean +
-             sign * interval_factor_ * (1 + 1 / rows) * std::sqrt(*end * *end + z * z * std::max(apart, 0.0));
+      *end =
+          mean + sign * std::max(walk[h] / rows, interval_factor_ * (1 + 1 / rows) *
+                                                     std::sqrt(*end * *end + z * z * std::max(apart, 0.0)));
   }
   return found;
 }

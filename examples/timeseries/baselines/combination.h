@@ -24,6 +24,7 @@ const std::vector<std::string>& combination_words();
 
 struct CombinationOptions {
   int64_t period = 1, second_period = 0;  // rows of a season
+  int64_t longest_season() const { return period > second_period ? period : second_period; }
   int horizon = 1;                        // steps that the folds forecast
   std::vector<std::string> members = {};  // words; empty: all
   bool fast =
@@ -62,7 +63,8 @@ class Combination {
   int64_t windows() const { return windows_; }
   int64_t first_fold() const { return first_fold_; }
   double naive_error() const { return naive_error_; }
-  // How many errors on the folds moved the interval's width, and by which factor.
+  // How many errors on the folds moved the interval's width, and by which factor, which is not below 1 if the folds are fewer
+  // rows than the longest season.
   int64_t interval_errors() const { return interval_errors_; }
   double interval_factor() const { return interval_factor_; }
 
