@@ -228,6 +228,9 @@ TEST_CASE(
       run.err.find("ahead   the last rows have no 'x', but 'promo': these options forecast them with it "
                    "(--column x --set 'data.known=[\"promo\"]' --future x.csv)") != std::string::npos,
       run.err);
+  CHECK(first_forecast(run) == "2021-03-29,10");
+  CHECK_MESSAGE(run.err.find("columns 1 of 2: left out: promo (known of the last rows)") != std::string::npos,
+                run.err);
   const ProgramRun known =
       forecast_of(folder, csv, Words{"--column", "x", "--future", "x.csv"} + set({"data.known=[\"promo\"]"}));
   CHECK(first_forecast(known).starts_with("2021-03-29,10"));
@@ -236,6 +239,27 @@ TEST_CASE(
           "model   one GRU over segments, trained now: the members of the mean do not read what is known ahead") !=
           std::string::npos,
       known.err);
+}
+
+TEST_CASE("several series: an early end, a column that never changes, and members left out of one are said") {
+  const Folder folder;
+  const auto cells = [](int row) {
+    return fmt::format("2021-{:02}-{:02},{},4711,{}", day(row / 2).month, day(row / 2).day,
+                       row % 2 ? "south" : "north", week(row / 2) + row % 2);
+  };
+  std::string csv = rows("t,shop,article,x", 168, cells);
+  for (int row = 0; row < 8; ++row) csv += fmt::format("2021-01-{:02},west,4711,{}\n", 4 + row, week(row));
+  const ProgramRun run = forecast_of(folder, csv, set({"data.id=shop"}));
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  const std::vector<std::string> lines = lines_of(run.out);
+  REQUIRE(lines.size() == 7);
+  CHECK(lines[0] == "shop,time,x,x_low,x_high");
+  CHECK(lines[1].starts_with("north,2021-03-29,10,"));
+  CHECK(lines[5].starts_with("west,2021-01-12,"));
+  for (const char* part : {"columns 1 of 2: left out: article (it never changes)",
+                           "from their own end: 'west' ends at 2021-01-11, 76 days before the last",
+                           "ridge is left out of 1 of 3 series: too few rows."})
+    CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
 }
 
 TEST_CASE("months as 01.2019 are the time, and no column but those of numbers tells the marks of a column") {

@@ -145,6 +145,11 @@ TEST_CASE("missing values at the beginning, a hole, and rows that are to be fore
   CHECK(forecasts_in(started({"forecast", "run/best.safetensors"}, folder.path()))
             .front()
             .starts_with(date(80)));
+  // A single one may be a value that is late.
+  run = forecast_of(folder, days(85, [](int day) { return day < 84 ? week(day) : ""; }));
+  CHECK(forecasts_in(run) == weeks_from(84, 7));
+  says(run, "ahead   a row at the end is to be forecast");
+  says(run, "steps   7: a season");
 }
 
 TEST_CASE("what cannot be guessed is refused in one line, with the option") {

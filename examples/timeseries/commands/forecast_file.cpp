@@ -129,7 +129,7 @@ RunDescription::Table table_of(const std::vector<MeanForecast>& all) {
   };
   std::vector<std::string> names;
   std::map<std::string, Row> rows;
-  std::map<std::string, std::string> left_out;
+  std::map<std::pair<std::string, std::string>, double> left_out;  // series, by the name and why
   double means = 0, windows = 0;
   const bool is_one = all.size() == 1 && all[0].means.size() == 1;
   for (const MeanForecast& found : all)
@@ -137,7 +137,7 @@ RunDescription::Table table_of(const std::vector<MeanForecast>& all) {
       ++means, windows += static_cast<double>(mean.windows());
       for (const auto& member : mean.members()) {
         const std::string name = is_one ? member.name : member.name.substr(0, member.name.find(" ("));
-        if (!member.left_out.empty()) left_out.emplace(name, member.left_out);
+        if (!member.left_out.empty()) ++left_out[{name, member.left_out}];
         if (member.weight == 0 && std::isnan(member.error)) continue;
         if (std::ranges::find(names, name) == names.end()) names.push_back(name);
         Row& row = rows[name];
@@ -148,7 +148,8 @@ RunDescription::Table table_of(const std::vector<MeanForecast>& all) {
     }
   RunDescription::Table table{
       .title = "Members of the mean",
-      .note = fmt::format("{} forecasts of folds.", with_commas(static_cast<int64_t>(windows))),
+      .note = fmt::format("{} forecast{} of folds.", with_commas(static_cast<int64_t>(windows)),
+                          windows == 1 ? "" : "s"),
       .columns = {"", "weight"}};
   if (is_one) table.columns.push_back("RMSE of folds");
   table.columns.push_back("of seasonal naive's");
@@ -158,8 +159,10 @@ RunDescription::Table table_of(const std::vector<MeanForecast>& all) {
     if (is_one) table.rows.back().push_back(figure(row.error));
     table.rows.back().push_back(row.count > 0 ? figure(std::exp(row.logs / row.count)) : "");
   }
-  for (const auto& [name, why] : left_out)
-    if (!rows.contains(name)) table.note += fmt::format(" {} is left out: {}.", name, why);
+  for (const auto& [of, count] : left_out)
+    table.note +=
+        fmt::format(" {} is left out{}: {}.", of.first,
+                    count < means ? fmt::format(" of {} of {} series", count, means) : "", of.second);
   return table;
 }
 
@@ -173,6 +176,13 @@ Json json_of(const Combination& mean, const Series& series) {
     if (!member.left_out.empty()) json["members"].back()["left_out"] = member.left_out;
   }
   return json;
+}
+
+// The first few of them.
+std::string first_of(const std::vector<std::string>& all) {
+  constexpr std::ptrdiff_t most = 5;
+  return fmt::format("{}{}", fmt::join(all.begin(), all.begin() + std::min(most, std::ssize(all)), ", "),
+                     std::ssize(all) > most ? ", …" : "");
 }
 
 // The series to forecast: all, or the one that is named.
@@ -204,7 +214,7 @@ FileForecasts::FileForecasts(const Recipe& guessed, const std::filesystem::path&
       chosen(members_named(series, only)) {}
 
 void FileForecasts::forecast(std::vector<std::string> members) {
-  constexpr size_t most_slow = 100, most_named = 5;
+  constexpr size_t most_slow = 100;
   const bool is_fast = chosen.size() * rows.targets.size() > most_slow, has_all = members.empty();
   const CombinationOptions options{.period = recipe.data.period,
                                    .second_period = recipe.data.second_period,
@@ -212,11 +222,15 @@ void FileForecasts::forecast(std::vector<std::string> members) {
                                    .members = std::move(members),
                                    .fast = is_fast};
   std::vector<MeanForecast> found;
-  std::vector<std::string> too_short;
+  std::vector<std::string> too_short, early;
+  const auto end_of = [&](int member) { return series.end_of(member) - rows.steps; };
+  const auto time_of = [&](int member) { return series.times.at[static_cast<size_t>(end_of(member)) - 1]; };
+  const int64_t last = time_of(*std::ranges::max_element(chosen, {}, time_of));
   json = Json::array();
   for (const int member : chosen) {
     stop_if_signalled();
-    const Series known = series.part(series.begin_of(member), series.end_of(member) - rows.steps);
+    const int64_t end = end_of(member), time = time_of(member);
+    const Series known = series.part(series.begin_of(member), end);
     auto mean = mean_forecast(known, rows.targets, rows.steps, options, recipe.data.bounds);
     if (!mean) {
       too_short.push_back(fmt::format("'{}'", one_line(series.name_of(member))));
@@ -225,7 +239,11 @@ void FileForecasts::forecast(std::vector<std::string> members) {
     for (const int target : rows.targets)
       rows.scale[static_cast<size_t>(member)].push_back(deviation(known, target));
     if (series.members.empty()) warnings = warnings_of_outliers(known, {{0, known.rows(), 0}});
-    mean->forecast.origin = series.end_of(member) - rows.steps;
+    if (time < last && !series.time_name.empty())
+      early.push_back(fmt::format("'{}' ends at {}, {} before the last", one_line(series.name_of(member)),
+                                  series.times.text(end - 1),
+                                  difference_text(series.times.form, time, last, series.times.step)));
+    mean->forecast.origin = end;
     json.push_back(rows.json(mean->forecast));
     for (size_t t = 0; t < rows.targets.size(); ++t)
       json.back()["forecast"][series.channels[static_cast<size_t>(rows.targets[t])]].update(
@@ -236,12 +254,12 @@ void FileForecasts::forecast(std::vector<std::string> members) {
   require_input(!found.empty(), "{}: fewer than {} rows have a value: a forecast takes {}", series.origin,
                 Combination::least_rows, Combination::least_rows);
   notes = series.notes;
-  if (const size_t count = too_short.size()) {
-    too_short.resize(std::min(count, most_named));
-    notes.push_back(fmt::format("not forecast, for they have fewer than {} rows with a value: {}{}",
-                                Combination::least_rows, fmt::join(too_short, ", "),
-                                count > most_named ? ", …" : ""));
-  }
+  if (!too_short.empty())
+    notes.push_back(fmt::format("not forecast, for they have fewer than {} rows with a value: {}",
+                                Combination::least_rows, first_of(too_short)));
+  if (!early.empty())
+    notes.push_back(
+        fmt::format("series that end early are forecast from their own end: {}", first_of(early)));
   if (is_fast && has_all)
     notes.push_back(fmt::format(
         "the network, ETS and ridge regression are left out of more than {} series (--members)", most_slow));

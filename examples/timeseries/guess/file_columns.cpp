@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -24,7 +25,7 @@ struct Column {
   std::string mend = {};
   std::optional<std::string_view> unit = {};
   NumberOrder order = {};
-  bool counts_up = true;  // 1, 2, 3, …: it numbers the rows
+  bool changes = false, counts_up = true;  // 1, 2, 3, …: it numbers the rows
   double last = 0;
   int64_t open = 0;  // cells at the end without a value
 
@@ -35,7 +36,7 @@ struct Column {
     if (number && *unit == number->unit) {
       const double value = number->value;
       counts_up = counts_up && (numbers == 0 ? value == 0 || value == 1 : value == last + 1);
-      last = value, open = 0;
+      changes = changes || (numbers > 0 && value != last), last = value, open = 0;
       ++numbers;
       return;
     }
@@ -191,19 +192,30 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
       ahead;                       // of the rows at the end one lacks values, the other has them
   int64_t count = 0;               // without a column of times
   const Column* nearly = nullptr;  // the one of most numbers beside other cells
+  std::vector<std::string> constant;
+  std::set<int64_t> ends;  // without values; below 0: values are missing elsewhere
   for (const Column& column : file.columns) {
     const bool is_wished = std::ranges::find(wishes.columns, column.name) != wishes.columns.end();
     if (!is_wished && file.columns.size() > 1 && guess_time(reading, file, column, wishes)) continue;
     ++count;
     if (!wishes.columns.empty()) continue;
     const std::string why = left_out(file, column);
-    if (why.empty())
-      reading.targets.push_back(column.name);
-    else
+    if (!why.empty())
       out.push_back(fmt::format("{} ({})", one_line(column.name), why));
-    if (why.empty()) (column.open > 1 ? open : ahead).push_back(column.name);
+    else if (!column.changes)
+      constant.push_back(column.name);
+    else {
+      reading.targets.push_back(column.name), (column.open > 1 ? open : ahead).push_back(column.name);
+      ends.insert(column.open > 1 ? column.open : -column.missing);
+    }
     if (column.others > 0 && column.numbers > (nearly ? nearly->numbers : 0)) nearly = &column;
   }
+  if (ends.size() == 2 && *ends.begin() == 0) {  // a plan: whole columns, and those that end together before
+    reading.targets = open;
+    for (const std::string& name : ahead) out.push_back(one_line(name) + " (known of the last rows)");
+  }
+  if (reading.targets.empty()) reading.targets.swap(constant);
+  for (const std::string& name : constant) out.push_back(one_line(name) + " (it never changes)");
   if (reading.targets.empty() && nearly)
     reading.targets.push_back(nearly->name), out.clear();  // reading it says which cell
   require_input(!reading.targets.empty(), "{}: there is no column of numbers to forecast; it has {}", origin,
@@ -252,8 +264,10 @@ FileReading reading_of_holes(const Series& series, const Wishes& wishes) {
   if (series.open_rows > 0) {
     reading.keys.emplace_back("open_end", "true");
     reading.guesses.push_back({"ahead",
-                               fmt::format("{} rows at the end are to be forecast", series.open_rows),
-                               "they have no value of what is forecast", "--set data.missing=previous"});
+                               series.open_rows == 1
+                                   ? "a row at the end is to be forecast"
+                                   : fmt::format("{} rows at the end are to be forecast", series.open_rows),
+                               "without a value of what is forecast", "--set data.missing=previous"});
   }
   const bool early = std::ranges::find(series.filled, 2) != series.filled.end();
   if (says(wishes, "data.missing") || (series.filled.empty() && series.open_rows == 0)) return reading;

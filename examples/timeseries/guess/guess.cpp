@@ -274,7 +274,8 @@ class Guesser {
 
   // The steps to forecast, and the model's horizon, which may be shorter.
   void guess_steps(const Series& series) {
-    int64_t steps = wishes_.steps > 0 ? wishes_.steps : series.open_rows;
+    // One row without a value may be one whose value is late.
+    int64_t steps = wishes_.steps > 0 ? wishes_.steps : series.open_rows > 1 ? series.open_rows : 0;
     if (steps == 0 && says("data.horizon")) steps = recipe_.data.horizon;
     if (steps == 0) {
       steps = clamped(is_short_season_ ? season_.period : 12, 1, std::max<int64_t>(rows_ / 10, 1));
