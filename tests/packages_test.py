@@ -3,7 +3,8 @@
 what they print must be what the page shows. The steps of the Dockerfile run in such systems too, since a test has no Docker.
 
 UNROLL_BARE=FOLDER keeps the bare system, downloads and compiled files there for the next run, and the systems to look into; without it all
-is made anew and removed. UNROLL_MIRROR: Debian's mirror. Variables of ccache (CCACHE_…) are passed on.
+is made anew and removed. UNROLL_MIRROR=URL: the mirror of Debian, else debootstrap's own. Packages are of the last commit. Variables of
+ccache (CCACHE_…) are passed on.
 """
 import glob
 import os
@@ -73,13 +74,13 @@ class System:
     def install(self, *packages):
         self.run("apt-get -qq update && apt-get -qq install -y --no-install-recommends " + " ".join(packages))
 
-    def copy(self, pattern, to):
+    def copy(self, pattern, to, without=()):
         files = glob.glob(str(pattern))
         assert files, f"there is no {pattern}"
         for file in files:
             target = self.folder / to.lstrip("/")
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(file, target, symlinks=True) if os.path.isdir(file) else shutil.copy(file, target)
+            shutil.copytree(file, target, symlinks=True, ignore=shutil.ignore_patterns(*without)) if os.path.isdir(file) else shutil.copy(file, target)
 
     def do(self, title, change=lambda command: command):
         """Runs a section's commands. An apt-get of the page asks before it installs; nobody answers here."""
@@ -93,7 +94,7 @@ class System:
 
 def image(project):
     """Follows the Dockerfile; the system of its last stage, and of each by its name."""
-    stages = {}
+    stages, left_out = {}, (root / "packaging/Dockerfile.dockerignore").read_text().split()
     for step in (root / "packaging/Dockerfile").read_text().splitlines():
         word, _, rest = step.partition(" ")
         words = rest.split()
@@ -105,7 +106,7 @@ def image(project):
                 system.install("ccache")
         elif word == "COPY":
             source = stages[words[0].removeprefix("--from=")].folder if words[0].startswith("--from=") else None
-            system.copy(f"{source}{words[1]}" if source else project, words[-1])
+            system.copy(f"{source}{words[1]}" if source else project, words[-1], without=left_out)
         elif word == "WORKDIR":
             at = rest
             (system.folder / at.lstrip("/")).mkdir(parents=True, exist_ok=True)
@@ -120,12 +121,12 @@ for title in ("Debian", "The library on Debian", "Python", "Meson", "Docker"):
     examples(title)
 if os.geteuid() != 0:
     skip("not root, so no bare system can be made (chroot)")
-for tool in ("debootstrap", "unshare"):
+for tool in ("debootstrap", "unshare", "xz"):
     if not shutil.which(tool):
         skip(f"there is no {tool}")
 if subprocess.run(["git", "-C", root, "rev-parse"], capture_output=True).returncode:
     skip("no git here")
-mirror = os.environ.get("UNROLL_MIRROR", "http://deb.debian.org/debian")
+mirror = [os.environ["UNROLL_MIRROR"]] if "UNROLL_MIRROR" in os.environ else []
 with tempfile.TemporaryDirectory(prefix="unroll-packages-", ignore_cleanup_errors=True) as folder:
     kept = pathlib.Path(os.environ.get("UNROLL_BARE", folder))
     bare, work = kept / "base", kept / "work"
@@ -135,10 +136,10 @@ with tempfile.TemporaryDirectory(prefix="unroll-packages-", ignore_cleanup_error
         (kept / shared).mkdir(parents=True, exist_ok=True)
     if not (kept / "complete").exists():
         shutil.rmtree(bare, ignore_errors=True)
-        made = subprocess.run(["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", bare, mirror],
+        made = subprocess.run(["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", bare, *mirror],
                               capture_output=True, text=True)
         if made.returncode:
-            skip(f"offline, or {mirror} does not answer: {(made.stdout + made.stderr).strip().splitlines()[-1]}")
+            skip(f"debootstrap made no system, as where there is no network: {(made.stdout + made.stderr).strip().splitlines()[-1]}")
         (kept / "complete").touch()
 
     project = work / "project"

@@ -67,16 +67,11 @@ void look_at_text(TextModel& model, const std::string& text, const std::string& 
              ptb::look_json(model.saved, looked, fs::path(model.path).stem().string(), model.path), out);
 }
 
-int steps_in(int steps) {
-  require_input(steps >= 0 && steps <= 1'000'000, "forecast: steps {} must be in [1, 1000000]", steps);
-  return steps;
-}
-
 // `csv` empty: the series that the recipe names. `steps` 0: the model's horizon.
 std::string forecast_by_model(const SeriesModel& model, const std::string& csv, int steps,
                               const std::string& future) {
   const timeseries::SavedModel& saved = model.saved;
-  timeseries::Forecaster forecaster(saved, csv, steps_in(steps) > 0 ? steps : saved.recipe.data.horizon,
+  timeseries::Forecaster forecaster(saved, csv, steps > 0 ? steps : saved.recipe.data.horizon,
                                     future);
   const timeseries::ForecastRows rows = forecaster.forecast_rows("");
   Json found{{"forecasts", Json::array()}, {"notes", forecaster.series().notes}};
@@ -101,7 +96,7 @@ void look_at_series(const SeriesModel& model, const std::string& csv, const std:
 // Without a model: the file is read as `timeseries forecast FILE.csv` reads it. `steps` 0: guessed.
 std::string forecast_file(const std::string& csv, int steps, const std::vector<std::string>& columns) {
   const timeseries::GuessedRecipe guessed =
-      timeseries::guess_recipe(csv, {.columns = columns, .steps = steps_in(steps)});
+      timeseries::guess_recipe(csv, {.columns = columns, .steps = steps});
   timeseries::FileForecasts found(guessed.recipe, {}, steps, "");
   found.forecast();
   Json notes = Json::array();

@@ -107,7 +107,7 @@ def _path(path: Path | None) -> str:
 
 
 def _steps(steps: int | None) -> int:
-    if steps is not None and steps < 1:
+    if steps is not None and not 1 <= steps <= 1_000_000:
         raise Error(f"forecast: steps {steps} must be in [1, 1000000]")
     return steps or 0
 
@@ -133,9 +133,9 @@ def _forecasts(text: str) -> list[Forecast]:
 @contextlib.contextmanager
 def _in_file(values: Values) -> Iterator[str]:
     """A CSV file of the values; a message that names it says "the values" instead."""
-    lines = ["" if x is None or x != x else f"{float(x):.16e}" for x in values]  # no cell is read in two ways
+    lines = ["NaN" if x is None or x != x else f"{float(x):.16e}" for x in values]  # a form that no date or decimal comma has
     with tempfile.NamedTemporaryFile("w", prefix="unroll-", suffix=".csv") as file:
-        file.write("".join(f"{line or 'NaN'}\n" for line in ["value", *lines]))
+        file.write("".join(f"{line}\n" for line in ["value", *lines]))
         file.flush()
         try:
             yield file.name
