@@ -23,6 +23,6 @@ case ${1-} in
     git archive --prefix="unroll-$version/" HEAD | xz >"dist/$archive"
     sed "s/@version@/$version/; s/@hash@/$(sha256sum "dist/$archive" | cut -d' ' -f1)/" packaging/unroll.wrap.in >dist/unroll.wrap
     ls "dist/$archive" dist/unroll.wrap ;;
-  docker) DOCKER_BUILDKIT=1 docker build -t "unroll:$version" -t unroll -f packaging/Dockerfile . ;;
+  docker) git archive HEAD | docker build -t "unroll:$version" -t unroll -f packaging/Dockerfile - ;;
   *) echo "./run package wants one of deb, wheel, wrap, docker" >&2; exit 2 ;;
 esac

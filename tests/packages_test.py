@@ -53,7 +53,8 @@ class System:
         self.folder = work / name
         subprocess.run(["cp", "-a", "--reflink=auto", base, self.folder], check=True)
         for file in ("resolv.conf", "hosts", "ssl/certs/ca-certificates.crt"):  # the network is this machine's
-            shutil.copy(f"/etc/{file}", self.folder / "etc" / file)
+            if os.path.exists(f"/etc/{file}"):
+                shutil.copy(f"/etc/{file}", self.folder / "etc" / file)
         (self.folder / "home/new").mkdir(parents=True)
 
     def run(self, command, at="/home/new"):
@@ -82,10 +83,10 @@ class System:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copytree(file, target, symlinks=True, ignore=shutil.ignore_patterns(*without)) if os.path.isdir(file) else shutil.copy(file, target)
 
-    def do(self, title, change=lambda command: command):
+    def do(self, title):
         """Runs a section's commands. An apt-get of the page asks before it installs; nobody answers here."""
         for command, wanted in examples(title):
-            command = change(command).replace("apt-get install", "apt-get -qq update && apt-get install -y --no-install-recommends")
+            command = command.replace("apt-get install", "apt-get -qq update && apt-get install -y --no-install-recommends")
             printed = self.run(command).splitlines()
             if wanted and not alike(printed[-len(wanted):], wanted):
                 sys.exit(f"docs/packages.md, {title}: {command}\nprints\n" + "\n".join(printed) + "\nand the page shows\n" + "\n".join(wanted))
@@ -94,7 +95,7 @@ class System:
 
 def image(project):
     """Follows the Dockerfile; the system of its last stage, and of each by its name."""
-    stages, left_out = {}, (root / "packaging/Dockerfile.dockerignore").read_text().split()
+    stages = {}
     for step in (root / "packaging/Dockerfile").read_text().splitlines():
         word, _, rest = step.partition(" ")
         words = rest.split()
@@ -106,7 +107,7 @@ def image(project):
                 system.install("ccache")
         elif word == "COPY":
             source = stages[words[0].removeprefix("--from=")].folder if words[0].startswith("--from=") else None
-            system.copy(f"{source}{words[1]}" if source else project, words[-1], without=left_out)
+            system.copy(f"{source}{words[1]}" if source else project, words[-1], without=(".git", "dist"))
         elif word == "WORKDIR":
             at = rest
             (system.folder / at.lstrip("/")).mkdir(parents=True, exist_ok=True)
@@ -121,7 +122,7 @@ for title in ("Debian", "The library on Debian", "Python", "Meson", "Docker"):
     examples(title)
 if os.geteuid() != 0:
     skip("not root, so no bare system can be made (chroot)")
-for tool in ("debootstrap", "unshare", "xz"):
+for tool in ("debootstrap", "git", "unshare", "xz"):
     if not shutil.which(tool):
         skip(f"there is no {tool}")
 if subprocess.run(["git", "-C", root, "rev-parse"], capture_output=True).returncode:
@@ -139,7 +140,7 @@ with tempfile.TemporaryDirectory(prefix="unroll-packages-", ignore_cleanup_error
         made = subprocess.run(["debootstrap", "--variant=minbase", "--include=ca-certificates", "bookworm", bare, *mirror],
                               capture_output=True, text=True)
         if made.returncode:
-            skip(f"debootstrap made no system, as where there is no network: {(made.stdout + made.stderr).strip().splitlines()[-1]}")
+            skip(f"debootstrap made no system, as where there is no network: {(made.stdout + made.stderr).strip().rpartition(chr(10))[2]}")
         (kept / "complete").touch()
 
     project = work / "project"

@@ -58,6 +58,8 @@ def in_turns(tools, message, rounds):
     not asked again."""
     first, times = {}, {name: [] for name in tools}
     for number in range(rounds):
+        if number > 0 and not first["ours"]["success"]:
+            break  # there is nothing to compare with
         for name in list(tools) if number % 2 == 0 else reversed(tools):
             if name not in first or first[name]["success"]:
                 answer = tools[name].ask(message)

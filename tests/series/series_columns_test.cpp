@@ -292,6 +292,7 @@ TEST_CASE(
         "x.csv:1: columns are quarters ('Q1' to 'Q4'): write one quarter a line, as 2017 Q1 and its value");
   CHECK(parse("Year,Q1,Q2,Q3,Q4\n2003,1,2,3,4\n2004,5,6,7,8\n", {.channels = {"Q2"}}).values == Values{2, 6});
   CHECK(parse("t,Mar,Jan,Kim,Ann\n1,2,3,4,5\n2,3,4,5,6\n", {.time = "t"}).width() == 4);
+  CHECK(parse("t,market_a,market_b,march,may\n1,2,3,4,5\n2,3,4,5,6\n", {.time = "t"}).width() == 4);
 }
 
 TEST_CASE("a column of values names no series: the line says which time stands there twice") {
@@ -309,5 +310,13 @@ TEST_CASE("a column of values names no series: the line says which time stands t
         refusal(text) ==
         "x.csv:22: column 1 ('date'): 2024-01-20 stands there twice; put the rows of one time together first: "
         "their sum, mean or last");
+  std::string commas = scored;  // date;score;orders, the scores as 1,5
+  for (char& c : commas)
+    if (c == ',') c = ';';
+  for (size_t at = commas.find(";0;"); at != std::string::npos; at = commas.find(";0;")) commas[at + 1] = '9';
+  for (size_t digit = 1; digit <= 9; ++digit)
+    for (size_t at; (at = commas.find(fmt::format(";{};", digit))) != std::string::npos;)
+      commas.insert(at + 2, ",5");
+  CHECK(lacks(refusal(commas, {.decimal = ','}), {"x.csv:22: ", "stands there twice"}) == "");
   CHECK(lacks(refusal(stores), {"2 series in one file, by column 'store' (1, 2)"}) == "");
 }

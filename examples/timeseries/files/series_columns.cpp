@@ -28,7 +28,7 @@ struct Row {
 Row row_of(const CsvReader& csv) { return {{csv.cells().begin(), csv.cells().end()}, csv.quoted()}; }
 
 // The form of the whole numbers in column `cell`, judged by all rows from the reader's on; months too, if most cells are
-// 03.2017 and one begins with 0, or follow one by one. Reads ahead only if the first cell may be a year or more.
+// 03.2017 and one begins with 0, or more than 12 are each a month from the one before. Reads ahead only if the first cell may be a year or more.
 TimeForm form_of_column(const CsvReader& at_first_row, std::size_t cell, std::string_view name) {
   bool padded = false;
   const bool dotted =

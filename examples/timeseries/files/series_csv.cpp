@@ -263,7 +263,7 @@ class SeriesReader {
         }
       const double value = read_value(file_, channel, cell, how);
       is_missing_ = is_missing_ || std::isnan(value);
-      if (std::isnan(value) && !cell.empty() && ++missing_words_ == 1)
+      if (std::isnan(value) && !cell.empty() && cell != "NaN" && ++missing_words_ == 1)
         missing_word_ = fmt::format("'{}' in line {}", one_line(cell), csv_.line());
       *to++ = value;
     }
@@ -310,7 +310,7 @@ class SeriesReader {
   std::vector<std::string> others_;  // words found instead of options.only's
   std::vector<WrittenChannel> written_;
   bool is_missing_ = false;
-  int64_t missing_words_ = 0;  // cells such as N/A
+  int64_t missing_words_ = 0;  // cells such as N/A, but NaN, which programs write
   std::string missing_word_;   // the first of these, and its line
 };
 

@@ -24,7 +24,7 @@ struct Candidate {
 
 // Reads the file for the candidates. False: a row has no time, or the times ascend, so that there is one series.
 bool read_for(std::vector<Candidate>& candidates, CsvReader csv, std::size_t time_at,
-              const SeriesColumns& columns) {
+              const SeriesColumns& columns, const SeriesOptions& options) {
   constexpr std::size_t most_series = 100'000;
   std::unordered_set<int64_t> times;
   int64_t rows = 0, before = std::numeric_limits<int64_t>::min();
@@ -48,7 +48,9 @@ bool read_for(std::vector<Candidate>& candidates, CsvReader csv, std::size_t tim
   for (Candidate& candidate : candidates) {
     const auto count = static_cast<int64_t>(candidate.words.size());
     // Numbers are values where no other column has any, or most times have a single row.
-    const auto is_number = [](const std::string& word) { return written_number(word, {}).has_value(); };
+    const auto is_number = [&](const std::string& word) {
+      return says_missing(word) || written_number(word, {options.decimal, options.thousands});
+    };
     const bool are_values = (candidates.size() == 1 || 2 * std::ssize(times) > rows) &&
                             std::ranges::all_of(candidate.words, is_number);
     candidate.holds = candidate.holds && !are_values && count >= 2 && 2 * count <= rows;
@@ -71,7 +73,7 @@ std::optional<std::string> several_series(std::string_view text, const SeriesCol
   CsvReader csv(text, read.origin(), read.separator());
   csv.next();
   csv.keep(columns.names.size() + skipped);
-  if (!read_for(candidates, csv, time_at, columns)) return std::nullopt;
+  if (!read_for(candidates, csv, time_at, columns, options)) return std::nullopt;
   const auto found = std::ranges::find_if(candidates, &Candidate::holds);
   if (found == candidates.end()) return std::nullopt;
   const std::string& name = columns.names[found->column - skipped];

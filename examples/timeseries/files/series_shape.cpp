@@ -81,10 +81,12 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
   constexpr std::ptrdiff_t most = 64;  // of a million names these tell enough
   const auto end = names.begin() + std::min(most, std::ssize(names));
   std::vector<std::string> parts;  // of a year: Jan, February; Q1
+  std::vector<int64_t> counts;     // which of a year
   for (auto name = names.begin(); name != end; ++name) {
     const auto time = parse_time(name->substr(0, 3) + " 2000");
     const bool is_part = time && (time->form == TimeForm::month || time->form == TimeForm::quarter);
-    if (is_part && std::ranges::find(parts, *name) == parts.end()) parts.push_back(*name);
+    if (is_part && std::ranges::find(counts, time->count) == counts.end())
+      parts.push_back(*name), counts.push_back(time->count);
   }
   if (std::ssize(parts) >= least && 3 * std::ssize(parts) >= end - names.begin()) {
     const char* const part = std::tolower(parts[0][0]) == 'q' ? "quarter" : "month";
