@@ -324,8 +324,9 @@ TEST_CASE("cells that say that a value is missing are counted, and leave no colu
           return fmt::format("2021-{:02}-{:02},{},{}", day(row).month, day(row).day, cell, week(row));
         }));
     CHECK(first_forecast(run) == "2021-03-29,10");
-    for (const std::string& part : {std::string("columns 2 of 2: all hold numbers"),
-                                    fmt::format("2 cells are read as missing, as '{}' in line 42", word)})
-      CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
+    CHECK_MESSAGE(run.err.find("columns 2 of 2: all hold numbers") != std::string::npos, run.err);
+    const std::string said = fmt::format("2 cells are read as missing, as '{}' in line 42", word);
+    const bool is_said = word != std::string_view("NaN");  // programs write that
+    CHECK_MESSAGE((run.err.find(said) != std::string::npos) == is_said, said, "\n", run.err);
   }
 }

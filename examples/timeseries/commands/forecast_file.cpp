@@ -159,7 +159,7 @@ RunDescription::Table table_of(const std::vector<MeanForecast>& all) {
     if (is_one) table.rows.back().push_back(figure(row.error));
     table.rows.back().push_back(row.count > 0 ? figure(std::exp(row.logs / row.count)) : "");
   }
-  const char* const forecast = all.size() == 1 ? "columns" : means == std::ssize(all) ? "series" : "forecasts";
+  const char* const forecast = all.size() == 1 ? "columns" : means == static_cast<double>(all.size()) ? "series" : "forecasts";
   for (const auto& [of, count] : left_out)
     table.note +=
         fmt::format(" {} is left out{}: {}.", of.first,
