@@ -15,7 +15,7 @@
 #include "examples/ptb/model/saved_model.h"
 #include "examples/timeseries/commands/forecast_file.h"
 #include "examples/timeseries/commands/forecaster.h"
-#include "examples/timeseries/guess/guess.h"
+#include "examples/timeseries/guess/wishes.h"
 #include "examples/timeseries/look/look_numbers.h"
 #include "training/files/atomic_file.h"
 #include "training/files/json/json.h"

@@ -262,6 +262,72 @@ TEST_CASE("several series: an early end, a column that never changes, and member
     CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
 }
 
+TEST_CASE("the lines of a footer are named at once, and only those that no row follows") {
+  const Folder folder;
+  const auto dated = [](int row) {
+    return fmt::format("2021-{:02}-{:02},\"North, East\",{}", day(row).month, day(row).day, week(row));
+  };
+  const std::string csv = rows("t,region,x", 84, dated);
+  const auto hint = [&](const std::string& text) {
+    const std::string error = refusal(folder, text);
+    return error.substr(error.rfind("; ") + 2);
+  };
+  const std::string footer = "lines 86 to 88 look like a footer: delete them\n",
+                    one = "if line 86 is no row of the series, such as a total, delete it\n";
+  for (const char* last : {"Total,,\"1,090\"\n\n\"Exported by ERP, 7.2\"\n", ",,1090\n\nExported\n",
+                           "\nTotal,1090\n2021-05-01\n", "a,b,c,d\n\nx\n\n"})
+    CHECK(hint(csv + last) == footer);
+  for (const char* last : {"Total,,1090\n", "Exported on 01/05/2025\n"}) CHECK(hint(csv + last) == one);
+  CHECK(hint(csv + "\n" + dated(84) + "\nTotal\n") == one);
+  CHECK(hint(csv + "Total,,1090\n2021-05-01,1\n") == one);
+  // A row is known by its time, wherever that stands.
+  const std::string later = rows("region,t,x", 84, [&](int row) {
+    return fmt::format("North,2021-{:02}-{:02},{}", day(row).month, day(row).day, week(row));
+  });
+  CHECK(hint(later + "North,no day,5\nNorth,2021-03-30,6\n") == one);
+  CHECK(hint(later + "Sum,,5\n\nExported\n") == footer);
+  CHECK(first_forecast(forecast_of(folder, csv)) == "2021-03-29,10");
+}
+
+TEST_CASE("a unit that earlier cells lack: the number without it is given") {
+  const Folder folder;
+  const auto last = [&](const std::string& cell, const char* earlier = "{}", const char* separator = ",") {
+    const auto cells = [&](int row) {
+      return fmt::format("2021-{:02}-{:02}{}", day(row).month, day(row).day, separator) +
+             (row < 83 ? fmt::format(fmt::runtime(earlier), week(row)) : cell);
+    };
+    const std::string error = refusal(folder, rows(fmt::format("t{}x", separator), 84, cells));
+    return error.substr(error.find("'x'"));
+  };
+  CHECK(last("1.04k") == "'x'): '1.04k' is not a number: earlier cells have no 'k'; write 1040\n");
+  CHECK(last("-1.005 K").ends_with("no 'K'; write -1005\n"));
+  CHECK(last("2.5M").ends_with("no 'M'; write 2500000\n"));
+  CHECK(last("$1.04k", "${}").ends_with("no 'k'; write $1040\n"));
+  CHECK(last("1,0405k", "{},5", ";").ends_with("no 'k'; write 1040,5\n"));
+  CHECK(last("-.5k").ends_with("no 'k'; write -500\n"));
+  for (const char* cell : {"12 kWh", "~1.04k", "(1.04k)"})
+    CHECK(last(cell).ends_with("'; write the number in the unit of the others\n"));
+}
+
+TEST_CASE("a year that the rows hold once, not twice, is said not to be looked for") {
+  const Folder folder;
+  const auto season = [&](int count) {
+    folder.write("x.csv", rows("t,x", count, [](int row) {
+                   return fmt::format("{}-{:02}-{:02},{}", day(row).year, day(row).month, day(row).day,
+                                      week(row) + row % 3);
+                 }));
+    const ProgramRun run =
+        started({"forecast", "x.csv", "--steps", "2", "--members", "theta"}, folder.path());
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+    return run.err;
+  };
+  for (const int count : {365, 400})
+    CHECK(season(count).find(fmt::format("; a year of 365 rows takes 730 rows to be found, and {} are looked "
+                                         "at (--set data.period=N)",
+                                         count)) != std::string::npos);
+  for (const int count : {364, 730}) CHECK(season(count).find("to be found") == std::string::npos);
+}
+
 TEST_CASE("months as 01.2019 are the time, and no column but those of numbers tells the marks of a column") {
   const Folder folder;
   const auto sales = [](int row) { return row % 7 == 6 ? "1.090" : fmt::format("60{}", row % 7); };

@@ -125,6 +125,11 @@ TEST_CASE("of several series the season is that of most that have one, wherever 
   CHECK(period({constant}) == 1);
   CHECK(period({noise, noise, noise, noise, year}) == 1);  // one of five
   CHECK(lacks(season_of_most({constant, year, other}, months).why, {"a year", "2 of 3 have it"}) == "");
+  const TimeStep days{.unit = TimeStep::Unit::microsecond, .count = day};
+  const std::vector<double> weeks = wave(400, 7, 9);
+  CHECK(season_of_most({weeks, weeks}, days)
+            .why.ends_with(
+                "2 of 2 have it; a year of 365 rows takes 730 rows to be found, and 400 are looked at"));
   CHECK(season_of_most(std::vector<std::vector<double>>{year}, months).why ==
         find_season(std::span<const double>(year), months).why);
 }

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/series/times.h"
+#include "framework/one_line.h"
 
 namespace unroll {
 
@@ -133,19 +134,27 @@ std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks m
   return WrittenNumber{is_negative ? -*number : *number, core.unit};
 }
 
-std::string how_to_mend(std::string_view cell, NumberMarks marks) {
+std::string how_to_mend(std::string_view cell, NumberMarks marks, bool below_numbers) {
   constexpr const char* digits = "0123456789";
-  const std::size_t first = cell.find_first_of(digits);
+  std::size_t first = cell.find_first_of(digits);
   if (first == cell.npos || looks_like_a_date(cell)) return "";
+  if (first > 0 && cell[first - 1] == marks.decimal) --first;
   const std::size_t end = cell.find_last_of(digits) + 1;
-  const std::string_view number = cell.substr(first, end - first), after = cell.substr(end);
+  const std::string_view number = cell.substr(first, end - first);
+  std::string_view after = cell.substr(end);
+  after.remove_prefix(prefix_of(after, blanks).size());
   const auto is_letter = [](unsigned char c) { return std::isalpha(c) || c >= 0x80; };
-  if (after.empty() || std::ranges::any_of(cell.substr(0, first), is_letter) ||
-      !written_number(number, marks))
-    return "";
+  const auto read = written_number(number, marks);
+  if (after.empty() || std::ranges::any_of(cell.substr(0, first), is_letter) || !read) return "";
   if (after == "-" && first == 0) return fmt::format("write -{}", number);
-  return std::ranges::any_of(after, is_letter) ? "delete the unit, which all cells must share"
-                                               : "delete the mark";
+  if (!std::ranges::any_of(after, is_letter)) return "delete the mark";
+  if (!below_numbers) return "delete the unit, which all cells must share";
+  const double factor = after == "k" || after == "K" ? 1e3 : after == "M" ? 1e6 : 0;
+  std::string whole = fmt::format("{}{:.15g}", cell.substr(0, first), read->value * factor);
+  std::ranges::replace(whole, '.', marks.decimal);
+  return fmt::format(
+      "earlier cells have no '{}'; write {}", one_line(after),
+      factor > 0 && written_number(whole, marks) ? whole : "the number in the unit of the others");
 }
 
 void MarkFinder::join(const MarkFinder& column) {

@@ -1,5 +1,6 @@
 #include "examples/timeseries/files/row_times.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -12,9 +13,27 @@
 namespace unroll {
 
 std::string or_no_row(const SeriesText& file) {
-  const std::string_view first = file.csv.cells().front();
-  if (time_in(first, file.columns) || written_number(first, {}) || looks_like_a_date(first)) return "";
-  return fmt::format("; if line {} is no row of the series, such as a total, delete it", file.csv.line());
+  const auto& columns = file.columns;
+  CsvReader csv = file.csv;
+  const auto begins_row = [&](std::size_t place) {
+    const std::string_view cell = place < csv.cells().size() ? csv.cells()[place] : "";
+    return time_in(cell, columns) || written_number(cell, {}) ||
+           (csv.count() > 1 && looks_like_a_date(cell));  // a remark may end with a date
+  };
+  if (begins_row(0)) return "";
+  const auto has = [&](int column) { return begins_row(static_cast<std::size_t>(column + columns.skipped)); };
+  const std::vector<int> of_row = columns.time < 0 ? columns.chosen : std::vector{columns.time};
+  bool is_footer = true;
+  try {
+    do is_footer = (csv.count() == 1 && columns.names.size() > 1) || std::ranges::none_of(of_row, has);
+    while (is_footer && csv.next());
+  } catch (const InputError&) {  // a quote in a remark
+    is_footer = false;
+  }
+  const int64_t line = file.csv.line();
+  if (is_footer && csv.lines() > line)
+    return fmt::format("; lines {} to {} look like a footer: delete them", line, csv.lines());
+  return fmt::format("; if line {} is no row of the series, such as a total, delete it", line);
 }
 
 namespace {

@@ -25,7 +25,8 @@ struct SeriesText {
   }
 };
 
-// A line below the rows may hold a total or a remark: its first cell is neither a time nor a number. Advises to delete it then.
+// A line below the rows may hold a total or a remark: its first cell is neither a time nor a number. Advises to delete it then,
+// with the lines below it if none of them is a row.
 std::string or_no_row(const SeriesText& file);
 
 class RowTimes {

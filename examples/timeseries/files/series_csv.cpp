@@ -41,7 +41,7 @@ std::string advice(const SeriesText& file, int column, std::string_view cell, bo
                          grouped->value);
     return fmt::format("; {} reads numbers that are written so", with_other ? decimal : thousands);
   }
-  const std::string mended = has_numbers ? how_to_mend(cell, marks_of(options)) : "";
+  const std::string mended = has_numbers ? how_to_mend(cell, marks_of(options), true) : "";
   if (!mended.empty()) return ": " + mended;
   if (has_numbers)
     return fmt::format("; the cells above it are numbers: leave it empty if its value is missing{}",
@@ -211,13 +211,11 @@ class SeriesReader {
  private:
   void check_cells() const {
     const std::size_t width = columns_.names.size() + columns_.skipped, count = csv_.count();
-    if (count < width)  // not require_input(): formats only on failure
-      throw InputError(
-          fmt::format("{}:{}: column {} is missing; the row has {} cell{}, the header {}{}", csv_.origin(),
-                      csv_.line(), count + 1, count, count == 1 ? "" : "s", width,
-                      series_.rows() > 0 && !csv_.cells().front().empty() ? or_no_row(file_) : ""));
-    require_input(count <= width, "{}:{}: column {} is one too many; the row has {} cells, the header {}",
-                  csv_.origin(), csv_.line(), width + 1, count, width);
+    if (count == width) return;  // not require_input(): formats only on failure
+    throw InputError(fmt::format("{}:{}: column {} is {}; the row has {} cell{}, the header {}{}",
+                                 csv_.origin(), csv_.line(), std::min(count, width) + 1,
+                                 count < width ? "missing" : "one too many", count, count == 1 ? "" : "s",
+                                 width, series_.rows() > 0 ? or_no_row(file_) : ""));
   }
 
   // Whether the row has options.only's word. Notes other words.

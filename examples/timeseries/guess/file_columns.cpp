@@ -43,7 +43,8 @@ struct Column {
     counts_up = false;
     const bool is_missing = !number && says_missing(cell);
     ++(is_missing ? missing : others), ++open;
-    if (!is_missing && other_line == 0) other = cell, other_line = line, mend = how_to_mend(cell, marks);
+    if (!is_missing && other_line == 0)
+      other = cell, other_line = line, mend = how_to_mend(cell, marks, numbers > 0);
   }
 };
 

@@ -54,6 +54,13 @@ void require_read_without_network(const std::string& command, const std::vector<
   }
 }
 
+Recipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes, const Console& console) {
+  const GuessedRecipe guessed = guess_recipe(csv, wishes);
+  for (const Guess& guess : guessed.guesses)
+    console.print("{:<8}{}: {} ({})\n", guess.name, guess.what, guess.why, guess.option);
+  return guessed.recipe;
+}
+
 SavedModel train_on_file(const RunOptions& run, const Recipe& recipe, const std::filesystem::path& csv,
                          const Console& console) {
   RunOptions quiet = run;

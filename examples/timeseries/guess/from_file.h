@@ -32,6 +32,9 @@ bool is_series_file(const std::string& word);
 void require_read_without_network(const std::string& command, const std::vector<Override>& overrides,
                                   const std::string& more = {});
 
+// guess_recipe, which prints each guess.
+Recipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes, const Console& console);
+
 // Trains the recipe's network in memory.
 SavedModel train_on_file(const RunOptions& run, const Recipe& recipe, const std::filesystem::path& csv,
                          const Console& console);

@@ -183,7 +183,7 @@ class Guesser {
   Guesser(const std::filesystem::path& csv, const Wishes& wishes)
       : csv_(csv), wishes_(wishes), draft_(csv, wishes) {}
 
-  Recipe guess(const Console& console) {
+  GuessedRecipe guess() {
     const Series series = read_series();
     measure(series);
     guess_season(series);
@@ -192,9 +192,7 @@ class Guesser {
     guess_baselines();
     if (wishes_.network) guess_network(series);
     draft_.load_whole();
-    for (const Guess& guess : draft_.guesses())
-      console.print("{:<8}{}: {} ({})\n", guess.name, guess.what, guess.why, guess.option);
-    return recipe_;
+    return {recipe_, draft_.guesses()};
   }
 
  private:
@@ -388,9 +386,9 @@ bool says(const Wishes& wishes, const std::string& key) {
                              [&](const Override& o) { return o.assignment.starts_with(key + "="); });
 }
 
-Recipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes, const Console& console) {
+GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishes) {
   try {
-    return Guesser(csv, wishes).guess(console);
+    return Guesser(csv, wishes).guess();
   } catch (const InputError& error) { refuse(error); }
 }
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "examples/timeseries/recipe/recipe.h"
-#include "training/program/cli/console.h"
 
 namespace timeseries {
 
@@ -30,9 +29,14 @@ struct Guess {
   std::string option;      // that says otherwise: "--set data.period=N"
 };
 
+struct GuessedRecipe {
+  Recipe recipe;
+  std::vector<Guess> guesses;
+};
+
 // A recipe for a series without one: how the file is read, its season, steps and baselines; and a network, if that is wished for.
-// Prints each guess. Throws InputError: the file cannot be read, a column is not there or holds no numbers, too few rows; where
+// Throws InputError: the file cannot be read, a column is not there or holds no numbers, too few rows; where
 // a key says how to read it, the message names the option.
-Recipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes, const Console& console);
+GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishes);
 
 }  // namespace timeseries

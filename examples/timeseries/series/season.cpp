@@ -93,6 +93,9 @@ Season by_calendar(std::span<const double> y, const TimeStep& step, const std::v
   std::vector<std::string> weak;
   std::vector<double> rest(y.begin(), y.end());
   for (const int64_t period : periods) {
+    if (period <= std::ssize(y) && std::ssize(y) < 2 * period)
+      season.longer = fmt::format("; {} takes {} rows to be found, and {} are looked at",
+                                  name_of(period, step), 2 * period, y.size());
     const double strength = strength_of_season(rest, period);
     if (std::isnan(strength)) continue;
     if (strength < (is_few(y, period) ? least_of_few : least_strength)) {
@@ -226,10 +229,11 @@ Season season_of_most(const std::vector<std::vector<double>>& all, const TimeSte
   const auto most = std::max_element(found.begin(), found.end(),
                                      [](const Found& a, const Found& b) { return a.times < b.times; });
   const bool has = most != found.end() && 4 * most->times >= changing;
-  Season season = has ? most->season : Season{.why = none.why};
+  Season season = has ? most->season : none;
   if (all.size() > 1)
     season.why += has ? fmt::format("; {} of {} have it", most->times, all.size())
                       : fmt::format("; so most of {}", all.size());
+  season.why += season.longer;
   return season;
 }
 

@@ -13,6 +13,7 @@ namespace unroll {
 struct Season {
   int64_t period = 1, second_period = 0;  // in rows; 1: no season; the second is longer, 0: none
   std::string why = {};                   // "a day of 24 rows: strength 0.52"; if none, why
+  std::string longer = {};                // a calendar period of which the rows hold one, but not the two it takes
 };
 
 // The number of rows in an hour, a day, a week, a year: those that are whole and at least 2, ascending.
