@@ -1,0 +1,60 @@
+// The functions of the Python package, without Python (packages_test.py has the package itself).
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include "framework/check.h"
+#include "packaging/python/functions.h"
+#include "tests/folder.h"
+
+using namespace unroll;
+using namespace unroll::python;
+
+static std::string text_of(const std::string& file) {
+  std::stringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+TEST_CASE("a text is scored as PyTorch scores it") {
+  const std::string folder = "tests/fixtures/language_model/";
+  const auto expected = nlohmann::json::parse(text_of(folder + "perplexity.json"));
+  auto model = std::get<TextModel>(load(folder + "unroll.safetensors"));
+  const auto [perplexity, tokens, unknown] = score_text(model, text_of(folder + "test.txt"));
+  CHECK(std::abs(perplexity / expected["float64"].get<double>() - 1) < 1e-6);
+  CHECK(tokens == expected["tokens"].get<int64_t>());
+  CHECK(unknown == 1);
+  CHECK_THROWS_WITH_AS(score_text(model, ""), "score: the text has no words", InputError);
+  const Folder pages;
+  const std::string page = pages / "look.html";
+  look_at_text(model, "the cat sees the dog", page);
+  CHECK(text_of(page).find("<!doctype html>") == 0);
+  CHECK_THROWS_AS(look_at_text(model, "the cat sees the dog", page), InputError);  // the file exists
+}
+
+TEST_CASE("a file is forecast without a model, and what was guessed is told") {
+  const Folder folder;
+  const std::string csv = folder / "sales.csv";
+  std::ofstream(csv) << "sales\n112\n118\n132\n129\n121\n135\n148\n148\n136\n";
+  const auto found = nlohmann::json::parse(forecast_file(csv, 3, {}));
+  REQUIRE(found["forecasts"].size() == 1);
+  const auto& sales = found["forecasts"][0]["forecast"]["sales"];
+  REQUIRE(sales["values"].size() == 3);
+  for (size_t h = 0; h < 3; ++h) {
+    CHECK(sales["low"][h] < sales["values"][h]);
+    CHECK(sales["values"][h] < sales["high"][h]);
+  }
+  CHECK(found["notes"].dump().find("season: none (too few rows") != std::string::npos);
+  CHECK_THROWS_AS(forecast_file(csv, 3, {"sale"}), InputError);
+}
+
+TEST_CASE("a file that is no model of a program is refused") {
+  CHECK_THROWS_WITH_AS(load("tests/fixtures/language_model/torch.safetensors"),
+                       "tests/fixtures/language_model/torch.safetensors: not a model of ptb or timeseries: their files "
+                       "name the program in their metadata",
+                       InputError);
+  CHECK_THROWS_AS(load("tests/fixtures/language_model/vocabulary.txt"), InputError);
+}
