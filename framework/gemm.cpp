@@ -6,48 +6,6 @@
 
 namespace unroll {
 
-static Precision current_precision = Precision::fp32;
-
-const char* name_of(Precision precision) {
-  constexpr const char* names[] = {"fp32", "tf32", "bf16", "fp16"};
-  return names[static_cast<size_t>(precision)];
-}
-
-static const Products& products(Precision precision) {
-  constexpr Products Kernels::*of[] = {&Kernels::fp32, &Kernels::tf32, &Kernels::bf16, &Kernels::fp16};
-  return kernels().*of[static_cast<size_t>(precision)];
-}
-
-Precision precision_named(const std::string& name) {
-  if (name == "auto") return kernels().bf16.gemm ? Precision::bf16 : Precision::fp32;
-  for (Precision precision : all_precisions)
-    if (name == name_of(precision)) return precision;
-  throw InputError(fmt::format("precision '{}' is none of fp32, tf32, bf16, fp16, auto", name));
-}
-
-void set_precision(Precision precision) {
-  const bool half = precision == Precision::fp16;  // which tensor cores took first
-  require_input(products(precision).gemm,
-                "precision {}: this needs {} (this one's kernels: {}); fp32 and auto run anywhere",
-                name_of(precision),
-                on_gpu() ? (half ? "a GPU of compute capability 7.0" : "a GPU of compute capability 8.0")
-                : half   ? "an NVIDIA GPU of compute capability 7.0"
-                : precision == Precision::tf32
-                    ? "an NVIDIA GPU of compute capability 8.0"
-                    : "a processor with AMX, AVX512-BF16 or Arm's BF16, or UNROLL_ISA=emulated_bf16, as slow as fp32",
-                kernels().name);
-  current_precision = precision;
-}
-Precision precision() { return current_precision; }
-
-// The device may have been chosen after the precision.
-static const Products& available(Precision precision) {
-  const Products& result = products(precision);
-  require(result.gemm, "precision {} was set before the device, which cannot compute in it ({})",
-          name_of(precision), kernels().name);
-  return result;
-}
-
 static Operand operand(const Matrix& matrix) {
   const int64_t row = matrix.tensor.cols();
   return {matrix.tensor.data(), matrix.transposed ? 1 : row, matrix.transposed ? row : 1, matrix.rounded};
@@ -74,13 +32,13 @@ static void product(const Matrix& a, const B& b, const Tensor* bias, const Into&
   require(b.rows() == k && c.rows() == m && c.cols() == n,
           "gemm: [{}, {}] times [{}, {}] does not give [{}, {}]", m, k, b.rows(), n, c.rows(), c.cols());
   constexpr bool is_packed = std::is_same_v<B, PackedMatrix>;
-  Precision precision = current_precision;
+  Precision precision = unroll::precision();
   bool is_rounded = a.rounded;
   if constexpr (is_packed)
     precision = b.precision();
   else
     is_rounded = is_rounded || b.rounded;
-  const Products& p = available(precision);
+  const Products& p = products_in(precision);
   require(p.round || !is_rounded,
           "gemm: an operand was rounded for a precision that is no more the process's");
   if (m == 0 || n == 0) return;
@@ -111,49 +69,20 @@ void gemm(const Matrix& a, const PackedMatrix& b, const Tensor& bias, Tensor c) 
 void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
           bool add) {
   if (m == 0 || n == 0 || k == 0) return;
-  const Products& p = available(current_precision);
+  const Products& p = products_in();
   const Profile::Product measured(2 * m * n * k);
   p.gemm(a, b, m, n, k, c, c_row, add ? Addend{c, c_row} : Addend{}, scratch_for(threads(), p.scratch_bytes),
          threads());
 }
 
-bool RoundedTensor::is_of_use() { return available(current_precision).round; }
-RoundedTensor::RoundedTensor(const Shape& shape) {
-  if (!is_of_use()) return;
-  memory_ = Memory(static_cast<std::size_t>(2 * shape.size()));
-  row_ = shape.rank() > 0 ? 2 * shape.row().size() : 0;
-  half_ = current_precision == Precision::fp16;
-}
-RoundedTensor::RoundedTensor(const Tensor& x) : RoundedTensor(x.shape()) { overwrite(x); }
-bool RoundedTensor::is_current() const {
-  return memory_.data() && is_of_use() && half_ == (current_precision == Precision::fp16);
-}
-RoundedTensor RoundedTensor::part(int64_t first, const Shape& shape) const {
-  RoundedTensor result = *this;
-  result.first_ += 2 * first;
-  result.row_ = shape.rank() > 0 ? 2 * shape.row().size() : 0;
-  return result;
-}
-void RoundedTensor::overwrite(const Tensor& x) const {
-  if (memory_.data()) available(current_precision).round(x.data(), copy().data, x.size());
-}
-RoundedCopy RoundedTensor::copy(int i) const {
-  auto* first = static_cast<char*>(memory_.data());
-  return {first ? first + first_ + i * row_ : nullptr, half_};
-}
-Matrix RoundedTensor::operand(const Tensor& floats) const { return {floats, false, copy(0).data}; }
-Matrix RoundedTensor::operand(const Tensor& floats, int i) const { return {floats[i], false, copy(i).data}; }
-
 PackedMatrix::PackedMatrix(const Matrix& b)
     : rows_(b.rows()),
       cols_(b.cols()),
-      precision_(current_precision),
+      precision_(unroll::precision()),
       memory_(static_cast<std::size_t>(packed_bytes(b.rows(), b.cols()))) {
   const Profile::Product measured(0);
-  available(current_precision).pack(operand(b), b.rows(), b.cols(), memory_.data());
+  products_in().pack(operand(b), b.rows(), b.cols(), memory_.data());
 }
-int64_t packed_bytes(int64_t rows, int64_t cols) {
-  return available(current_precision).packed_bytes(rows, cols);
-}
+int64_t packed_bytes(int64_t rows, int64_t cols) { return products_in().packed_bytes(rows, cols); }
 
 }  // namespace unroll

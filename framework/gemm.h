@@ -1,70 +1,12 @@
 // Matrix products, on tensors and on operands that were packed beforehand.
 #pragma once
 
-#include <string>
-
-#include "framework/tensor.h"
+#include "framework/matrix.h"
+#include "framework/precision.h"
 
 namespace unroll {
 
 struct Operand;
-struct RoundedCopy;
-
-// The numbers of products' operands (all_precisions). tf32 and bf16 have float's range, with 11 and 8 bits instead of 24.
-// fp16 has 11 bits and a range of its own, 6e-8 to 65504, so gradients need a scale to fit in
-// (training/loss_scale.h). Sums, and all tensors, stay float.
-enum class Precision : uint8_t { fp32, tf32, bf16, fp16 };
-inline constexpr Precision all_precisions[] = {Precision::fp32, Precision::tf32, Precision::bf16,
-                                               Precision::fp16};
-const char* name_of(Precision precision);
-// fp32, tf32, bf16, fp16, or auto: bf16 where the device multiplies such numbers. Throws InputError.
-Precision precision_named(const std::string& name);
-
-// Sets the precision of all products from now on; at first it is fp32. For a GPU call it after set_device() and
-// before layers are made: a cuDNN layer stays in the precision that it was made in, and throws Error when it is used
-// in another. Throws InputError, and says what is missing, if the device cannot.
-void set_precision(Precision precision);
-Precision precision();
-
-// An operand: a tensor taken as [rows, cols], or its transpose.
-struct Matrix {
-  Matrix(const Tensor& t) : tensor(t) {}
-  Matrix(const Tensor& t, bool transpose, const void* as_rounded = nullptr)
-      : tensor(t), transposed(transpose), rounded(as_rounded) {}
-  int64_t rows() const { return transposed ? tensor.cols() : tensor.rows(); }
-  int64_t cols() const { return transposed ? tensor.rows() : tensor.cols(); }
-  const Tensor tensor;
-  bool transposed = false;        // the tensor's transpose is meant
-  const void* rounded = nullptr;  // the numbers, of a tensor that gives but the shape then: see RoundedTensor
-};
-inline Matrix transposed(const Matrix& m) { return {m.tensor, !m.transposed, m.rounded}; }  // the same memory
-
-// An operand in the 16 bits in which a GPU's products take it in the process's precision. Products round floats in a
-// pass of its own; so a kernel that writes numbers may write them here, too (RoundedCopy). The tensor is empty if
-// products round nothing, or round on their way, as a CPU's do. Then the operand is the floats.
-class RoundedTensor {
- public:
-  static bool is_of_use();  // the process's products round on a GPU
-  RoundedTensor() = default;
-  explicit RoundedTensor(const Shape& shape);  // contents undefined
-  explicit RoundedTensor(const Tensor& x);     // its numbers
-  // Whether it has numbers, of the process's precision.
-  bool is_current() const;
-  // From number `first` on, as a tensor of that shape.
-  RoundedTensor part(int64_t first, const Shape& shape) const;
-  void overwrite(const Tensor& x) const;  // its numbers from now on
-  // For a kernel that writes all of it, or from row i of its first dimension on.
-  RoundedCopy copy(int i = 0) const;
-  // `floats`, or its row i, as an operand whose numbers are here, if there are any. Its shape is the one that this
-  // was made with.
-  Matrix operand(const Tensor& floats) const;
-  Matrix operand(const Tensor& floats, int i) const;
-
- private:
-  Memory memory_;
-  int64_t first_ = 0, row_ = 0;  // bytes
-  bool half_ = false;
-};
 
 // A copy of a matrix in the order in which the kernels read a right operand. Packing pays from the second product on where
 // few rows meet large weights: in a recurrence, once for all steps. Later changes of the tensor do not reach it.

@@ -89,7 +89,7 @@ struct Node {
 // A parameter's value is found through this, so that it may be placed in a slab late.
 struct Leaf {
   virtual const Tensor& leaf_value() = 0;            // throws Error if the set that held it is gone
-  virtual RoundedTensor leaf_rounded() const = 0;    // gemm.h
+  virtual RoundedTensor leaf_rounded() const = 0;    // matrix.h
   virtual const std::string& leaf_name() const = 0;  // "lstm.weight_ih_l0"
   virtual bool leaf_frozen() const = 0;              // it collects no gradient
 

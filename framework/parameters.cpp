@@ -6,7 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "framework/gemm.h"
+#include "framework/matrix.h"
 #include "framework/ops.h"
 #include "framework/rounded_copy.h"
 

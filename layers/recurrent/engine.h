@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "framework/gemm.h"
+#include "framework/precision.h"
 
 namespace unroll {
 
