@@ -1,0 +1,61 @@
+"""The cost of keys of a recipe in words a second: a training with them beside one without, at the same time, a core each.
+
+    python3 bench/cost_of_keys.py ptb-19m training.adversarial_softmax=0.005 --data data/ptb --ptb build/examples/ptb/ptb
+
+Both train the first steps, then they exchange cores, as often as --rounds says. A ratio is the median of the speed with the keys over
+that without. The result is the geometric mean of all ratios, which are printed too. The first record of a log is left out.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recipe")
+    parser.add_argument("keys", nargs="+", metavar="KEY=VALUE")
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--ptb", default="build/examples/ptb/ptb")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=45)
+    parser.add_argument("--cores", type=int, nargs=2, default=[0, 1])
+    asked = parser.parse_args()
+    ratios = []
+    with tempfile.TemporaryDirectory() as folder:
+
+        def begin(core, keys):
+            out = pathlib.Path(folder) / f"{len(ratios)}-{core}"
+            command = ["taskset", "-c", str(core), asked.ptb, "train", asked.recipe, "--data", asked.data, "--threads", "1",
+                       "--log-every", "3", "--quiet", "--out", str(out)]
+            for key in keys:
+                command += ["--set", key]
+            return out, subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+        def words_per_second(out):
+            log = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+            return [record["time"]["words_per_second"] for record in log if record["kind"] == "interval"][1:]
+
+        for turn in range(2 * asked.rounds):
+            first, second = asked.cores[::-1] if turn % 2 else asked.cores
+            runs = [begin(first, asked.keys), begin(second, [])]
+            time.sleep(asked.seconds)
+            for _, process in runs:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+            speeds = [words_per_second(out) for out, _ in runs]
+            if not all(speeds):
+                raise SystemExit("cost_of_keys.py: fewer than two records in a log: more --seconds, or a message above says why")
+            ratios.append(statistics.median(speeds[0]) / statistics.median(speeds[1]))
+            print(f"{speeds[0][-1]:8.0f} {speeds[1][-1]:8.0f} words/s: {ratios[-1]:.3f}", flush=True)
+    print(f"{' '.join(asked.keys)}: {math.exp(statistics.fmean(math.log(ratio) for ratio in ratios)):.3f}")
+
+
+if __name__ == "__main__":
+    main()
