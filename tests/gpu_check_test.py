@@ -20,6 +20,8 @@ FACTS = '{"device":"cuda","gpu":"A GPU","capability":90,"driver":13000,"cuda":13
 NO_DRIVER = '{"device":"cuda","why_not":"there is no NVIDIA driver"}'
 # Plays bench_lm: facts, or a line of figures; fused in tf32 fails.
 BENCH = """#!/bin/bash
+words=$*
+case " $* " in *" --engine "*) engine=${words#*--engine }; echo "bench_lm ${engine%%%% *} $UNROLL_PLAIN" >> "$NOTES" ;; esac
 case " $* " in
   *" --facts "*) echo '%s' ;;
   *" --engine fused "*tf32*|*tf32*" --engine fused "*) echo "bench_lm: out of memory" >&2; exit 3 ;;
@@ -170,22 +172,42 @@ class Check(Planted):
         self.assertEqual(rows[0]["name"], "speed-small-fp32-cudnn")
 
     def test_each_change_is_timed_without_it_and_beside_pytorchs_best(self) -> None:
-        words = re.search(r'^changes_there_are="(.*)"$', (CHECK / "check.sh").read_text(), re.M)[1].split()
+        text = (CHECK / "check.sh").read_text()
+        words = {engine: re.search(rf'^changes_of_{engine}="(.*)"$', text, re.M)[1].split() for engine in ("fused", "cudnn")}
         asked = {word for path in ROOT.rglob("*") if path.suffix in (".h", ".cpp", ".cu") and "build" not in path.parts[len(ROOT.parts)]
                  for word in re.findall(r'is_plain\("([\w-]+)"\)', path.read_text())}
-        of_layers = dict(word.split(":") for word in re.search(r'^changes_of_layers="(.*)"$', (CHECK / "check.sh").read_text(), re.M)[1].split())
-        self.assertEqual({*words, *of_layers}, asked)
+        of_layers = {layer: re.search(rf'^changes_of_{layer}="(.*)"$', text, re.M)[1].split() for layer in ("gru", "layer_norm")}
+        self.assertEqual({word for of in (words, of_layers) for plain in of.values() for list_of_plain in plain for word in list_of_plain.split(",")}, asked)
         self.check("changes", PATH=self.path_without("nvidia-smi"))
         table = self.table()
         self.assertEqual(table["changes-clocks"], ("skipped", "skipped: no nvidia-smi"))
         self.assertEqual(table["changes-small-bf16-fused"], ("ok", "1000 words/s, 4.250 ms a step"))
-        for word in [*words, "any"]:
-            self.assertEqual(table[f"changes-large-bf16-cudnn-without-{word}"][0], "ok", word)
+        for engine, of_engine in words.items():
+            self.assertEqual({name.rpartition("without-")[2] if "without-" in name else "" for name in table if name.startswith(f"changes-large-bf16-{engine}")},
+                             {"", *of_engine, "any"})
+            for word in [*of_engine, "any"]:
+                self.assertEqual(table[f"changes-large-bf16-{engine}-without-{word}"][0], "ok", word)
         notes = (self.folder / "notes").read_text().splitlines()
-        for word, layer in of_layers.items():
-            self.assertEqual(table[f"changes-{layer}-tf32-fused-without-{word}"][0], "ok", word)
-            for plain in ("", word):
-                self.assertIn(f"{plain} {layer.replace('_', ' ')}", notes)
+        for engine, of_engine in words.items():
+            for plain in ["", *of_engine, ",".join(of_engine)]:
+                self.assertIn(f"bench_lm {engine} {plain}", notes)
+        for layer, of_layer in of_layers.items():
+            self.assertEqual(sum(name.startswith(f"changes-{layer}-tf32-fused") for name in table), 1 + len(of_layer))
+            for plain in of_layer:
+                self.assertEqual(table[f"changes-{layer}-tf32-fused-without-{plain}"][0], "ok", plain)
+            for plain in ("", *of_layer):
+                self.assertEqual(notes.count(f"{plain} {layer.replace('_', ' ')}"), 2, plain)  # bf16 and tf32
+
+    def test_under_the_sanitizer_each_persistent_kernel_has_a_case(self) -> None:
+        sanitizer = self.check_folder / "compute-sanitizer"
+        sanitizer.write_text('#!/bin/bash\nwhile [ ${1#bin/} = "$1" ]; do shift; done; echo "$@" >> "$NOTES"\n')
+        sanitizer.chmod(0o755)
+        self.check("sanitize", PATH=f"{self.check_folder}:{os.environ['PATH']}")
+        notes = (self.folder / "notes").read_text().splitlines()
+        for suite in ("persistent", "gru_window", "layer_pair"):
+            self.assertEqual(notes.count(f"bin/gpu_{suite}_test -tc=threads in five orders*"), 3, suite)
+            self.assertIn('"threads in five orders', (ROOT / f"tests/layers/{suite}_test.cpp").read_text())
+        self.assertEqual(self.table()["racecheck-layer_pair"][0], "ok")
 
     def test_the_page_says_how_much_longer_a_step_takes_without_a_change(self) -> None:
         row = lambda name, ms, words: {"name": f"changes-small-bf16-{name}", "ms_per_step": ms, "words_per_second": words}

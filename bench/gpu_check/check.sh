@@ -141,7 +141,7 @@ tests() {
 }
 
 sanitize() {
-  local tool sanitizer=(compute-sanitizer --error-exitcode 9)
+  local tool layer sanitizer=(compute-sanitizer --error-exitcode 9)
   if [ -z "$no_gpu" ] && ! command -v compute-sanitizer >/dev/null; then
     skip sanitize 'no compute-sanitizer'
     return
@@ -150,9 +150,9 @@ sanitize() {
     CUDA_LAUNCH_BLOCKING=1 beside gpu_step "$tool-kernels_layers" 90 "${sanitizer[@]}" --tool $tool bin/gpu_kernels_layers_test
   done
   CUDA_LAUNCH_BLOCKING=1 beside gpu_step racecheck-kernels_rows 120 "${sanitizer[@]}" --tool racecheck bin/gpu_kernels_rows_test
-  for tool in memcheck racecheck synccheck; do
-    beside gpu_step "$tool-persistent" 120 "${sanitizer[@]}" --tool $tool bin/gpu_persistent_test -tc='threads in five orders*'
-  done
+  for layer in persistent gru_window layer_pair; do for tool in memcheck racecheck synccheck; do
+    beside gpu_step "$tool-$layer" 120 "${sanitizer[@]}" --tool $tool "bin/gpu_${layer}_test" -tc='threads in five orders*'
+  done; done
   beside gpu_step memcheck-step 120 "${sanitizer[@]}" --tool memcheck bin/ptb train demo --device cuda --dry-run --engine fused
   wait
 }
@@ -232,17 +232,19 @@ torch_speed() {
   done < <(grep -a '^{' "$log")
   for ((; i < ${#names[@]}; ++i)); do record TIMEOUT 0.0 "${names[i]}" "PyTorch ended before it"; done
 }
-# The words of UNROLL_PLAIN (framework/plain.h) that act on the models.
-changes_there_are="arrive-wait block-flags cudnn-lanes fast-functions few-rows few-rows-norm passes two-layers"
-# Those that act on other layers, CHANGE:CASE of bench_options.
-changes_of_layers="gru-window:gru norm-window:layer_norm"
+# The words of UNROLL_PLAIN (framework/plain.h) that act on the models, by engine.
+changes_of_fused="arrive-wait block-flags fast-functions few-rows passes two-layers"
+changes_of_cudnn="cudnn-lanes passes"
+# Those that act on other layers, by cases of bench_options; few-rows-norm acts where norm-window does not.
+changes_of_gru="gru-window"
+changes_of_layer_norm="norm-window norm-window,few-rows-norm"
 changes() {
-  local model precision engine change layer plain name all=${changes_there_are// /,}
+  local model precision engine change layer plain name of all
   if command -v nvidia-smi >/dev/null; then step changes-clocks 20 nvidia-smi -q -d CLOCK,SUPPORTED_CLOCKS,PERFORMANCE
   else skip changes-clocks 'no nvidia-smi'; fi
   for model in small medium large; do for precision in bf16 tf32; do
-    for engine in fused cudnn; do for change in '' $changes_there_are "$all"; do
-      name=changes-$model-$precision-$engine${change:+-without-}${change/$all/any}
+    for engine in fused cudnn; do of=changes_of_$engine all=${!of}; for change in '' $all "${all// /,}"; do
+      name=changes-$model-$precision-$engine${change:+-without-}${change/*,*/any}
       UNROLL_PLAIN=$change figures "$name" gpu_step "$name" 60 bin/bench_lm --device cuda --model $model --precision $precision \
         --engine $engine --seconds "${SECONDS_EACH:-0.3}" --graph
     done; done
@@ -250,8 +252,8 @@ changes() {
     figures "$name" torch_step "$name" 120 "$python" bench/pytorch_best.py --device cuda --model $model --precision $precision \
       --seconds "${SECONDS_EACH:-0.3}" --no-compile
   done; done
-  for change in $changes_of_layers; do for precision in bf16 tf32; do for plain in '' "${change%:*}"; do
-    layer=${change#*:} name=changes-$layer-$precision-fused${plain:+-without-$plain}
+  for layer in gru layer_norm; do of=changes_of_$layer; for precision in bf16 tf32; do for plain in '' ${!of}; do
+    name=changes-$layer-$precision-fused${plain:+-without-$plain}
     UNROLL_PLAIN=$plain figures "$name" gpu_step "$name" 60 bin/bench_options --device cuda --graph --hidden 650 --precision $precision \
       --only "${layer/_/ }" --seconds "${SECONDS_EACH:-0.3}"
   done; done; done

@@ -162,18 +162,22 @@ TEST_CASE("so do a GRU and a plain network, with a mogrifier and without, side b
     }
 }
 
-TEST_CASE("with more rows than they take, layers go by products and passes, and agree too") {
-  LstmCase c{.config = {.input = 3, .hidden = 5}, .steps = 4, .batch = 65};
+TEST_CASE("with layer norm and coupled gates layers agree, too, also of more rows than they take") {
+  LstmCase c{.config = {.input = 3, .hidden = 5}, .steps = 4};
+  c.config.algorithm = RecurrentAlgorithm::standard;
   static_assert(FewRows::most_rows < 65);
-  for (const int rounds : {0, 3})
-    for (const bool norm : {false, true}) {
-      c.config.mogrifier = rounds, c.config.layer_norm = norm,
-      c.config.algorithm = RecurrentAlgorithm::standard;
-      check_agreement(window_of(c), {Window(window_of(c), Engine::fused).run()}, 5, 5, false);
-      const WithPrecision rounded(Precision::bf16);
-      check_agreement(window_of(c), {Window(window_of(c), Engine::fused).run()},
-                      roundings_of(Precision::bf16), false);
-    }
+  for (const int batch : {9, 65})
+    for (const int rounds : {0, 3})
+      for (const bool norm : {false, true})
+        for (const bool coupled : {false, true}) {
+          c.batch = batch, c.config.mogrifier = rounds, c.config.layer_norm = norm,
+          c.config.coupled_gates = coupled;
+          CAPTURE(c.name());
+          check_agreement(window_of(c), {Window(window_of(c), Engine::fused).run()}, 5, 5, false);
+          const WithPrecision rounded(Precision::bf16);
+          check_agreement(window_of(c), {Window(window_of(c), Engine::fused).run()},
+                          roundings_of(Precision::bf16), false);
+        }
 }
 
 TEST_CASE("threads in five orders, and a graph, give the same bits") {

@@ -61,6 +61,7 @@ std::vector<Block> blocks;
 std::vector<Fibre*> fibres;    // by thread of the grid; they are kept from launch to launch
 std::vector<unsigned> ready;   // threads that may go on
 unsigned thread = 0;           // that runs
+uint64_t late = 0;             // the block whose threads are passed over three times in four; the number of blocks: none
 uint64_t ended = 0, idle = 0;  // threads; how often one looked since the last change
 Fibre* caller = nullptr;
 uint3 index_in_block[1024];
@@ -100,7 +101,8 @@ void go_on() {
     if (ended < uint64_t{blocks.size()} * threads_of_block()) stop_waiting();
     return caller->go_on();
   }
-  const std::size_t k = random_bits() % ready.size();
+  std::size_t k = random_bits() % ready.size();
+  if (ready[k] / threads_of_block() == late && random_bits() % 4 > 0) k = random_bits() % ready.size();
   thread = ready[k];
   ready[k] = ready.back(), ready.pop_back();
   unroll::cuda::threadIdx = index_in_block[in_block()];
@@ -204,6 +206,7 @@ void run_together(const Launch& launch, const void* arguments) {
     block.shared_bytes = launch.shared_bytes;
   }
   ended = idle = 0;
+  late = random_bits() % (4 * uint64_t{count});  // in one launch of four a block falls behind
   ready.clear(), ready.reserve(std::size_t{count} * threads);
   for (unsigned i = 0; i < count * threads; ++i) {
     if (fibres.size() <= i) fibres.push_back(new Fibre(carry));
@@ -283,8 +286,8 @@ void let_others_run() {
     stop(
         "a kernel: it waits for a number that another block is to change, and not all blocks run (launch_together)");
   ready.push_back(thread);
-  // After so many draws every thread that may run has had one.
-  if (++idle > 64 * (ready.size() + 1)) stop_waiting();
+  // After so many draws every thread that may run has had one, of a block that falls behind, too.
+  if (++idle > 256 * (ready.size() + 1)) stop_waiting();
   go_on();
 }
 
