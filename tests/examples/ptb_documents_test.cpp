@@ -5,6 +5,7 @@
 
 #include "tests/examples/documents.h"
 #include "tests/examples/ptb.h"
+#include "tests/look_page.h"
 #include "tests/run_outcome.h"
 #include "tests/support.h"
 #include "unroll.h"
@@ -245,16 +246,45 @@ TEST_CASE("a prompt's blank line begins a document, and the text of before is fo
         {"generate", model + "/last.safetensors", "--words", "12", "--seed", "3", "--prompt", prompt},
         folder.path());
   };
-  const std::string alone = generate("run", "the dog"), anew = generate("run", "");
-  CHECK(alone.starts_with("the dog"));
-  CHECK(generate("run", "mat on\ncat\n\nthe dog") == "mat on\ncat\n\n" + alone);
-  CHECK(generate("run", "mat on cat\n \n\n\nsat\n\nthe dog") == "mat on cat\n\nsat\n\n" + alone);
-  CHECK(generate("run", "mat on\n\n") == "mat on\n\n" + anew);
-  CHECK(generate("run", "\n\n") == anew);
-  CHECK(generate("run", "mat on\nthe dog") != "mat on\n" + alone);
+  std::string transformer = recipe("document");
+  transformer.replace(transformer.find("hidden = 7"), 10,
+                      "architecture = \"transformer\"\nheads = 2\nmemory = 9");
+  transformer.erase(transformer.find("temporal_activation_regularization"), 41);
+  folder.write("transformer.toml", transformer);
+  ptb_out({"train", "transformer.toml", "--data", "text", "--threads", "1", "--out", "transformer"},
+          folder.path());
+  ptb_out(training("mixture") + Words{"--set", "model.softmax=mixture", "--set", "model.components=2"},
+          folder.path());
+  for (const std::string model : {"run", "transformer", "mixture"}) {
+    CAPTURE(model);
+    const std::string alone = generate(model, "the dog"), anew = generate(model, "");
+    CHECK(alone.starts_with("the dog"));
+    CHECK(generate(model, "mat on\ncat\n\nthe dog") == "mat on\ncat\n\n" + alone);
+    CHECK(generate(model, "mat on cat\n \n\n\nsat\n\nthe dog") == "mat on cat\n\nsat\n\n" + alone);
+    CHECK(generate(model, "mat on\n\n") == "mat on\n\n" + anew);
+    CHECK(generate(model, "\n\n") == anew);
+  }
+  CHECK(generate("run", "mat on\nthe dog") != "mat on\n" + generate("run", "the dog"));
   // Otherwise the blank line is an <eos>, and the state goes on.
   ptb_out({"train", "none.toml", "--data", "text", "--threads", "1", "--out", "none"}, folder.path());
   CHECK(generate("none", "mat on\n\nthe dog") != "mat on\n\n" + generate("none", "the dog"));
+}
+
+TEST_CASE("look: each of several documents is read as if it were alone") {
+  const Folder& folder = documents();
+  const auto bits_of = [&](const std::string& text) {
+    std::filesystem::remove(folder / "look.html");
+    ptb_out({"look", "run/last.safetensors", "--text", text, "--out", "look.html"}, folder.path());
+    return models_in(read_text(folder / "look.html")).at(0)["bits"].get<std::vector<double>>();
+  };
+  std::vector<double> alone;
+  for (const char* text : {"mat on", "the dog sat", "cat", "on the mat"})
+    for (const double bits : bits_of(text)) alone.push_back(bits);
+  const std::vector<double> together = bits_of("mat on\n\nthe dog sat\n\ncat\n\non the mat");
+  REQUIRE(together.size() == alone.size());
+  for (size_t k = 0; k < alone.size(); ++k) CHECK(together[k] == doctest::Approx(alone[k]).epsilon(1e-4));
+  CHECK(bits_of("mat on\nthe dog sat").back() !=
+        doctest::Approx(bits_of("the dog sat").back()).epsilon(1e-4));
 }
 
 TEST_CASE("one window with documents is learnt by heart, and explain says which engine takes resets") {

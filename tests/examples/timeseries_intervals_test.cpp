@@ -4,6 +4,7 @@
 #include "examples/timeseries/series/series.h"
 #include "tests/environment.h"
 #include "tests/examples/timeseries.h"
+#include "tests/look_page.h"
 #include "training/files/safetensors.h"
 
 using namespace unroll;
@@ -71,6 +72,40 @@ TEST_CASE("a series that leaves the side of 0 on which it trained is forecast an
     double value = 0, low = 0, high = 0;
     REQUIRE(std::sscanf(lines[step].c_str(), "%*[^,],%lf,%lf,%lf", &value, &low, &high) == 3);
     CHECK((value == 0 && low == 0 && high > 0));
+  }
+}
+
+TEST_CASE("each target is forecast within its own bounds: beyond the horizon, and as look shows it") {
+  const Folder folder;
+  folder.write("mine.toml", linear_model("channels = [\"a\", \"b\"]\nwindow = 12\nhorizon = 3\n",
+                                         "epochs = 10\n", "learning_rate = 0.01\n"));
+  const auto csv = [](double first, int rows) {  // b crosses 0; a does not, or did so once
+    std::string text = "a,b\n";
+    for (int i = 0; i < rows; ++i)
+      text +=
+          fmt::format("{:.4f},{:.4f}\n", i == 0 ? first : 12 + 3 * std::sin(i * 0.5), 5 * std::sin(i * 0.4));
+    return text;
+  };
+  folder.write("above.csv", csv(12, 295)), folder.write("cut.csv", csv(12, 292));
+  folder.write("once.csv", csv(-1, 292));
+  const std::string model = "run/best.safetensors";
+  timeseries_out({"train", "mine.toml", "--csv", "above.csv", "--out", "run"}, folder.path());
+  const auto forecast = [&](const std::string& file) {
+    std::vector<double> values;
+    for (const std::string& line :
+         lines_of(timeseries_out({"forecast", model, "--csv", file, "--steps", "20"}, folder.path())))
+      if (double value = 0; std::sscanf(line.c_str(), "%*[^,],%*[^,],%*[^,],%*[^,],%lf", &value) == 1)
+        values.push_back(value);
+    return values;
+  };
+  const std::vector<double> b = forecast("cut.csv");
+  REQUIRE(b.size() == 20);
+  CHECK(b == forecast("once.csv"));
+  timeseries_out({"look", model, "--csv", "above.csv", "--target", "b", "--out", "b.html"}, folder.path());
+  const auto page = models_in(read_text(folder / "b.html")).at(0);
+  for (size_t k = 0; k < 3; ++k) {
+    CHECK(b[k] < -1);
+    CHECK(page["series"]["forecast"][k].get<double>() == doctest::Approx(b[k]).epsilon(1e-4));
   }
 }
 

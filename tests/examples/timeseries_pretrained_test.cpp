@@ -293,12 +293,25 @@ TEST_CASE(
               {"'training.shards' = 2: the series of a step are not cut"}) == "");
 }
 
+static const Words tiny = {"pretrain", "forecaster",          "--threads", "1",
+                           "--set",    "model.hidden=8",      "--set",     "series.steps=6",
+                           "--set",    "series.segments=144", "--set",     "series.valid=40",
+                           "--set",    "training.epochs=3",   "--set",     "training.save_every_steps=1"};
+
+TEST_CASE("no epoch of a training reads the series of another") {
+  const Folder folder;  // weights that stay err otherwise on other series alone
+  (void)timeseries_out(
+      tiny + set({"optimizer.learning_rate=1e-30", "schedule.minimum=1e-30"}) + Words{"--out", "run"},
+      folder.path());
+  std::set<double> losses;
+  for (const std::string& line : lines_of(read_text(folder / "run" / "log.jsonl")))
+    if (const auto record = nlohmann::json::parse(line); record["kind"] == "epoch")
+      losses.insert(record["loss"].get<double>());
+  CHECK(losses.size() == 3);
+}
+
 TEST_CASE("a training that was killed goes on to the same bits, and leaves a forecaster") {
   const Folder folder;
-  const Words tiny = {"pretrain", "forecaster",          "--threads", "1",
-                      "--set",    "model.hidden=8",      "--set",     "series.steps=6",
-                      "--set",    "series.segments=144", "--set",     "series.valid=40",
-                      "--set",    "training.epochs=3",   "--set",     "training.save_every_steps=1"};
   (void)timeseries_out(tiny + Words{"--out", "whole"}, folder.path());
   const auto log = folder / "killed" / "log.jsonl";
   const ProgramRun killed =

@@ -197,6 +197,22 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("baselines of each series lie within its own bounds: mirrored, they err as much") {
+  const Folder& folder = stores();
+  std::string csv = "month,store,sales\n";
+  for (int i = 0; i < 96; ++i)
+    for (const auto& [store, sign] : {std::pair{"north", 1}, {"south", -1}})
+      csv += fmt::format("{}-{:02},{},{:.4f}\n", 2000 + i / 12, 1 + i % 12, store, sign * load(i, 0));
+  folder.write("mirror.csv", csv);
+  const Json test = timeseries_json({"baselines", "mine.toml", "--csv", "mirror.csv"}, folder.path())["test"];
+  for (const char* method : {"drift", "seasonal naive (12)", "mean of training"}) {
+    CAPTURE(method);
+    const Json& by_series = test[method]["by_series"];
+    CHECK(by_series["south"]["mae"].get<double>() ==
+          doctest::Approx(by_series["north"]["mae"].get<double>()).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("a run of several series is resumed, and its model goes on") {
   const Folder folder;
   folder.write("mine.toml", recipe);

@@ -133,6 +133,7 @@ inline LstmCase random_lstm_case(RandomStream& random, uint32_t largest) {
     if (c.config.hidden > 1 && next.below(2) == 0)
       c.config.mogrifier_rank = 1 + static_cast<int>(next.below(static_cast<uint32_t>(c.config.hidden - 1)));
   }
+  if (next.below(3) == 0) c.config.cell_clip = 0.25f;
   return c;
 }
 

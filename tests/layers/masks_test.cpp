@@ -131,20 +131,79 @@ TEST_CASE(
 
 TEST_CASE("locked dropout between layers has one mask for all steps of a window") {
   for (bool locked : {true, false})
-    for (Engine engine : engines) {
-      // from the second layer back: what was dropped gives the first layer's last step no gradient
-      RecurrentConfig config{.input = 2, .hidden = 100, .layers = 2, .dropout = 0.4f, .engine = engine};
-      config.locked_dropout = locked;
+    for (bool both : {false, true})
+      for (Engine engine : engines) {
+        // from the second layer back: what was dropped gives the first layer's last step no gradient
+        RecurrentConfig config{.input = 2, .hidden = 100, .layers = 2, .dropout = 0.4f, .engine = engine};
+        config.locked_dropout = locked, config.bidirectional = both;
+        const int width = config.output();
+        ParameterSet params(5);
+        const Lstm lstm(params / "lstm", config);
+        params.values();
+        params.find("lstm.weight_hh_l0")->leaf_value().fill(0);
+        Tape tape;
+        tape.backward(sum(lstm(Tensor::full({8, 1, 2}, 1), lstm.zero_state(1)).y));
+        Parameter& w = *params.find("lstm.weight_ih_l1");
+        const Tensor d = w.node.gradient.value(w.shape);
+        int64_t empty = 0;
+        for (int j = 0; j < width; ++j) empty += d[0].data()[j] == 0;
+        CHECK(is_rate(empty, locked ? 0.4 : std::pow(0.4, 8), width));
+      }
+}
+
+TEST_CASE("every layer and direction drops at the rates, each by masks of its own") {
+  constexpr int hidden = 100;
+  for (Engine engine : engines)
+    for (float RecurrentConfig::*const rate :
+         {&RecurrentConfig::weight_drop, &RecurrentConfig::recurrent_dropout, &RecurrentConfig::zoneout_h,
+          &RecurrentConfig::zoneout_c}) {
+      RecurrentConfig config{
+          .input = 2, .hidden = hidden, .layers = 2, .bidirectional = true, .engine = engine};
+      config.*rate = 0.4f;
       ParameterSet params(5);
       const Lstm lstm(params / "lstm", config);
-      params.values();
-      params.find("lstm.weight_hh_l0")->leaf_value().fill(0);
+      RandomStream random(1, "x");
+      const Tensor x = random_tensor({1, 1, 2}, random), h = random_tensor({4, 1, hidden}, random),
+                   c = random_tensor({4, 1, hidden}, random);
       Tape tape;
-      tape.backward(sum(lstm(Tensor::full({8, 1, 2}, 1), lstm.zero_state(1)).y));
-      Parameter& w = *params.find("lstm.weight_ih_l1");
-      const Tensor d = w.node.gradient.value(w.shape);
-      int64_t empty = 0;
-      for (int j = 0; j < 100; ++j) empty += d[0].data()[j] == 0;
-      CHECK(is_rate(empty, locked ? 0.4 : std::pow(0.4, 8), 100));
+      const auto out = lstm(x, {h, c});
+      tape.backward(sum(out.y) + sum(out.state.h));
+      std::vector<std::vector<bool>> all;
+      for (int k = 0; k < 4; ++k) {
+        std::vector<bool> dropped;
+        if (rate == &RecurrentConfig::zoneout_h || rate == &RecurrentConfig::zoneout_c) {
+          const bool of_c = rate == &RecurrentConfig::zoneout_c;
+          const Tensor before = (of_c ? c : h)[k], after = (of_c ? out.state.c : out.state.h).value()[k];
+          for (int j = 0; j < hidden; ++j) dropped.push_back(after.data()[j] == before.data()[j]);
+        } else {  // of the first unit's weights
+          Parameter& w = *params.find(fmt::format("lstm.weight_hh_l{}{}", k / 2, k % 2 ? "_reverse" : ""));
+          const Tensor d = w.node.gradient.value(w.shape);
+          for (int j = 0; j < hidden; ++j) dropped.push_back(d.data()[j] == 0);
+        }
+        CAPTURE(k);
+        CHECK(is_rate(std::ranges::count(dropped, true), 0.4, hidden));
+        CHECK(std::ranges::find(all, dropped) == all.end());
+        all.push_back(dropped);
+      }
+    }
+}
+
+TEST_CASE("residual adds the input of every layer but the first to its output, as it was before dropout") {
+  for (Engine engine : engines)
+    for (float rate : {0.f, 0.5f}) {
+      ParameterSet params(3), same(3), under(3);
+      const Lstm plain(params / "lstm",
+                       {.input = 2, .hidden = 3, .layers = 2, .dropout = rate, .engine = engine});
+      const Lstm residual(
+          same / "lstm",
+          {.input = 2, .hidden = 3, .layers = 2, .dropout = rate, .residual = true, .engine = engine});
+      const Lstm first(under / "lstm", {.input = 2, .hidden = 3, .engine = engine});
+      RandomStream random(1, "x");
+      const Tensor x = random_tensor({5, 2, 2}, random);
+      const auto y_of = [&](const Lstm& lstm) {
+        const Tape tape;  // with masks, the same in each
+        return Var(lstm(x, lstm.zero_state(2)).y.value());
+      };
+      CHECK(same_bits(y_of(residual).value(), (y_of(plain) + y_of(first)).value()));
     }
 }

@@ -81,6 +81,26 @@ TEST_CASE("averaged weights take the place of the others for a while") {
   asgd.step();
 }
 
+// They change places piece by piece.
+TEST_CASE("so do those of a large model, all of them") {
+  ParameterSet params(3);
+  const Var w = params.add("w", {700, 1000}, Init::uniform(-1, 1)).var();
+  Asgd asgd(params, {.learning_rate = 0.1});
+  for (const real slope : {real(1), real(-3)}) {
+    Tape tape;
+    tape.backward(sum(w * w * slope));
+    asgd.step();
+  }
+  const Tensor last = params.values().clone(), average = asgd.averages()->clone();
+  CHECK(distance(average, last) > 0.1);
+  {
+    AveragedWeights guard(asgd);
+    CHECK(same_bits(params.values(), average));
+  }
+  CHECK(same_bits(params.values(), last));
+  CHECK(same_bits(*asgd.averages(), average));
+}
+
 TEST_CASE("averaged weights of other optimizers: there are none") {
   Pair m;
   Adam adam(m.params, {});

@@ -55,6 +55,25 @@ TEST_CASE("a zone's midnight in UTC, and clocks that are set forward and back") 
               {"x.csv:3", "has no offset from UTC, and the times above it have one"}) == "");
 }
 
+TEST_CASE("a row that is put in has the offset of the row before it, and those behind it keep theirs") {
+  std::string text = "t,x\n";
+  for (const char* time : {"30T22:00+02:00", "30T23:00+02:00", "31T01:00+02:00", "31T02:00+02:00",
+                           "31T02:00+01:00", "31T03:00+01:00", "31T04:00+01:00"})
+    text += fmt::format("2021-10-{},1\n", time);
+  const Series filled = parse_series(text, "x.csv", {.missing = Missing::previous, .gaps = Gaps::fill});
+  REQUIRE(filled.rows() == 8);
+  CHECK(filled.times.text(2) == "2021-10-31 00:00:00+02:00");
+  CHECK(filled.times.text(4) == "2021-10-31 02:00:00+02:00");
+  CHECK(filled.times.text(5) == "2021-10-31 02:00:00+01:00");
+  // Rows of several series in turn are sorted, with their offsets.
+  const Series sorted = parse_series(
+      "t,id,x\n2021-10-31T02:00+02:00,a,1\n2021-10-31T02:00+02:00,b,1\n2021-10-31T02:00+01:00,a,1\n"
+      "2021-10-31T02:00+01:00,b,1\n2021-10-31T03:00+01:00,a,1\n2021-10-31T03:00+01:00,b,1\n",
+      "x.csv", {.id = "id"});
+  CHECK(sorted.times.text(1) == "2021-10-31 02:00:00+01:00");
+  CHECK(sorted.times.text(3) == "2021-10-31 02:00:00+02:00");
+}
+
 // Monday 2020-03-23 to Friday 2020-04-03 in Berlin, whose clocks are set forward on Sunday the 29th; in New York and Tokyo without
 // a change; and month ends.
 TEST_CASE("days of business and of the month are told by the clock of the offset that is written") {

@@ -37,12 +37,13 @@ LogRecord epoch(int number, int64_t step, bool best = true) {
           .rate = 7};
 }
 
-// "interval 3", "epoch 1" of each line.
+// "interval 3", "epoch 1" or "anew 1" of each line.
 std::vector<std::string> lines_in(const std::filesystem::path& log) {
   std::vector<std::string> result;
   for (const LogRecord& record : read_log(log, words))
-    result.push_back(record.kind == LogRecord::Kind::epoch ? fmt::format("epoch {}", record.epoch)
-                                                           : fmt::format("interval {}", record.step));
+    result.push_back(record.kind == LogRecord::Kind::epoch  ? fmt::format("epoch {}", record.epoch)
+                     : record.kind == LogRecord::Kind::anew ? fmt::format("anew {}", record.epoch)
+                                                            : fmt::format("interval {}", record.step));
   return result;
 }
 using Lines = std::vector<std::string>;
@@ -163,6 +164,9 @@ TEST_CASE("going back to a checkpoint drops what it has not seen: intervals by s
   CHECK(lines_in(folder / "log.jsonl") == Lines{"interval 2", "interval 4"});
   log.write(epoch(1, 5));
   CHECK(lines_in(folder / "log.jsonl") == Lines{"interval 2", "interval 4", "epoch 1"});
+  log.write({.kind = LogRecord::Kind::anew, .step = 5, .epoch = 1, .valid = 9, .best = true});
+  log.cut_after(5, 1);  // which has seen that scores were measured anew
+  CHECK(lines_in(folder / "log.jsonl") == Lines{"interval 2", "interval 4", "epoch 1", "anew 1"});
   log.cut_after(0, 0);
   CHECK(read_text(folder / "log.jsonl").empty());
 }

@@ -98,6 +98,34 @@ TEST_CASE("weights that stay the best have their score of today, and later epoch
   CHECK(kinds.at(1) == fmt::format("anew 1 {:.4f}", first - 0.25));
 }
 
+TEST_CASE("scores of other data do not start an average: what waits for it forgets them") {
+  const Folder folder;
+  const auto options = [&](int epochs) {
+    return TrainerOptions{
+        .epochs = epochs, .non_monotone = 2, .unit = "values", .progress = silent, .folder = folder.path()};
+  };
+  const auto task_of = [](Line& line, double score) {
+    TrainingTask task = line.task();
+    task.validate = [score] { return score; };
+    return task;
+  };
+  {
+    Line line;
+    Asgd asgd(line.params, {.learning_rate = 0.1, .average_after = AsgdConfig::never});
+    Trainer(asgd, options(4)).run(task_of(line, 1));
+    CHECK(!asgd.averages());
+  }
+  Line line;
+  Asgd asgd(line.params, {.learning_rate = 0.1, .average_after = AsgdConfig::never});
+  Trainer trainer(asgd, options(6));
+  const TrainingTask task = task_of(line, 2);  // above all scores of before
+  trainer.resume(task);
+  trainer.score_anew(task);
+  trainer.run(task);
+  CHECK(!asgd.averages());
+  CHECK(trainer.state().trigger.history == std::vector<double>{2, 2});
+}
+
 TEST_CASE("what weights were trained on stands in their file until they are trained further") {
   const Folder folder;
   const auto options = [&](const Run& run, int epochs, const std::string& rows) {

@@ -1,6 +1,8 @@
 // A training's folder, its log and what it prints.
 #include <filesystem>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/program.h"
 #include "tests/training/line_training.h"
 #include "training/run_folder.h"
@@ -96,6 +98,25 @@ TEST_CASE("epochs are printed as plain lines and logged as JSON") {
   CHECK(records[2].count == 20);
   CHECK(*records[2].valid == 234.5);
   CHECK(!records[2].best);
+}
+
+TEST_CASE("the log's seconds go on where those of the run before it ended") {
+  const Folder folder;
+  const auto train = [&](int epochs) {
+    Line line;
+    Sgd sgd(line.params, {.learning_rate = 0.1});
+    Trainer trainer(sgd, {.epochs = epochs, .progress = silent, .folder = folder.path(), .log_every = 1});
+    trainer.resume(line.task());
+    trainer.run(line.task());
+  };
+  train(1);
+  auto json = nlohmann::ordered_json::parse(lines_of(read_text(folder / "log.jsonl")).back());
+  json["time"]["seconds"] = 3600;
+  folder.write("log.jsonl", json.dump() + '\n');
+  train(2);
+  const auto records = read_log(folder / "log.jsonl", {});
+  REQUIRE(records.size() > 1);
+  for (size_t i = 1; i < records.size(); ++i) CHECK(records[i].seconds >= records[i - 1].seconds);
 }
 
 TEST_CASE("a record has the momentum of its last step where the schedule moves it") {

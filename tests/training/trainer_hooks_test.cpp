@@ -51,6 +51,23 @@ TEST_CASE("a program's own figures stand in the epoch's report, line and log, an
   CHECK(read_text(folder / "log.jsonl").find("\"above zero\":null},\"time\"") != std::string::npos);
 }
 
+TEST_CASE("what is scored, measured and done after an epoch is of the average, and the weights go on") {
+  Line line;
+  Sgd sgd(line.params, {.learning_rate = 0.1});
+  sgd.keep_average(0.75);
+  Trainer trainer(sgd, {.epochs = 2, .progress = silent});
+  TrainingTask task = line.task();
+  std::vector<double> seen;
+  task.validate = [&] { return seen.push_back(line.value()), 1.0; };
+  task.metrics = [&] { return seen.push_back(line.value()), std::vector<Scalar>{}; };
+  task.after_epoch = [&](const EpochReport&) { seen.push_back(line.value()); };
+  trainer.run(task);
+  REQUIRE(seen.size() == 6);
+  for (const size_t k : {0, 3}) CHECK((seen[k] == seen[k + 1] && seen[k] == seen[k + 2]));
+  CHECK(seen[5] == static_cast<double>(sgd.averages()->to_host()[0]));
+  CHECK(seen[5] != line.value());
+}
+
 TEST_CASE("metrics without a name, or with that of another, are refused") {
   Line line;
   Sgd sgd(line.params, {.learning_rate = 0.1});

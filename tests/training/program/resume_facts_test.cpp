@@ -113,7 +113,11 @@ TEST_CASE("another way to score is scored anew too") {
   const Json one = json_of(
       ptb, {"evaluate", "whole/best.safetensors", "--data", "text", "--split", "valid", "--batch", "1"},
       folder);
-  const ProgramRun resumed = run(ptb, {"resume", "whole", "--set", "data.eval_batch=1"}, folder);
+  const ProgramRun resumed =
+      run(ptb,
+          {"resume", "whole", "--set", "data.eval_batch=1", "--set", "training.keep=last", "--set",
+           "training.epochs=3", "--set", "training.log_every=7"},
+          folder);  // others before and behind it
   CHECK(says(resumed.out, "measured anew"));
   const auto anew = records(folder, "anew");
   REQUIRE(anew.size() == 1);
