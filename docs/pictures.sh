@@ -20,7 +20,7 @@ mkdir -p "$root/docs/pictures"
 rm -f "$root"/docs/pictures/{demo,airline,synthetic,schedule-*}.svg   # the programs overwrite nothing
 "$root/run" ptb report "$runs/demo" --plot "$root/docs/pictures/demo.svg"
 "$root/run" timeseries forecast "$runs/airline/best.safetensors" --steps 24 --plot "$root/docs/pictures/airline.svg" >/dev/null
-"$root/run" timeseries generate --rows 120 --plot "$root/docs/pictures/synthetic.svg"
+"$root/run" timeseries generate --rows 120 | python3 "$root/docs/synthetic_picture.py" > "$root/docs/pictures/synthetic.svg"
 
 rm -f "$root"/docs/pictures/look-*.png "$runs"/look*.html
 "$root/run" ptb look "$runs/demo/last.safetensors" --out "$runs/look.html" \

@@ -1,5 +1,6 @@
 // A series without a recipe: how its file is read, and what is said of that.
 #include "examples/timeseries/series/times.h"
+#include "framework/random.h"
 #include "tests/examples/monthly.h"
 #include "tests/examples/timeseries.h"
 #include "training/files/safetensors.h"
@@ -177,6 +178,40 @@ TEST_CASE("what cannot be guessed is refused in one line, with the option") {
   check({"forecast", "shop.csv", "--csv", "shop.csv"}, "stands in the model's place already");
   check({"train", "airline", "--column", "sales"}, "--column is for a series without a recipe");
   check({"train", "airline", "--steps", "3"}, "data.horizon");
+}
+
+TEST_CASE("each series and each column of a bare file has its own season, as in a file of its own") {
+  const Folder folder;
+  std::string tall = "shop,month,sales\n", wide = "month,plain,waves\n", alone[2] = {"month,sales\n", "month,sales\n"};
+  RandomStream random(1, "seasons");
+  for (int t = 0; t < 84; ++t) {
+    const std::string month = fmt::format("{}-{:02}", 2015 + t / 12, t % 12 + 1);
+    const double plain = 100 + 2 * random.uniform(), waves = 50 + 20 * (t % 12 < 6) + 2 * random.uniform();
+    wide += fmt::format("{},{:.2f},{:.2f}\n", month, plain, waves);
+    alone[0] += fmt::format("{},{:.2f}\n", month, plain), alone[1] += fmt::format("{},{:.2f}\n", month, waves);
+  }
+  for (const int k : {0, 1})
+    for (const std::string& line : lines_of(alone[k]))
+      if (!line.starts_with("month")) tall += (k == 0 ? "plain," : "waves,") + line + "\n";
+  folder.write("tall.csv", tall), folder.write("wide.csv", wide);
+  folder.write("plain.csv", alone[0]), folder.write("waves.csv", alone[1]);
+  const auto rows = [&](const std::string& file, const Words& more, const std::string& note) {
+    const ProgramRun run = started(Words{"forecast", file, "--steps", "2"} + more, folder.path());
+    CHECK_MESSAGE(run.err.find(note) != std::string::npos, run.err);
+    return lines_of(run.out);
+  };
+  const auto plain = rows("plain.csv", {}, "season  none"), waves = rows("waves.csv", {}, "season  12 rows");
+  const auto of_tall = rows("tall.csv", set({"data.id=shop"}),
+                            "note    each series has its own season: 12 rows in 1, none in 1");
+  const auto of_wide = rows("wide.csv", {}, "note    each column has its own season: 12 rows in 1, none in 1");
+  for (const size_t h : {1, 2}) {
+    CHECK(of_tall.at(h) == "plain," + plain.at(h));
+    CHECK(of_tall.at(h + 2) == "waves," + waves.at(h));
+    CHECK(of_wide.at(h) == plain.at(h) + waves.at(h).substr(7));
+  }
+  // A season that the user names is that of all.
+  const auto told = rows("wide.csv", set({"data.period=12"}), "Members of the mean");
+  CHECK(told.at(1) == rows("plain.csv", set({"data.period=12"}), "Members").at(1) + waves.at(1).substr(7));
 }
 
 TEST_CASE("a bare file of several series: the error says how, and each is forecast") {

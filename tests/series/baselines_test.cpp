@@ -98,6 +98,27 @@ TEST_CASE("naive forecasts, by hand") {
   CHECK_THROWS_AS(seasonal_growth(-1, 1), InputError);
 }
 
+TEST_CASE("a year of days with weeks repeats after 52 weeks") {
+  const auto lag = [](int64_t period, int64_t second) {
+    return lag_of({.period = period, .second_period = second}, &BaselineKeys::second_period);
+  };
+  CHECK(lag(7, 365) == 364);
+  CHECK(lag(168, 8760) == 8736);
+  CHECK(lag(5, 261) == 260);
+  CHECK(lag(24, 168) == 168);
+  CHECK(lag(7, 30) == 30);  // 28 is another season
+  CHECK(lag(1, 365) == 365);
+  CHECK(lag_of({.period = 365}, &BaselineKeys::period) == 365);
+  std::vector<double> days;
+  for (int t = 0; t < 400; ++t) days.push_back(t % 7);
+  const Series series = make_series({"y"}, days);
+  const BaselineKeys keys{.period = 7, .second_period = 365};
+  const Part train = {{0, 400, 0}};
+  const std::vector<int> targets = {0};
+  CHECK(forecast_of(*baseline_row("second-seasonal")->make({keys, series, 400, train, targets}), series, 400, 3) ==
+        Values{1, 2, 3});
+}
+
 TEST_CASE("a forecast that leaves the range so far by more than three times itself explodes") {
   const Series series = make_series({"x", "flat"}, {1, 7, 5, 7, 3, 7, 2, 7});
   const std::vector<int> both = {0, 1};

@@ -112,6 +112,19 @@ TEST_CASE("without a calendar a season is the first high maximum of the differen
   CHECK(find_season(std::vector<double>(50, 1.0), numbers).period == 1);
   CHECK(find_season(std::vector<double>{1, 2}, numbers).period == 1);
   CHECK(find_season({}, numbers).period == 1);
+  // Few rows of noise correlate by 0.3 often, and by 2/sqrt(n) seldom.
+  int found = 0;
+  for (int k = 0; k < 100; ++k)
+    found += find_season(wave(24, 12, 0, ("few " + std::to_string(k)).c_str()), numbers).period > 1;
+  CHECK(found <= 9);
+}
+
+TEST_CASE("the values of a channel begin and end with observed ones") {
+  Series series = make_series({"a", "b"}, {0, 9, 1, 9, 2, 9, 3, 9, 4, 9});
+  CHECK(values_of(series, 0, 1, 4) == std::vector<double>{1, 2, 3});
+  series.filled = {1, 0, 0, 0, 1, 0, 0, 0, 1, 0};
+  CHECK(values_of(series, 0, 0, 5) == std::vector<double>{1, 2, 3});
+  CHECK(values_of(series, 0, 0, 1).empty());
 }
 
 TEST_CASE("of several series the season is that of most that have one, wherever constant ones stand") {

@@ -106,13 +106,15 @@ struct BaselineRows {
 };
 
 using Fitted = std::optional<ForecastBaseline>;
+// The rows after which a period repeats: for the second one whole first ones, if a hundredth or less is between. 52 weeks are a year.
+int64_t lag_of(const BaselineKeys& keys, int64_t BaselineKeys::*period);
 template <int64_t BaselineKeys::*period>
 Fitted seasonal(const BaselineRows& r) {
-  return seasonal_naive(r.keys.*period);
+  return seasonal_naive(lag_of(r.keys, period));
 }
 template <int64_t BaselineKeys::*period>
 Fitted growth(const BaselineRows& r) {
-  return r.are_positive() ? Fitted(seasonal_growth(r.keys.*period, r.keys.horizon)) : std::nullopt;
+  return r.are_positive() ? Fitted(seasonal_growth(lag_of(r.keys, period), r.keys.horizon)) : std::nullopt;
 }
 // The weighted mean of some of the others (combination.h).
 Fitted combination(const BaselineRows& rows);

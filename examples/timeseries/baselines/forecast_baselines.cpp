@@ -84,6 +84,11 @@ ForecastBaseline training_mean(const Series& series, const Part& train) {
 
 // --- the table ---------------------------------------------------------------------------------------------
 
+int64_t lag_of(const BaselineKeys& keys, int64_t BaselineKeys::*period) {
+  const int64_t rows = keys.*period, whole = (rows + keys.period / 2) / keys.period * keys.period;
+  return 100 * std::abs(whole - rows) <= rows ? whole : rows;
+}
+
 bool BaselineRows::are_positive() const {
   for (int64_t row = 0; row < known; ++row)
     for (const int channel : targets)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <ranges>
 
 #include "examples/timeseries/baselines/combination.h"
 #include "examples/timeseries/data/series_read.h"
@@ -10,6 +11,7 @@
 #include "examples/timeseries/networks/trained_on.h"
 #include "examples/timeseries/scores/verdict.h"
 #include "examples/timeseries/series/bounds.h"
+#include "examples/timeseries/series/season.h"
 #include "framework/nearest.h"
 #include "framework/signals.h"
 #include "training/files/json/json.h"
@@ -42,13 +44,12 @@ namespace {
 
 std::vector<std::string> members_in(const std::string& words) {
   std::vector<std::string> members;
-  for (size_t begin = 0; begin < words.size();) {
-    const size_t end = std::min(words.find(',', begin), words.size());
-    const std::string word = words.substr(begin, end - begin);
+  for (const auto part : words | std::views::split(',')) {
+    const std::string word(part.begin(), part.end());
     require_input(std::ranges::find(combination_words(), word) != combination_words().end(),
                   "forecast: --members: there is no '{}'{}", one_line(word),
                   which_was_meant(word, combination_words()));
-    members.push_back(word), begin = end + 1;
+    members.push_back(word);
   }
   return members;
 }
@@ -68,15 +69,6 @@ std::optional<Part> rows_of_channel(const Series& series, int channel) {
   return Part{{begin, series.rows(), begin}};
 }
 
-double deviation(const Series& series, int channel) {
-  double count = 0, sum = 0, squares = 0;
-  for (int64_t row = 0; row < series.rows(); ++row)
-    if (!series.is_filled(row, channel)) sum += series.at(row, channel), ++count;
-  for (int64_t row = 0; row < series.rows(); ++row)
-    if (!series.is_filled(row, channel)) squares += std::pow(series.at(row, channel) - sum / count, 2);
-  return squares > 0 ? std::sqrt(squares / count) : 1;
-}
-
 std::string interval_text(const Combination& mean, const std::string& bound) {
   std::string text = "80 %, as wide as its members expect";
   if (mean.interval_errors() > 0)
@@ -85,9 +77,9 @@ std::string interval_text(const Combination& mean, const std::string& bound) {
   return bound.empty() ? text : text + ", " + bound;
 }
 
-// `known`: the series alone, without the rows to forecast.
+// `known`: the series alone, without the rows to forecast. `options`: by target.
 std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector<int>& targets, int64_t steps,
-                                          const CombinationOptions& options,
+                                          const std::vector<CombinationOptions>& options,
                                           const std::vector<double>& bounds) {
   const auto count = static_cast<size_t>(steps) * targets.size();
   MeanForecast found{.forecast = {.origin = known.rows(),
@@ -95,19 +87,20 @@ std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector
                                   .low = std::vector<double>(count),
                                   .high = std::vector<double>(count)}};
   std::vector<std::string> exploded;
-  const SeriesBounds limits(known, targets, {.asked = bounds, .period = options.period});
+  const SeriesBounds limits(known, targets, {.asked = bounds});
   for (size_t t = 0; t < targets.size(); ++t) {
     const auto rows = rows_of_channel(known, targets[t]);
     if (!rows) return {};
-    const Combination& mean = found.means.emplace_back(known, *rows, targets[t], options);
+    const Combination& mean = found.means.emplace_back(known, *rows, targets[t], options[t]);
     const Combination::Forecast of = mean.forecast(known, known.rows(), steps);
-    const Bound bound = limits.at(known.rows(), t);
+    const SeriesBounds own(known, {targets[t]}, {.asked = bounds, .period = options[t].period});
+    const Bound bound = own.at(known.rows(), 0);
     for (size_t h = 0; h < of.values.size(); ++h) {
       const size_t at = h * targets.size() + t;
       const double value = bound.clamp(of.values[h]);
       const int64_t row = known.rows() + static_cast<int64_t>(h);
       SeriesBounds::Ends ends =
-          limits.around({known.rows(), row, t, bound}, value, {of.low[h], of.high[h]}, 0.2);
+          own.around({known.rows(), row, 0, bound}, value, {of.low[h], of.high[h]}, 0.2);
       // No interval where the bound closes it to a point.
       if (!(ends.low < ends.high) && of.low[h] < of.high[h]) ends.low = ends.high = std::nan("");
       found.forecast.values[at] = value, found.forecast.low[at] = ends.low,
@@ -214,14 +207,17 @@ FileForecasts::FileForecasts(const Recipe& guessed, const std::filesystem::path&
       rows(series, targets_of(series, recipe), count > 0 ? count : recipe.data.horizon, only),
       chosen(members_named(series, only)) {}
 
-void FileForecasts::forecast(std::vector<std::string> members) {
+void FileForecasts::forecast(std::vector<std::string> members, bool is_told) {
   constexpr size_t most_slow = 100;
-  const bool is_fast = chosen.size() * rows.targets.size() > most_slow, has_all = members.empty();
+  const size_t forecasts = chosen.size() * rows.targets.size();
+  const bool is_fast = forecasts > most_slow, has_all = members.empty();
   const CombinationOptions options{.period = recipe.data.period,
                                    .second_period = recipe.data.second_period,
                                    .horizon = static_cast<int>(rows.steps),
                                    .members = std::move(members),
                                    .fast = is_fast};
+  std::vector<CombinationOptions> each(rows.targets.size(), options);
+  std::map<std::string, int64_t> seasons;  // so many forecasts have it
   std::vector<MeanForecast> found;
   std::vector<std::string> too_short, early;
   const auto end_of = [&](int member) { return series.end_of(member) - rows.steps; };
@@ -232,13 +228,20 @@ void FileForecasts::forecast(std::vector<std::string> members) {
     stop_if_signalled();
     const int64_t end = end_of(member), time = time_of(member);
     const Series known = series.part(series.begin_of(member), end);
-    auto mean = mean_forecast(known, rows.targets, rows.steps, options, recipe.data.bounds);
+    for (size_t t = 0; t < each.size() && forecasts > 1 && !is_told; ++t) {
+      const Season season = find_season(values_of(known, rows.targets[t], 0, known.rows()), series.times.step);
+      each[t].period = season.period, each[t].second_period = season.second_period;
+      ++seasons[to_text(season)];
+    }
+    auto mean = mean_forecast(known, rows.targets, rows.steps, each, recipe.data.bounds);
     if (!mean) {
       too_short.push_back(fmt::format("'{}'", one_line(series.name_of(member))));
       continue;
     }
-    for (const int target : rows.targets)
-      rows.scale[static_cast<size_t>(member)].push_back(deviation(known, target));
+    for (const int target : rows.targets) {
+      const double squares = variance(values_of(known, target, 0, known.rows()));
+      rows.scale[static_cast<size_t>(member)].push_back(squares > 0 ? std::sqrt(squares) : 1);
+    }
     if (series.members.empty()) warnings = warnings_of_outliers(known, {{0, known.rows(), 0}});
     if (time < last && !series.time_name.empty())
       early.push_back(fmt::format("'{}' ends at {}, {} before the last", one_line(series.name_of(member)),
@@ -255,6 +258,10 @@ void FileForecasts::forecast(std::vector<std::string> members) {
   require_input(!found.empty(), "{}: fewer than {} rows have a value: a forecast takes {}", series.origin,
                 Combination::least_rows, Combination::least_rows);
   notes = series.notes;
+  std::string of;
+  for (const auto& [season, count] : seasons) of += fmt::format("{}{} in {}", of.empty() ? "" : ", ", season, count);
+  if (seasons.size() > 1)
+    notes.push_back(fmt::format("each {} has its own season: {}", rows.targets.size() == 1 ? "series" : "column", of));
   if (!too_short.empty())
     notes.push_back(fmt::format("not forecast, for they have fewer than {} rows with a value: {}",
                                 Combination::least_rows, first_of(too_short)));
@@ -272,12 +279,13 @@ void forecast_file(const Command& command, const ForecastOptions& asked) {
   const std::vector<Override> overrides = asked.options.overrides(command);
   require_read_without_network(command.name(), overrides);
   const std::vector<std::string> members = members_in(asked.members);
-  const Recipe recipe = asked.guess(command, asked.file.wishes(command, asked.steps, overrides));
+  const Wishes wishes = asked.file.wishes(command, asked.steps, overrides);
+  const Recipe recipe = asked.guess(command, wishes);
   asked.check_target(command, recipe);
   asked.check_series(recipe, csv.string());
   FileForecasts found(recipe, csv == standard_input ? csv : std::filesystem::path(), asked.steps, asked.only);
   const size_t drawn = asked.place_drawn(command, found.series, found.rows.targets);
-  found.forecast(members);
+  found.forecast(members, tells_season(wishes));
   for (const std::string& warning : found.warnings) show(stderr, "warning {}\n", warning);
   for (const std::string& note : found.notes) show(stderr, "note    {}\n", note);
   const Console console{.out = stderr};

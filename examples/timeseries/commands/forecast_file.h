@@ -30,8 +30,9 @@ struct FileForecasts {
                 const std::string& only);
   FileForecasts(const FileForecasts&) = delete;  // the rows refer to the series
   FileForecasts& operator=(const FileForecasts&) = delete;
-  // Forecasts by these members of the mean, or by all. Throws InputError: no series has three rows with a value.
-  void forecast(std::vector<std::string> members = {});
+  // Forecasts by these members of the mean, or by all. Each column of each series has a season of its own, unless the recipe's
+  // `is_told` by the user. Throws InputError: no series has three rows with a value.
+  void forecast(std::vector<std::string> members = {}, bool is_told = false);
 
   Recipe recipe;
   Series series;

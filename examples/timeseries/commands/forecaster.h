@@ -38,8 +38,6 @@ class Forecaster {
   // The end of the rows that the file has of the series that a row lies in, or of the only one.
   int64_t rows(int64_t of_row = 0) const { return known_end(series_.member_of(of_row)); }
   int64_t known_end(int member) const { return series_.end_of(member) - beyond_; }
-  // The series that have rows enough to be forecast.
-  const std::vector<int>& forecast_series() const { return forecast_; }
   int steps() const { return steps_; }
   const std::vector<int>& targets() const { return windows_->options().targets; }
 

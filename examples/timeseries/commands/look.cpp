@@ -57,7 +57,8 @@ void look_at_file(const Command& command, const LookOptions& asked) {
                 "look: --steps {} must be in [1, {}]", asked.steps, most_ahead);
   const std::vector<Override> overrides = asked.options.overrides(command);
   require_read_without_network(command.name(), overrides);
-  const Recipe recipe = recipe_for(path, asked.file.wishes(command, asked.steps, overrides), {.out = stderr});
+  const Wishes wishes = asked.file.wishes(command, asked.steps, overrides);
+  const Recipe recipe = recipe_for(path, wishes, {.out = stderr});
   const int64_t steps = recipe.data.horizon;
   const Series series = load_series(recipe, path == standard_input ? path : std::string(), steps);
   std::vector<std::string> names;
@@ -69,13 +70,16 @@ void look_at_file(const Command& command, const LookOptions& asked) {
                 path, one_line(asked.only), which_was_meant(asked.only, names));
   const std::string& target = asked.target.empty() ? recipe.data.targets.front() : asked.target;
   const int64_t begin = series.begin_of(member), end = series.end_of(member) - steps;
+  const int channel = series.channel(target);
   const LookedForecast looked{.series = series,
                               .rows = end,
-                              .channel = series.channel(target),
+                              .channel = channel,
                               .origin = asked.at.empty() ? std::min(end, std::max(begin + 3, end - steps))
                                                          : row_at(series, asked.at, begin, end + 1),
                               .steps = steps,
-                              .season = recipe.data.period};
+                              .season = tells_season(wishes)
+                                            ? recipe.data.period
+                                            : find_season(values_of(series, channel, begin, end), series.times.step).period};
   require_new("look", asked.page.out);
   const std::string title =
       std::filesystem::path(path).stem().string() + (asked.only.empty() ? "" : ", " + asked.only);

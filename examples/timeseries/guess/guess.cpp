@@ -49,9 +49,7 @@ std::vector<std::vector<double>> sample_of(const Series& series, const std::vect
     const int member = static_cast<int>(chosen / std::ssize(targets));
     const int channel = series.channel(targets[chosen % std::ssize(targets)]);
     const int64_t begin = series.begin_of(member);
-    std::vector<double>& y = sample.emplace_back();
-    for (int64_t row = begin; row < begin + rows_in(series, member, share); ++row)
-      y.push_back(series.at(row, channel));
+    sample.push_back(values_of(series, channel, begin, begin + rows_in(series, member, share)));
   }
   return sample;
 }
@@ -81,24 +79,16 @@ int64_t segment_of(int64_t window) {
 }
 
 std::vector<std::string> calendar_of(const Season& season, const TimeStep& step) {
-  constexpr int64_t day = 86'400'000'000;
   std::vector<std::string> features;
+  if (calendar_periods(step).empty()) return features;
   for (const int64_t period : {season.period, season.second_period}) {
     if (period <= 1) continue;
-    const bool cycle = period == std::ssize(step.slots);  // of the slots, as against a part or several of it
-    if (step.unit == TimeStep::Unit::slots)
-      features.push_back((step.count == day) == cycle ? "hour" : "weekday");
-    if (step.unit == TimeStep::Unit::month && cycle)
-      features.push_back("day");
-    else if (step.unit == TimeStep::Unit::month)
-      features.push_back("month");
-    if (step.unit == TimeStep::Unit::business_day) features.push_back("weekday");
-    if (step.unit != TimeStep::Unit::microsecond) continue;
-    const int64_t whole = period * step.count;
-    features.push_back(whole > 200 * day  ? "day_of_year"
-                       : whole == 7 * day ? "weekday"
-                       : whole == day     ? "hour"
-                                          : "minute");
+    const std::string of = calendar_name(period, step);
+    features.push_back(of == "a year"    ? step.unit == TimeStep::Unit::month ? "month" : "day_of_year"
+                       : of == "a month" ? "day"
+                       : of == "a week"  ? "weekday"
+                       : of == "a day"   ? "hour"
+                                         : "minute");
   }
   return features;
 }
@@ -253,17 +243,12 @@ class Guesser {
 
   void guess_season(const Series& series) {
     const auto& d = recipe_.data;
-    if (says("data.period") || says("data.second_period")) {
+    if (tells_season(wishes_)) {
       season_.period = d.period, season_.second_period = d.second_period;
     } else {
       season_ =
           season_of_most(sample_of(series, d.targets, wishes_.train + wishes_.valid), series.times.step);
-      draft_.say({"season",
-                  season_.period == 1 ? "none"
-                  : season_.second_period == 0
-                      ? rows_text(season_.period)
-                      : fmt::format("{} and {}", season_.period, rows_text(season_.second_period)),
-                  season_.why, "--set data.period=N"});
+      draft_.say({"season", to_text(season_), season_.why, "--set data.period=N"});
       draft_.set("data", "period", season_.period);
       draft_.set("data", "second_period", season_.second_period);
     }
@@ -276,9 +261,11 @@ class Guesser {
     int64_t steps = wishes_.steps > 0 ? wishes_.steps : series.open_rows > 1 ? series.open_rows : 0;
     if (steps == 0 && says("data.horizon")) steps = recipe_.data.horizon;
     if (steps == 0) {
-      steps = clamped(is_short_season_ ? season_.period : 12, 1, std::max<int64_t>(rows_ / 10, 1));
+      steps = is_short_season_ ? clamped(season_.period, 1, rows_ / 4) : clamped(12, 1, std::max<int64_t>(rows_ / 10, 1));
       draft_.say({"steps", fmt::format("{}", steps),
-                  has_season_ && steps == season_.period ? "a season" : "a tenth of the rows at most",
+                  has_season_ && steps == season_.period ? "a season"
+                  : is_short_season_                     ? "a quarter of the rows at most"
+                                                         : "a tenth of the rows at most",
                   "--steps N"});
     }
     // A network is validated on rows that hold its horizon.
@@ -384,6 +371,10 @@ class Guesser {
 bool says(const Wishes& wishes, const std::string& key) {
   return std::ranges::any_of(wishes.overrides,
                              [&](const Override& o) { return o.assignment.starts_with(key + "="); });
+}
+
+bool tells_season(const Wishes& wishes) {
+  return says(wishes, "data.period") || says(wishes, "data.second_period");
 }
 
 GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishes) {

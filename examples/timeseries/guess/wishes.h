@@ -22,6 +22,8 @@ struct Wishes {
 
 // Whether an override names the key.
 bool says(const Wishes& wishes, const std::string& key);
+// Whether one names the season.
+bool tells_season(const Wishes& wishes);
 
 struct Guess {
   std::string name, what;  // "season", "12 rows"

@@ -11,8 +11,19 @@
 namespace unroll {
 namespace {
 
-constexpr double least_strength = 0.2, least_of_few = 0.5, least_correlation = 0.3, near_largest = 0.8;
+constexpr double least_strength = 0.2, least_of_few = 0.5, near_largest = 0.8;
 constexpr int64_t second = 1'000'000, hour = 3600 * second, day = 24 * hour;
+
+}  // namespace
+
+std::string calendar_name(int64_t period, const TimeStep& step) {
+  const auto slots = std::ssize(step.slots);
+  if (step.unit == TimeStep::Unit::month) return slots > 0 && period == slots ? "a month" : "a year";
+  if (slots > 0) return (step.count == day) == (period == slots) ? "a day" : "a week";
+  if (step.unit == TimeStep::Unit::business_day) return "a week";
+  const double days = static_cast<double>(period) * static_cast<double>(step.count) / static_cast<double>(day);
+  return days > 200 ? "a year" : days == 7 ? "a week" : days == 1 ? "a day" : "an hour";
+}
 
 double variance(std::span<const double> values) {
   double mean = 0, squares = 0;
@@ -21,6 +32,8 @@ double variance(std::span<const double> values) {
   for (const double v : values) squares += (v - mean) * (v - mean) / n;
   return squares;
 }
+
+namespace {
 
 // Whether the rows are too few for a moving average, so that the trend is a line.
 bool is_few(std::span<const double> y, int64_t period) {
@@ -76,16 +89,7 @@ std::vector<double> without_season(std::span<const double> y, int64_t period) {
 }
 
 std::string name_of(int64_t period, const TimeStep& step) {
-  const auto rows = [&](const char* of) { return fmt::format("{} of {} rows", of, period); };
-  const auto slots = std::ssize(step.slots);
-  if (slots > 0 && step.unit == TimeStep::Unit::month) return rows(period == slots ? "a month" : "a year");
-  if (slots > 0) return rows((step.count == day) == (period == slots) ? "a day" : "a week");
-  if (step.unit == TimeStep::Unit::month) return rows("a year");
-  if (step.unit == TimeStep::Unit::business_day) return rows("a week");
-  const double microseconds = static_cast<double>(period) * static_cast<double>(step.count);
-  if (microseconds > 200.0 * static_cast<double>(day)) return rows("a year");
-  if (microseconds == 7.0 * static_cast<double>(day)) return rows("a week");
-  return rows(microseconds == static_cast<double>(day) ? "a day" : "an hour");
+  return fmt::format("{} of {} rows", calendar_name(period, step), period);
 }
 
 Season by_calendar(std::span<const double> y, const TimeStep& step, const std::vector<int64_t>& periods) {
@@ -139,6 +143,7 @@ Season by_autocorrelation(std::span<const double> y) {
   double largest = 0;
   for (std::size_t lag = 2; lag < most; ++lag)
     if (is_peak(lag)) largest = std::max(largest, correlation[lag]);
+  const double least_correlation = std::max(0.3, 2 / std::sqrt(static_cast<double>(n)));
   if (largest < least_correlation)
     return {.why = fmt::format("no autocorrelation of the differences of {} or more: the largest is {:.2f}",
                                least_correlation, largest)};
@@ -153,6 +158,12 @@ Season by_autocorrelation(std::span<const double> y) {
 }
 
 }  // namespace
+
+std::string to_text(const Season& season) {
+  if (season.period == 1) return "none";
+  return season.second_period == 0 ? fmt::format("{} rows", season.period)
+                                   : fmt::format("{} and {} rows", season.period, season.second_period);
+}
 
 std::vector<int64_t> calendar_periods(const TimeStep& step) {
   std::vector<int64_t> periods;
@@ -204,6 +215,14 @@ double strength_of_season(std::span<const double> y, int64_t period) {
 Season find_season(std::span<const double> y, const TimeStep& step) {
   const std::vector<int64_t> periods = calendar_periods(step);
   return periods.empty() ? by_autocorrelation(y) : by_calendar(y, step, periods);
+}
+
+std::vector<double> values_of(const Series& series, int channel, int64_t begin, int64_t end) {
+  while (begin < end && series.is_filled(begin, channel)) ++begin;
+  while (begin < end && series.is_filled(end - 1, channel)) --end;
+  std::vector<double> values;
+  for (int64_t row = begin; row < end; ++row) values.push_back(series.at(row, channel));
+  return values;
 }
 
 Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step) {

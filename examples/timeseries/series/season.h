@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "examples/timeseries/series/time_step.h"
+#include "examples/timeseries/series/series.h"
 
 namespace unroll {
 
@@ -15,9 +15,12 @@ struct Season {
   std::string why = {};                   // "a day of 24 rows: strength 0.52"; if none, why
   std::string longer = {};                // a calendar period of which the rows hold one, but not the two it takes
 };
+std::string to_text(const Season& season);  // "7 and 365 rows", "none"
 
 // The number of rows in an hour, a day, a week, a year: those that are whole and at least 2, ascending.
 std::vector<int64_t> calendar_periods(const TimeStep& step);
+std::string calendar_name(int64_t period, const TimeStep& step);  // of one of these: "a year"
+double variance(std::span<const double> values);
 
 // The strength of a season (Wang, Smith and Hyndman 2006): 1 - var(rest) / var(season + rest). The trend is a
 // moving average over the period, the season the mean at each of its places. It is corrected for what so few
@@ -29,8 +32,10 @@ double strength_of_season(std::span<const double> y, int64_t period);
 // needs 0.5. The next one that reaches this after the first season is taken off is the second.
 //
 // A step without calendar periods: the season is the first local maximum of the differences' autocorrelation that
-// is at least 0.3 and at least 0.8 times the largest one. A higher value before 1.5 times its lag replaces it.
+// is at least 0.3, 2/sqrt(n) of n differences, and 0.8 times the largest one. A higher value before 1.5 times its lag replaces it.
 Season find_season(std::span<const double> y, const TimeStep& step);
+// The values of a channel in rows [begin, end), from its first observed one to its last. Other gaps are filled in.
+std::vector<double> values_of(const Series& series, int channel, int64_t begin, int64_t end);
 // The season that most of several series have, at one step. None if fewer than a quarter of those that change do.
 Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step);
 
