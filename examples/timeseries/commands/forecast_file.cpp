@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <map>
 
 #include "examples/timeseries/baselines/combination.h"
@@ -12,6 +13,7 @@
 #include "examples/timeseries/series/bounds.h"
 #include "framework/nearest.h"
 #include "framework/signals.h"
+#include "framework/threads.h"
 #include "training/files/json/json.h"
 #include "training/program/cli/console.h"
 
@@ -199,6 +201,25 @@ std::vector<int> members_named(const Series& series, const std::string& only) {
   return all;
 }
 
+// use(k) for each k below `count`, by runs of them in as many pieces. Throws what the first k that failed threw.
+void spread(size_t count, int pieces, const auto& use) {
+  std::vector<std::exception_ptr> failed(static_cast<size_t>(pieces));
+  const auto piece_of = [&](int piece) {
+    const auto p = static_cast<size_t>(piece), of = static_cast<size_t>(pieces);
+    try {
+      for (size_t k = p * count / of; k < (p + 1) * count / of; ++k) stop_if_signalled(), use(k);
+    } catch (...) {
+      failed[p] = std::current_exception();
+    }
+  };
+  if (pieces == 1)
+    piece_of(0);  // not a piece of a task, which would have one thread
+  else
+    run_pieces(pieces, piece_of);
+  for (const std::exception_ptr& failure : failed)
+    if (failure) std::rethrow_exception(failure);
+}
+
 std::vector<int> targets_of(const Series& series, const Recipe& recipe) {
   std::vector<int> targets;
   for (const std::string& name : recipe.data.targets) targets.push_back(series.channel(name));
@@ -222,17 +243,24 @@ void FileForecasts::forecast(std::vector<std::string> members) {
                                    .horizon = static_cast<int>(rows.steps),
                                    .members = std::move(members),
                                    .fast = is_fast};
+  const bool has_network = has_all ? !is_fast : std::ranges::find(options.members, "pretrained") != options.members.end();
   std::vector<MeanForecast> found;
   std::vector<std::string> too_short, early;
   const auto end_of = [&](int member) { return series.end_of(member) - rows.steps; };
   const auto time_of = [&](int member) { return series.times.at[static_cast<size_t>(end_of(member)) - 1]; };
   const int64_t last = time_of(*std::ranges::max_element(chosen, {}, time_of));
   json = Json::array();
-  for (const int member : chosen) {
-    stop_if_signalled();
+  std::vector<std::optional<MeanForecast>> means(chosen.size());
+  // The network's own kernels use the threads.
+  spread(chosen.size(), has_network ? 1 : most_threads, [&](size_t k) {
+    const Series known = series.part(series.begin_of(chosen[k]), end_of(chosen[k]));
+    means[k] = mean_forecast(known, rows.targets, rows.steps, options, recipe.data.bounds);
+  });
+  for (size_t k = 0; k < chosen.size(); ++k) {
+    const int member = chosen[k];
     const int64_t end = end_of(member), time = time_of(member);
     const Series known = series.part(series.begin_of(member), end);
-    auto mean = mean_forecast(known, rows.targets, rows.steps, options, recipe.data.bounds);
+    auto& mean = means[k];
     if (!mean) {
       too_short.push_back(fmt::format("'{}'", one_line(series.name_of(member))));
       continue;
