@@ -172,7 +172,7 @@ std::optional<CesModel> fit_ces(CesSeason season, std::span<const double> y, std
   const SmoothFunction function = [&](std::span<const double> x, std::span<double> gradient) {
     const double here = badness(x);
     std::vector<double> moved(x.begin(), x.end());
-    for (std::size_t k = 0; k < moved.size(); ++k) {
+    for (std::size_t k = 0; k < gradient.size(); ++k) {
       moved[k] = x[k] + step;
       gradient[k] = (badness(moved) - here) / step;
       moved[k] = x[k];
