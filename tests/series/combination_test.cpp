@@ -28,15 +28,25 @@ Values noise(int rows, double level, double by = 1) {
 TEST_CASE("weights go from the first ones to those of the mean squares as folds become many") {
   const Values alike = {1, 1}, squares = {1, 4};
   CHECK(combination_weights(alike, squares, 0)[0] == doctest::Approx(0.5));
-  CHECK(combination_weights(alike, squares, 2)[0] == doctest::Approx(0.8));  // one over the mean square
+  CHECK(combination_weights(alike, squares, 4)[0] == doctest::Approx(0.8));  // one over the mean square
   CHECK(combination_weights(alike, squares, 1e9)[0] == doctest::Approx(16.0 / 17));
   CHECK(combination_weights(Values{0.25, 1}, squares, 0) == Values{0.2, 0.8});
-  CHECK(combination_weights(Values{0.25, 1}, Values{9, 9}, 2)[0] ==
+  CHECK(combination_weights(Values{0.25, 1}, Values{9, 9}, 4)[0] ==
         doctest::Approx(1.0 / 3));  // the root of a quarter
   // A member without an error counts as the best.
-  CHECK(combination_weights(Values{1, 1, 1}, Values{1, 4, unknown}, 2)[2] == doctest::Approx(4.0 / 9));
+  CHECK(combination_weights(Values{1, 1, 1}, Values{1, 4, unknown}, 4)[2] == doctest::Approx(4.0 / 9));
   CHECK(combination_weights(Values{1, 1, 1, 1}, Values{1, 0, unknown, 0}, 2) == Values{0, 0.5, 0, 0.5});
   CHECK(combination_weights(Values{0.25}, Values{unknown}, 0) == Values{1});
+}
+
+TEST_CASE("the lowest and the highest fifth of the weight do not count in the mean, and values that are alike are exact") {
+  const auto mean = [](std::vector<WeightedValue> all) { return trimmed_mean(all); };
+  CHECK(mean({{-3, 0.1}}) == -3);
+  CHECK(mean({{0.1, 0.3}, {0.1, 0.6}}) == 0.1);
+  CHECK(mean({{1, 1}, {0, 1}}) == doctest::Approx(0.5));
+  CHECK(mean({{100, 1}, {1, 1}, {2, 1}, {3, 1}, {-9, 1}}) == doctest::Approx(2));
+  CHECK(mean({{100, 1}, {1, 2}, {2, 1}}) == doctest::Approx((1 * 1.2 + 2 * 1 + 100 * 0.2) / 2.4));
+  CHECK(mean({{1e12, 4}, {1e12 + 1, 6}}) == 1e12 + 2.0 / 3);
 }
 
 TEST_CASE("rows that repeat exactly are forecast exactly, by the member without error") {
@@ -142,8 +152,8 @@ TEST_CASE("if a member is left out at a forecast, the others share its weight") 
   const auto found = mean.forecast(near, 40, 1);
   REQUIRE(found.exploded == std::vector<std::string>{"Theta"});
   const double last = mean.members()[0].weight, seasonal = mean.members()[1].weight;
-  CHECK(found.values[0] ==
-        doctest::Approx((last * near.at(39, 0) + seasonal * near.at(36, 0)) / (last + seasonal)));
+  std::vector<WeightedValue> others = {{near.at(39, 0), last}, {near.at(36, 0), seasonal}};
+  CHECK(found.values[0] == doctest::Approx(trimmed_mean(others)));
 }
 
 // 12 of 60 rows are forecast by folds.
@@ -253,9 +263,11 @@ TEST_CASE("members that are apart make the interval wider, at any level of the s
     // The last value has no interval of its own, and the folds are too short to change the width of either by much.
     const auto a = both.forecast(series, 40, 1), b = one.forecast(series, 40, 1);
     const double weight = both.members()[1].weight, apart = b.values[0] - series.at(39, 0);
-    CHECK(a.values[0] - series.at(39, 0) == doctest::Approx(weight * apart).epsilon(1e-4));
+    const double share = std::clamp((weight - 0.2) / 0.6, 0.0, 1.0);  // of what the mean keeps
+    CHECK(a.values[0] - series.at(39, 0) == doctest::Approx(share * apart).epsilon(1e-4));
     const double own = (b.high[0] - b.values[0]) / one.interval_factor() / 1.025,
-                 wide = std::sqrt(own * own + z * z * weight * (1 - weight) * apart * apart);
+                 square = weight * (1 - share) * (1 - share) + (1 - weight) * share * share,
+                 wide = std::sqrt(own * own + z * z * square * apart * apart);
     CHECK(a.high[0] - a.values[0] == doctest::Approx(both.interval_factor() * 1.025 * wide).epsilon(1e-4));
   }
 }

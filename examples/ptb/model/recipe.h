@@ -59,7 +59,7 @@ struct Recipe {
     Reduction reduction = Reduction::sum_over_steps;
     Graphs graph = Graphs::automatic;
     float activation_regularization = 0, temporal_activation_regularization = 0;
-    float past_decode = 0, past_decode_share = 0.2f, adversarial_softmax = 0;
+    float past_decode = 0, past_decode_share = 0.1f, adversarial_softmax = 0;
     int sample_every_epochs = 0, sample_words = 30, surprising_words = 12;
   } training;
   OptimizerSection optimizer;

@@ -18,49 +18,63 @@ constexpr double unbounded = std::numeric_limits<double>::infinity();
 
 // --- one row -----------------------------------------------------------------------------------------------
 
-bool has_own_season(const CesModel& m) {
-  return m.season == CesSeason::partial || m.season == CesSeason::full;
+constexpr bool has_own_season(CesSeason season) {
+  return season == CesSeason::partial || season == CesSeason::full;
 }
 
-// `last` is the state after the previous row, `before` the one of a period before. Without a season they are one.
-double value_of(const CesModel& m, const State& last, const State& before) {
-  return has_own_season(m) ? last[0] + before[2] : before[0];
+// `last` is the state after the previous row, `before` the one of a period before. Without a season they are one. A season that
+// is known when the program is compiled makes them fast.
+constexpr double value_of(CesSeason season, const State& last, const State& before) {
+  return has_own_season(season) ? last[0] + before[2] : before[0];
 }
 
-State next_state(const CesModel& m, const State& last, const State& before, double e) {
-  const auto [l, c] = has_own_season(m) ? std::pair(last[0], last[1]) : std::pair(before[0], before[1]);
+constexpr State next_state(CesSeason season, const CesModel& m, const State& last, const State& before, double e) {
+  const double l = (has_own_season(season) ? last : before)[0], c = (has_own_season(season) ? last : before)[1];
   State next = {l - (1 - m.alpha1) * c + (m.alpha0 - m.alpha1) * e,
                 l + (1 - m.alpha0) * c + (m.alpha0 + m.alpha1) * e, 0, 0};
-  if (m.season == CesSeason::partial) next[2] = before[2] + m.beta0 * e;
-  if (m.season == CesSeason::full) {
+  if (season == CesSeason::partial) next[2] = before[2] + m.beta0 * e;
+  if (season == CesSeason::full) {
     next[2] = before[2] - (1 - m.beta1) * before[3] + (m.beta0 - m.beta1) * e;
     next[3] = before[2] + (1 - m.beta0) * before[3] + (m.beta0 + m.beta1) * e;
   }
   return next;
 }
 
-// Appends the state after a row, which was as it was forecast if there is no value. Returns the error.
-double add_row(const CesModel& m, std::vector<State>& states, const double* y) {
-  const State &last = states.back(), &before = states[states.size() - m.first.size()];
-  const double e = y ? *y - value_of(m, last, before) : 0;
-  states.push_back(next_state(m, last, before, e));
-  return e;
+// Appends the state after a row, which was as it was forecast if there is no value.
+void add_row(const CesModel& m, std::vector<State>& states, const double* y) {
+  const State last = states.back(), before = states[states.size() - m.first.size()];
+  states.push_back(next_state(m.season, m, last, before, y ? *y - value_of(m.season, last, before) : 0));
 }
 
 bool counts(std::span<const uint8_t> filled, std::size_t row) { return filled.empty() || !filled[row]; }
 
+template <CesSeason season>
+double squares_with(const CesModel& m, std::span<const double> y, std::span<const uint8_t> filled, bool backwards,
+                    std::vector<State>& states) {
+  const std::size_t n = y.size(), lag = m.first.size();
+  states.resize(n + 2 * lag);
+  std::ranges::copy(m.first, states.begin());
+  State last = m.first.back();
+  double sum = 0;
+  for (std::size_t k = 0; k < n + lag; ++k) {
+    const State before = season == CesSeason::none ? last : states[k];
+    double e = 0;
+    if (k < n) {
+      const std::size_t row = backwards ? n - 1 - k : k;
+      e = y[row] - value_of(season, last, before);
+      if (counts(filled, row)) sum += e * e;
+    }
+    last = states[k + lag] = next_state(season, m, last, before, e);
+  }
+  return sum;
+}
+
 // The sum of squared errors. Leaves the states of the rows, and of a period after them, in `states`.
 double squares_of(const CesModel& m, std::span<const double> y, std::span<const uint8_t> filled,
                   bool backwards, std::vector<State>& states) {
-  states = m.first;
-  double sum = 0;
-  for (std::size_t k = 0; k < y.size(); ++k) {
-    const std::size_t row = backwards ? y.size() - 1 - k : k;
-    const double e = add_row(m, states, &y[row]);
-    if (counts(filled, row)) sum += e * e;
-  }
-  for (std::size_t k = 0; k < m.first.size(); ++k) add_row(m, states, nullptr);
-  return sum;
+  constexpr decltype(&squares_of) of[] = {squares_with<CesSeason::none>, squares_with<CesSeason::simple>,
+                                          squares_with<CesSeason::partial>, squares_with<CesSeason::full>};
+  return of[static_cast<std::size_t>(m.season)](m, y, filled, backwards, states);
 }
 
 // --- the fit -----------------------------------------------------------------------------------------------
@@ -158,7 +172,7 @@ std::optional<CesModel> fit_ces(CesSeason season, std::span<const double> y, std
   const SmoothFunction function = [&](std::span<const double> x, std::span<double> gradient) {
     const double here = badness(x);
     std::vector<double> moved(x.begin(), x.end());
-    for (std::size_t k = 0; k < moved.size(); ++k) {
+    for (std::size_t k = 0; k < gradient.size(); ++k) {
       moved[k] = x[k] + step;
       gradient[k] = (badness(moved) - here) / step;
       moved[k] = x[k];
@@ -201,7 +215,7 @@ void CesStates::forecast(int64_t rows, std::span<double> to) const {
   const auto m = static_cast<std::ptrdiff_t>(model_.first.size());
   std::vector<State> states(states_.begin() + rows, states_.begin() + rows + m);
   for (double& value : to) {
-    value = value_of(model_, states.back(), states[states.size() - model_.first.size()]);
+    value = value_of(model_.season, states.back(), states[states.size() - model_.first.size()]);
     add_row(model_, states, nullptr);
   }
 }

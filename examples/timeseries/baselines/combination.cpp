@@ -36,7 +36,7 @@ constexpr MemberWord member_words[] = {
      "a season of more than 24 rows has too many states"},
     {"theta", true, 1, [](const CombinationOptions&) { return true; }},
     {"ces", true, 1, [](const CombinationOptions&) { return true; }},
-    {"ridge", false, 0.25, [](const CombinationOptions&) { return true; }}};
+    {"ridge", false, 0.5, [](const CombinationOptions&) { return true; }}};
 
 // The members that can be fitted to these rows; the others are left out with the reason.
 std::vector<Combination::Member> fitted(const Series& series, const Span& rows, int channel,
@@ -91,7 +91,7 @@ const std::vector<std::string>& combination_words() {
 
 std::vector<double> combination_weights(std::span<const double> first, std::span<const double> mean_squares,
                                         double folds) {
-  constexpr double half = 2;  // so many folds count as much as the first weights
+  constexpr double half = 3;  // so many folds count as much as the first weights
   const double trust = folds / (folds + half);
   double least = std::numeric_limits<double>::infinity(), all = 0;
   for (const double square : mean_squares)
@@ -105,6 +105,20 @@ std::vector<double> combination_weights(std::span<const double> first, std::span
   }
   for (double& weight : weights) weight /= all;
   return weights;
+}
+
+double trimmed_mean(std::vector<WeightedValue>& all) {
+  constexpr double cut = 0.2;
+  std::ranges::sort(all, {}, &WeightedValue::value);
+  double sum = 0, below = 0, kept = 0, off = 0;  // from the lowest value, as a level may be far above the spread
+  for (const WeightedValue& of : all) sum += of.weight;
+  for (const auto& [value, weight] : all) {
+    const double share = std::min(below + weight, (1 - cut) * sum) - std::max(below, cut * sum);
+    below += weight;
+    if (share <= 0) continue;
+    kept += share, off += share * (value - all.front().value);
+  }
+  return all.front().value + off / kept;
 }
 
 // --- folds -------------------------------------------------------------------------------------------------
@@ -240,12 +254,10 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
   }
   const auto count = static_cast<std::size_t>(steps);
   Forecast found{std::vector<double>(count), std::vector<double>(count), std::vector<double>(count)};
-  std::vector<double> values(count), low(count), high(count), squares(count);
+  std::vector<double> values(count), low(count), high(count);
+  std::vector<std::vector<WeightedValue>> all(count);  // of the members
   RangeSoFar so_far;
   const std::vector<int> targets = {channel_};
-  // Sums are of distances from the last value, as a level may be far above the spread.
-  const double last = series.at(origin - 1, channel_);
-  double sum = 0;
   bool has_interval = false;
   for (const Member& member : members) {
     if (!(member.weight > 0) || !member.left_out.empty() || origin < member.baseline.history) continue;
@@ -254,11 +266,7 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
       found.exploded.push_back(member.name);
       continue;
     }
-    sum += member.weight;
-    for (std::size_t h = 0; h < count; ++h) {
-      const double off = values[h] - last;
-      found.values[h] += member.weight * off, squares[h] += member.weight * off * off;
-    }
+    for (std::size_t h = 0; h < count; ++h) all[h].push_back({values[h], member.weight});
     if (has_interval || !member.baseline.interval) continue;
     member.baseline.interval(series, origin, channel_, low, high);
     if (!std::ranges::all_of(high, [](double v) { return std::isfinite(v); })) continue;
@@ -272,13 +280,14 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
   // the normal one and the error of an estimated level do: 1.16 / rows. Nor can n rows show that errors are below an n-th of a random walk's.
   const double rows = static_cast<double>(origin - begin_);
   for (std::size_t h = 0; h < count; ++h) {
-    const double off = sum > 0 ? found.values[h] / sum : 0,
-                 apart = sum > 0 ? squares[h] / sum - off * off : 0, mean = last + off;
+    const double mean = all[h].empty() ? series.at(origin - 1, channel_) : trimmed_mean(all[h]);
     found.values[h] = mean;
+    double apart = 0, sum = 0;
+    for (const auto& [value, weight] : all[h]) apart += weight * (value - mean) * (value - mean), sum += weight;
     for (const auto& [end, sign] : {std::pair{&found.low[h], -1.0}, {&found.high[h], 1.0}})
       *end =
           mean + sign * std::max(walk[h] / rows, interval_factor_ * (1 + 1 / rows) *
-                                                     std::sqrt(*end * *end + z * z * std::max(apart, 0.0)));
+                                                     std::sqrt(*end * *end + z * z * (sum > 0 ? apart / sum : 0)));
   }
   return found;
 }

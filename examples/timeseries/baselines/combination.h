@@ -1,10 +1,11 @@
-// The weighted mean of a few forecasters, for series without a recipe: the network that ships with the program, ETS, Theta,
-// CES, ridge regression and seasonal naive.
+// The trimmed weighted mean of a few forecasters, for series without a recipe: the network that ships with the program, ETS,
+// Theta, CES, ridge regression and seasonal naive.
 //
 // Folds: the members are fitted to the first rows and forecast from each of the later ones, with parameters kept. Then they
 // are fitted to all rows. Weights go from first ones to one over the square of the mean square error as folds become many
 // (Bates and Granger 1969); equal weights are hard to beat where they are few (Stock and Watson 2004). The network
-// begins with twice the others' weight, seasonal naive with a tenth, and ridge regression with a quarter.
+// begins with twice the others' weight, seasonal naive with a tenth, and ridge regression with a half. At each step the lowest
+// and the highest fifth of the weight do not count, so one member that errs far does not move the mean (Jose and Winkler 2008).
 // The interval has the width of the first member that knows its own, the network's as a rule, and grows with the distance
 // between members. Errors on the folds change it.
 #pragma once
@@ -32,9 +33,15 @@ struct CombinationOptions {
 };
 
 // Weights that add up to 1: `first` to the power of 1 - t, times one over a member's mean square error to the power of 2 t,
-// with t = folds / (folds + 2). NaN: the error is not known, and counts as that of the best. Members without error have all.
+// with t = folds / (folds + 3). NaN: the error is not known, and counts as that of the best. Members without error have all.
 std::vector<double> combination_weights(std::span<const double> first, std::span<const double> mean_squares,
                                         double folds);
+
+struct WeightedValue {
+  double value, weight;
+};
+// The mean without the lowest and the highest fifth of the weight, of one value or more, which it sorts. Weights are above 0.
+double trimmed_mean(std::vector<WeightedValue>& all);
 
 // The mean of one channel's forecasts.
 class Combination {

@@ -289,8 +289,8 @@ std::optional<EtsModel> fit_ets(const EtsForm& form, const EtsRows& rows, int64_
   const SmoothFunction function = [&](std::span<const double> x, std::span<double> gradient) {
     const EtsModel model = free.model(x);
     slopes = {};
-    const double value = badness(model, rows, least, &slopes);
-    if (std::isfinite(value)) free.chain(x, model, slopes, gradient);
+    const double value = badness(model, rows, least, gradient.empty() ? nullptr : &slopes);
+    if (!gradient.empty() && std::isfinite(value)) free.chain(x, model, slopes, gradient);
     return value;
   };
   const EtsModel states = first_states(form, rows, period);

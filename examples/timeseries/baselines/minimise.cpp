@@ -65,10 +65,11 @@ Minimum minimise(const SmoothFunction& function, Numbers x, double least_gain, i
     Numbers next;
     double value = 0;
     bool found = false;
-    for (int k = 0; k < most_halvings && !found; ++k, length /= 2) {
+    int halvings = 0;
+    for (; halvings < most_halvings && !found; ++halvings, length /= 2) {
       next = best.x;
       add(next, length, direction);
-      value = function(next, next_gradient);
+      value = function(next, halvings == 0 ? std::span(next_gradient) : std::span<double>());
       found = std::isfinite(value) && value <= best.value + 1e-4 * length * slope;
     }
     if (!found) {
@@ -76,6 +77,7 @@ Minimum minimise(const SmoothFunction& function, Numbers x, double least_gain, i
       pairs.clear();
       continue;
     }
+    if (halvings > 1) function(next, next_gradient);
     Pair pair{next, next_gradient, 0};
     add(pair.step, -1, best.x), add(pair.change, -1, gradient);
     pair.product = dot(pair.step, pair.change);

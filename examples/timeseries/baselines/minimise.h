@@ -7,7 +7,7 @@
 
 namespace unroll {
 
-// Returns the value at x and writes its gradient; the value is not finite where the function is undefined.
+// Returns the value at x and writes its gradient, unless that is empty; the value is not finite where the function is undefined.
 using SmoothFunction = std::function<double(std::span<const double> x, std::span<double> gradient)>;
 
 struct Minimum {

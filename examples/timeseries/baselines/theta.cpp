@@ -39,39 +39,49 @@ bool has_season(std::span<const double> y, int64_t period) {
   return n * r * r / before > 1.645 * 1.645;
 }
 
-// The sum of squared errors one row ahead.
-double squares_of(std::span<const double> y, std::span<const uint8_t> filled, double alpha) {
-  double level = y[0], sum = 0;
-  for (std::size_t t = 0; t < y.size(); ++t) {
-    const double error = y[t] - level;
-    if (is_observed(filled, t)) sum += error * error;
-    level += alpha * error;
-  }
-  return sum;
+// The errors one row ahead of smoothing by α that begins at 0 are y[t] = (1-α)^t first + share slope (1 - (1-α)^(t+1)) / α + e.
+// Finds the best `first` and share, and returns their sum of squared errors.
+double fit_rest(std::span<const double> y, std::span<const uint8_t> filled, double alpha, ThetaModel& model) {
+  const auto each = [&](auto use) {
+    double level = 0, fades = 1;
+    for (std::size_t t = 0; t < y.size(); ++t) {
+      const double off = y[t] - y[0];  // a level may be far above the spread
+      const double before = fades;
+      fades *= 1 - alpha;
+      if (is_observed(filled, t)) use(before, model.slope * (1 - fades) / alpha, off - level);
+      level += alpha * (off - level);
+    }
+  };
+  double ww = 0, wd = 0, dd = 0, wr = 0, dr = 0;
+  each([&](double w, double d, double r) {
+    ww += w * w, wd += w * d, dd += d * d, wr += w * r, dr += d * r;
+  });
+  const double determinant = ww * dd - wd * wd;
+  model.share = determinant > 1e-12 * ww * dd ? std::clamp((ww * dr - wd * wr) / determinant, 0.0, 1.0) : 0;
+  const double first = ww > 0 ? (wr - model.share * wd) / ww : 0;
+  double squares = 0;
+  each([&](double w, double d, double r) {
+    const double error = r - w * first - model.share * d;
+    squares += error * error;
+  });
+  model.alpha = alpha, model.first = y[0] + first;
+  return squares;
 }
 
-// The best of 100 values up to 1, then golden section between its neighbours.
-double best_alpha(std::span<const double> y, std::span<const uint8_t> filled) {
-  constexpr int places = 100;
-  const auto squares = [&](double alpha) { return squares_of(y, filled, alpha); };
-  int best = 1;
-  double least = squares(1.0 / places);
-  for (int k = 2; k <= places; ++k)
-    if (const double now = squares(static_cast<double>(k) / places); now < least) least = now, best = k;
-  double low = static_cast<double>(best - 1) / places,
-         high = std::min(1.0, static_cast<double>(best + 1) / places);
-  const double golden = (std::sqrt(5.0) - 1) / 2;
-  double a = high - golden * (high - low), b = low + golden * (high - low), at_a = squares(a),
-         at_b = squares(b);
-  while (high - low > 1e-9) {
-    if (at_a < at_b) {
-      high = b, b = a, at_b = at_a, a = high - golden * (high - low), at_a = squares(a);
-    } else {
-      low = a, a = b, at_a = at_b, b = low + golden * (high - low), at_b = squares(b);
-    }
+// The best of 91 values of α, then nearer and nearer ones on both sides. Leaves the rest of the fit in `model`.
+double fit_alpha(std::span<const double> y, std::span<const uint8_t> filled, ThetaModel& model) {
+  constexpr double lowest = 0.1;
+  double best = lowest, least = fit_rest(y, filled, best, model);
+  const auto attempt = [&](double alpha) {
+    const double now = fit_rest(y, filled, std::clamp(alpha, lowest, 1.0), model);
+    if (now < least) least = now, best = model.alpha;
+  };
+  for (int k = 11; k <= 100; ++k) attempt(k / 100.0);
+  for (double step = 0.005; step > 1e-9; step /= 2) {
+    const double middle = best;
+    attempt(middle - step), attempt(middle + step);
   }
-  const double middle = (low + high) / 2;
-  return high == 1 && squares(1) <= squares(middle) ? 1 : std::max(middle, 1e-6);
+  return fit_rest(y, filled, best, model);
 }
 
 }  // namespace
@@ -117,10 +127,8 @@ std::optional<ThetaModel> fit_theta(std::span<const double> y, std::span<const u
   }
   if (observed.empty()) return std::nullopt;
   model.slope = least_squares(x, observed, 2)[1];
-  model.first = plain[0];
-  model.alpha = best_alpha(plain, filled);
   const double n = static_cast<double>(observed.size());
-  model.variance = squares_of(plain, filled, model.alpha) / std::max(n - 2, 1.0);
+  model.variance = fit_alpha(plain, filled, model) / std::max(n - 3, 1.0);
   return model;
 }
 
@@ -140,9 +148,9 @@ void ThetaStates::add(double y) {
 void ThetaStates::forecast(int64_t rows, std::span<double> to) const {
   require(rows >= 1 && rows <= this->rows(), "theta: {} rows of {}", rows, this->rows());
   const double level = levels_[rows - 1];
-  const double ahead = (1 - std::pow(1 - model_.alpha, static_cast<double>(rows))) / model_.alpha;
+  const double ahead = (1 - std::pow(1 - model_.alpha, static_cast<double>(rows + 1))) / model_.alpha;
   for (std::size_t h = 0; h < to.size(); ++h)
-    to[h] = with(level + model_.slope / 2 * (static_cast<double>(h) + ahead),
+    to[h] = with(level + model_.share * model_.slope * (static_cast<double>(h) + ahead),
                  season(rows + static_cast<int64_t>(h)), model_.multiplies);
 }
 

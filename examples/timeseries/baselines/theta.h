@@ -1,5 +1,5 @@
-// The Theta method (Assimakopoulos and Nikolopoulos 2000) as simple exponential smoothing with a drift (Hyndman and
-// Billah 2003): the mean of a line through the deseasonalised rows and of their smoothing.
+// The optimised Theta method (Fiorucci, Pellegrini, Louzada, Petropoulos and Koehler 2016): simple exponential smoothing of the
+// deseasonalised rows, and a share 1 - 1/θ of their line's slope as its drift.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ namespace unroll {
 
 struct ThetaModel {
   double alpha = 0.5, slope = 0;    // smoothing weight; the line's slope per row
-  double first = 0;                 // the level before the first row: its deseasonalised value
+  double share = 0.5;               // of the slope, in [0, 1]; half in the method of 2000, whose θ is 2
+  double first = 0;                 // the level before the first row
   std::vector<double> season = {};  // from the first row on; empty: none
   bool multiplies = false;          // the season multiplies; else it is added
   double variance = 0;              // of the errors one row ahead
@@ -23,7 +24,7 @@ struct ThetaModel {
 std::vector<double> classical_season(std::span<const double> y, std::span<const uint8_t> filled,
                                      int64_t period, bool multiplies);
 
-// Fits by least squares: α to the errors one row ahead, the slope to the rows. The season is taken out first if the
+// Fits by least squares: α in [0.1, 1], share and first level to the errors one row ahead, the slope to the rows. The season is taken out first if the
 // autocorrelation at the period is significant (at 90 %), by classical decomposition; it multiplies if all values
 // are above 0. Filled-in rows are read, but their errors do not count. None: fewer than 4 rows, or none observed.
 std::optional<ThetaModel> fit_theta(std::span<const double> y, std::span<const uint8_t> filled,

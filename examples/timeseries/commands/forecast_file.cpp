@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <map>
 #include <ranges>
 
@@ -14,6 +15,7 @@
 #include "examples/timeseries/series/season.h"
 #include "framework/nearest.h"
 #include "framework/signals.h"
+#include "framework/threads.h"
 #include "training/files/json/json.h"
 #include "training/program/cli/console.h"
 
@@ -57,7 +59,8 @@ std::vector<std::string> members_in(const std::string& words) {
 // The mean of one series, and what it forecasts.
 struct MeanForecast {
   Forecast forecast;
-  std::vector<Combination> means = {};  // by target
+  std::vector<Combination> means = {};    // by target
+  std::vector<std::string> seasons = {};  // of its own, by target
 };
 
 // The rows of a channel from its first observed one on; none: fewer than three.
@@ -77,9 +80,9 @@ std::string interval_text(const Combination& mean, const std::string& bound) {
   return bound.empty() ? text : text + ", " + bound;
 }
 
-// `known`: the series alone, without the rows to forecast. `options`: by target.
+// `known`: the series alone, without the rows to forecast. With `own_season` each target's season is found, not that of `options`.
 std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector<int>& targets, int64_t steps,
-                                          const std::vector<CombinationOptions>& options,
+                                          CombinationOptions options, bool own_season,
                                           const std::vector<double>& bounds) {
   const auto count = static_cast<size_t>(steps) * targets.size();
   MeanForecast found{.forecast = {.origin = known.rows(),
@@ -91,9 +94,14 @@ std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector
   for (size_t t = 0; t < targets.size(); ++t) {
     const auto rows = rows_of_channel(known, targets[t]);
     if (!rows) return {};
-    const Combination& mean = found.means.emplace_back(known, *rows, targets[t], options[t]);
+    if (own_season) {
+      const Season season = find_season(values_of(known, targets[t], 0, known.rows()), known.times.step);
+      options.period = season.period, options.second_period = season.second_period;
+      found.seasons.push_back(to_text(season));
+    }
+    const Combination& mean = found.means.emplace_back(known, *rows, targets[t], options);
     const Combination::Forecast of = mean.forecast(known, known.rows(), steps);
-    const SeriesBounds own(known, {targets[t]}, {.asked = bounds, .period = options[t].period});
+    const SeriesBounds own(known, {targets[t]}, {.asked = bounds, .period = options.period});
     const Bound bound = own.at(known.rows(), 0);
     for (size_t h = 0; h < of.values.size(); ++h) {
       const size_t at = h * targets.size() + t;
@@ -192,6 +200,25 @@ std::vector<int> members_named(const Series& series, const std::string& only) {
   return all;
 }
 
+// use(k) for each k below `count`, by runs of them in as many pieces. Throws what the first k that failed threw.
+void spread(size_t count, int pieces, const auto& use) {
+  std::vector<std::exception_ptr> failed(static_cast<size_t>(pieces));
+  const auto piece_of = [&](int piece) {
+    const auto p = static_cast<size_t>(piece), of = static_cast<size_t>(pieces);
+    try {
+      for (size_t k = p * count / of; k < (p + 1) * count / of; ++k) stop_if_signalled(), use(k);
+    } catch (...) {
+      failed[p] = std::current_exception();
+    }
+  };
+  if (pieces == 1)
+    piece_of(0);  // not a piece of a task, which would have one thread
+  else
+    run_pieces(pieces, piece_of);
+  for (const std::exception_ptr& failure : failed)
+    if (failure) std::rethrow_exception(failure);
+}
+
 std::vector<int> targets_of(const Series& series, const Recipe& recipe) {
   std::vector<int> targets;
   for (const std::string& name : recipe.data.targets) targets.push_back(series.channel(name));
@@ -210,13 +237,13 @@ FileForecasts::FileForecasts(const Recipe& guessed, const std::filesystem::path&
 void FileForecasts::forecast(std::vector<std::string> members, bool is_told) {
   constexpr size_t most_slow = 100;
   const size_t forecasts = chosen.size() * rows.targets.size();
-  const bool is_fast = forecasts > most_slow, has_all = members.empty();
+  const bool is_fast = forecasts > most_slow, has_all = members.empty(), has_own_season = forecasts > 1 && !is_told;
   const CombinationOptions options{.period = recipe.data.period,
                                    .second_period = recipe.data.second_period,
                                    .horizon = static_cast<int>(rows.steps),
                                    .members = std::move(members),
                                    .fast = is_fast};
-  std::vector<CombinationOptions> each(rows.targets.size(), options);
+  const bool has_network = has_all ? !is_fast : std::ranges::find(options.members, "pretrained") != options.members.end();
   std::map<std::string, int64_t> seasons;  // so many forecasts have it
   std::vector<MeanForecast> found;
   std::vector<std::string> too_short, early;
@@ -224,16 +251,17 @@ void FileForecasts::forecast(std::vector<std::string> members, bool is_told) {
   const auto time_of = [&](int member) { return series.times.at[static_cast<size_t>(end_of(member)) - 1]; };
   const int64_t last = time_of(*std::ranges::max_element(chosen, {}, time_of));
   json = Json::array();
-  for (const int member : chosen) {
-    stop_if_signalled();
+  std::vector<std::optional<MeanForecast>> means(chosen.size());
+  // The network's own kernels use the threads.
+  spread(chosen.size(), has_network ? 1 : most_threads, [&](size_t k) {
+    const Series known = series.part(series.begin_of(chosen[k]), end_of(chosen[k]));
+    means[k] = mean_forecast(known, rows.targets, rows.steps, options, has_own_season, recipe.data.bounds);
+  });
+  for (size_t k = 0; k < chosen.size(); ++k) {
+    const int member = chosen[k];
     const int64_t end = end_of(member), time = time_of(member);
     const Series known = series.part(series.begin_of(member), end);
-    for (size_t t = 0; t < each.size() && forecasts > 1 && !is_told; ++t) {
-      const Season season = find_season(values_of(known, rows.targets[t], 0, known.rows()), series.times.step);
-      each[t].period = season.period, each[t].second_period = season.second_period;
-      ++seasons[to_text(season)];
-    }
-    auto mean = mean_forecast(known, rows.targets, rows.steps, each, recipe.data.bounds);
+    auto& mean = means[k];
     if (!mean) {
       too_short.push_back(fmt::format("'{}'", one_line(series.name_of(member))));
       continue;
@@ -247,6 +275,7 @@ void FileForecasts::forecast(std::vector<std::string> members, bool is_told) {
       early.push_back(fmt::format("'{}' ends at {}, {} before the last", one_line(series.name_of(member)),
                                   series.times.text(end - 1),
                                   difference_text(series.times.form, time, last, series.times.step)));
+    for (const std::string& season : mean->seasons) ++seasons[season];
     mean->forecast.origin = end;
     json.push_back(rows.json(mean->forecast));
     for (size_t t = 0; t < rows.targets.size(); ++t)
