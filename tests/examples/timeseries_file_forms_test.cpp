@@ -164,7 +164,9 @@ TEST_CASE("what cannot be guessed is refused in one line, with the option") {
   };
   check({"forecast", "shop.csv", "--column", "sale"}, "did you mean 'sales'?");
   check({"forecast", "shop.csv", "--column", "sales", "--column", "sales"}, "given twice");
-  check({"forecast", "words.csv"}, "no column of numbers to forecast; it has a (text, 'x' in line 2 is no number), b (text, 'y' in line 2");
+  check(
+      {"forecast", "words.csv"},
+      "no column of numbers to forecast; it has a (text, 'x' in line 2 is no number), b (text, 'y' in line 2");
   check({"forecast", "none.csv"}, "none.csv");
   check({"forecast", "gap.csv"}, "; as an option: --set data.gaps=allow");
   check({"forecast", "shop.csv", "--set", "model.hidden=4"},
@@ -172,7 +174,8 @@ TEST_CASE("what cannot be guessed is refused in one line, with the option") {
   check({"forecast", "shop.csv", "--set", "data.resample=1d"}, "'data.resample' is no key any more: rows of");
   check({"anomalies", "shop.csv", "--set", "data.perid=7"}, "did you mean 'data.period'?");
   check({"forecast", "shop.csv", "--members", "ets,thetta"}, "did you mean 'theta'?");
-  check({"forecast", "shop.csv", "--future", "shop.csv"}, "nothing says which of its columns are known ahead");
+  check({"forecast", "shop.csv", "--future", "shop.csv"},
+        "nothing says which of its columns are known ahead");
   check({"forecast", "shop.csv", "--set", R"(ensemble.members=["last"])"},
         "'ensemble.members' is no key any more");
   check({"forecast", "shop.csv", "--csv", "shop.csv"}, "stands in the model's place already");
@@ -182,13 +185,15 @@ TEST_CASE("what cannot be guessed is refused in one line, with the option") {
 
 TEST_CASE("each series and each column of a bare file has its own season, as in a file of its own") {
   const Folder folder;
-  std::string tall = "shop,month,sales\n", wide = "month,plain,waves\n", alone[2] = {"month,sales\n", "month,sales\n"};
+  std::string tall = "shop,month,sales\n", wide = "month,plain,waves\n",
+              alone[2] = {"month,sales\n", "month,sales\n"};
   RandomStream random(1, "seasons");
   for (int t = 0; t < 84; ++t) {
     const std::string month = fmt::format("{}-{:02}", 2015 + t / 12, t % 12 + 1);
     const double plain = 100 + 2 * random.uniform(), waves = 50 + 20 * (t % 12 < 6) + 2 * random.uniform();
     wide += fmt::format("{},{:.2f},{:.2f}\n", month, plain, waves);
-    alone[0] += fmt::format("{},{:.2f}\n", month, plain), alone[1] += fmt::format("{},{:.2f}\n", month, waves);
+    alone[0] += fmt::format("{},{:.2f}\n", month, plain),
+        alone[1] += fmt::format("{},{:.2f}\n", month, waves);
   }
   for (const int k : {0, 1})
     for (const std::string& line : lines_of(alone[k]))
@@ -203,7 +208,8 @@ TEST_CASE("each series and each column of a bare file has its own season, as in 
   const auto plain = rows("plain.csv", {}, "season  none"), waves = rows("waves.csv", {}, "season  12 rows");
   const auto of_tall = rows("tall.csv", set({"data.id=shop"}),
                             "note    each series has its own season: 12 rows in 1, none in 1");
-  const auto of_wide = rows("wide.csv", {}, "note    each column has its own season: 12 rows in 1, none in 1");
+  const auto of_wide =
+      rows("wide.csv", {}, "note    each column has its own season: 12 rows in 1, none in 1");
   for (const size_t h : {1, 2}) {
     CHECK(of_tall.at(h) == "plain," + plain.at(h));
     CHECK(of_tall.at(h + 2) == "waves," + waves.at(h));

@@ -205,7 +205,8 @@ TEST_CASE("each column is forecast by its own rows and bounds, and the members a
   CHECK(said({"--column", "a"}).find(left_out) == std::string::npos);
 }
 
-TEST_CASE("many series are forecast to the same bits by any number of threads, and what is said keeps its order") {
+TEST_CASE(
+    "many series are forecast to the same bits by any number of threads, and what is said keeps its order") {
   const Folder folder;
   RandomStream random(8, "series");
   std::string many = "id,t,y\n";

@@ -128,10 +128,10 @@ TEST_CASE("a step of which too few errors are known has no interval, and its cov
   folder.write("tiny.toml", tiny);
   folder.write("wave.csv", wave(80));
   // 7 of the test's 16 windows end before the last one's ninth step, and 15 before its first.
-  const ProgramRun run = started(
-      Words{"train", "tiny.toml", "--csv", "wave.csv", "--json"} +
-          set({"data.split=rows", "data.train_rows=46", "data.valid_rows=10", "data.horizon=9"}),
-      folder.path());
+  const ProgramRun run =
+      started(Words{"train", "tiny.toml", "--csv", "wave.csv", "--json"} +
+                  set({"data.split=rows", "data.train_rows=46", "data.valid_rows=10", "data.horizon=9"}),
+              folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
   CHECK(run.err.find("nan") == std::string::npos);
   const auto scores = nlohmann::json::parse(lines_of(run.out).back())["scores"]["test"]["the model"];

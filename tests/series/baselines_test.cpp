@@ -115,8 +115,8 @@ TEST_CASE("a year of days with weeks repeats after 52 weeks") {
   const BaselineKeys keys{.period = 7, .second_period = 365};
   const Part train = {{0, 400, 0}};
   const std::vector<int> targets = {0};
-  CHECK(forecast_of(*baseline_row("second-seasonal")->make({keys, series, 400, train, targets}), series, 400, 3) ==
-        Values{1, 2, 3});
+  CHECK(forecast_of(*baseline_row("second-seasonal")->make({keys, series, 400, train, targets}), series, 400,
+                    3) == Values{1, 2, 3});
 }
 
 TEST_CASE("a forecast that leaves the range so far by more than three times itself explodes") {

@@ -28,18 +28,19 @@ Values noise(int rows, double level, double by = 1) {
 TEST_CASE("weights go from the first ones to those of the mean squares as folds become many") {
   const Values alike = {1, 1}, squares = {1, 4};
   CHECK(combination_weights(alike, squares, 0)[0] == doctest::Approx(0.5));
-  CHECK(combination_weights(alike, squares, 4)[0] == doctest::Approx(0.8));  // one over the mean square
+  CHECK(combination_weights(alike, squares, 3)[0] == doctest::Approx(0.8));  // one over the mean square
   CHECK(combination_weights(alike, squares, 1e9)[0] == doctest::Approx(16.0 / 17));
   CHECK(combination_weights(Values{0.25, 1}, squares, 0) == Values{0.2, 0.8});
-  CHECK(combination_weights(Values{0.25, 1}, Values{9, 9}, 4)[0] ==
+  CHECK(combination_weights(Values{0.25, 1}, Values{9, 9}, 3)[0] ==
         doctest::Approx(1.0 / 3));  // the root of a quarter
   // A member without an error counts as the best.
-  CHECK(combination_weights(Values{1, 1, 1}, Values{1, 4, unknown}, 4)[2] == doctest::Approx(4.0 / 9));
+  CHECK(combination_weights(Values{1, 1, 1}, Values{1, 4, unknown}, 3)[2] == doctest::Approx(4.0 / 9));
   CHECK(combination_weights(Values{1, 1, 1, 1}, Values{1, 0, unknown, 0}, 2) == Values{0, 0.5, 0, 0.5});
   CHECK(combination_weights(Values{0.25}, Values{unknown}, 0) == Values{1});
 }
 
-TEST_CASE("the lowest and the highest fifth of the weight do not count in the mean, and values that are alike are exact") {
+TEST_CASE(
+    "the lowest and the highest fifth of the weight do not count in the mean, and values that are alike are exact") {
   const auto mean = [](std::vector<WeightedValue> all) { return trimmed_mean(all); };
   CHECK(mean({{-3, 0.1}}) == -3);
   CHECK(mean({{0.1, 0.3}, {0.1, 0.6}}) == 0.1);

@@ -265,8 +265,10 @@ TEST_CASE("a filled-in row moves the states, and its error does not count") {
   CHECK(squares(*level) == doctest::Approx(level->variance * (static_cast<double>(y.size()) - 6)));
   for (const double off : {-0.01, 0.01}) {
     ThetaModel alpha = *level, share = *level, first = *level;
-    alpha.alpha = std::clamp(level->alpha + off, 0.1, 1.0), share.share = std::clamp(share.share + off, 0.0, 1.0), first.first += off;
-    for (const ThetaModel& other : {alpha, share, first}) CHECK(squares(*level) <= squares(other) * (1 + 1e-9));
+    alpha.alpha = std::clamp(level->alpha + off, 0.1, 1.0),
+    share.share = std::clamp(share.share + off, 0.0, 1.0), first.first += off;
+    for (const ThetaModel& other : {alpha, share, first})
+      CHECK(squares(*level) <= squares(other) * (1 + 1e-9));
   }
   CHECK_FALSE(fit_theta(y, std::vector<uint8_t>(y.size(), 1), 6));
 }

@@ -14,7 +14,8 @@ using namespace unroll;
 
 using Windows = std::vector<int64_t>;
 
-TEST_CASE("a program's own figures stand in the epoch's report, line and log, and in the order it gives them") {
+TEST_CASE(
+    "a program's own figures stand in the epoch's report, line and log, and in the order it gives them") {
   const Folder folder;
   Line line;
   Sgd sgd(line.params, {.learning_rate = 0.1});

@@ -28,8 +28,10 @@ constexpr double value_of(CesSeason season, const State& last, const State& befo
   return has_own_season(season) ? last[0] + before[2] : before[0];
 }
 
-constexpr State next_state(CesSeason season, const CesModel& m, const State& last, const State& before, double e) {
-  const double l = (has_own_season(season) ? last : before)[0], c = (has_own_season(season) ? last : before)[1];
+constexpr State next_state(CesSeason season, const CesModel& m, const State& last, const State& before,
+                           double e) {
+  const double l = (has_own_season(season) ? last : before)[0],
+               c = (has_own_season(season) ? last : before)[1];
   State next = {l - (1 - m.alpha1) * c + (m.alpha0 - m.alpha1) * e,
                 l + (1 - m.alpha0) * c + (m.alpha0 + m.alpha1) * e, 0, 0};
   if (season == CesSeason::partial) next[2] = before[2] + m.beta0 * e;
@@ -49,8 +51,8 @@ void add_row(const CesModel& m, std::vector<State>& states, const double* y) {
 bool counts(std::span<const uint8_t> filled, std::size_t row) { return filled.empty() || !filled[row]; }
 
 template <CesSeason season>
-double squares_with(const CesModel& m, std::span<const double> y, std::span<const uint8_t> filled, bool backwards,
-                    std::vector<State>& states) {
+double squares_with(const CesModel& m, std::span<const double> y, std::span<const uint8_t> filled,
+                    bool backwards, std::vector<State>& states) {
   const std::size_t n = y.size(), lag = m.first.size();
   states.resize(n + 2 * lag);
   std::ranges::copy(m.first, states.begin());

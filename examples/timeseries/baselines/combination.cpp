@@ -110,7 +110,8 @@ std::vector<double> combination_weights(std::span<const double> first, std::span
 double trimmed_mean(std::vector<WeightedValue>& all) {
   constexpr double cut = 0.2;
   std::ranges::sort(all, {}, &WeightedValue::value);
-  double sum = 0, below = 0, kept = 0, off = 0;  // from the lowest value, as a level may be far above the spread
+  double sum = 0, below = 0, kept = 0,
+         off = 0;  // from the lowest value, as a level may be far above the spread
   for (const WeightedValue& of : all) sum += of.weight;
   for (const auto& [value, weight] : all) {
     const double share = std::min(below + weight, (1 - cut) * sum) - std::max(below, cut * sum);
@@ -283,11 +284,12 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
     const double mean = all[h].empty() ? series.at(origin - 1, channel_) : trimmed_mean(all[h]);
     found.values[h] = mean;
     double apart = 0, sum = 0;
-    for (const auto& [value, weight] : all[h]) apart += weight * (value - mean) * (value - mean), sum += weight;
+    for (const auto& [value, weight] : all[h])
+      apart += weight * (value - mean) * (value - mean), sum += weight;
     for (const auto& [end, sign] : {std::pair{&found.low[h], -1.0}, {&found.high[h], 1.0}})
-      *end =
-          mean + sign * std::max(walk[h] / rows, interval_factor_ * (1 + 1 / rows) *
-                                                     std::sqrt(*end * *end + z * z * (sum > 0 ? apart / sum : 0)));
+      *end = mean + sign * std::max(walk[h] / rows,
+                                    interval_factor_ * (1 + 1 / rows) *
+                                        std::sqrt(*end * *end + z * z * (sum > 0 ? apart / sum : 0)));
   }
   return found;
 }

@@ -53,9 +53,8 @@ double fit_rest(std::span<const double> y, std::span<const uint8_t> filled, doub
     }
   };
   double ww = 0, wd = 0, dd = 0, wr = 0, dr = 0;
-  each([&](double w, double d, double r) {
-    ww += w * w, wd += w * d, dd += d * d, wr += w * r, dr += d * r;
-  });
+  each(
+      [&](double w, double d, double r) { ww += w * w, wd += w * d, dd += d * d, wr += w * r, dr += d * r; });
   const double determinant = ww * dd - wd * wd;
   model.share = determinant > 1e-12 * ww * dd ? std::clamp((ww * dr - wd * wr) / determinant, 0.0, 1.0) : 0;
   const double first = ww > 0 ? (wr - model.share * wd) / ww : 0;

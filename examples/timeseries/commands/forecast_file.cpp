@@ -160,7 +160,9 @@ RunDescription::Table table_of(const std::vector<MeanForecast>& all) {
     if (is_one) table.rows.back().push_back(figure(row.error));
     table.rows.back().push_back(row.count > 0 ? figure(std::exp(row.logs / row.count)) : "");
   }
-  const char* const forecast = all.size() == 1 ? "columns" : means == static_cast<double>(all.size()) ? "series" : "forecasts";
+  const char* const forecast = all.size() == 1                            ? "columns"
+                               : means == static_cast<double>(all.size()) ? "series"
+                                                                          : "forecasts";
   for (const auto& [of, count] : left_out)
     table.note +=
         fmt::format(" {} is left out{}: {}.", of.first,
@@ -207,9 +209,7 @@ void spread(size_t count, int pieces, const auto& use) {
     const auto p = static_cast<size_t>(piece), of = static_cast<size_t>(pieces);
     try {
       for (size_t k = p * count / of; k < (p + 1) * count / of; ++k) stop_if_signalled(), use(k);
-    } catch (...) {
-      failed[p] = std::current_exception();
-    }
+    } catch (...) { failed[p] = std::current_exception(); }
   };
   if (pieces == 1)
     piece_of(0);  // not a piece of a task, which would have one thread
@@ -237,13 +237,15 @@ FileForecasts::FileForecasts(const Recipe& guessed, const std::filesystem::path&
 void FileForecasts::forecast(std::vector<std::string> members, bool is_told) {
   constexpr size_t most_slow = 100;
   const size_t forecasts = chosen.size() * rows.targets.size();
-  const bool is_fast = forecasts > most_slow, has_all = members.empty(), has_own_season = forecasts > 1 && !is_told;
+  const bool is_fast = forecasts > most_slow, has_all = members.empty(),
+             has_own_season = forecasts > 1 && !is_told;
   const CombinationOptions options{.period = recipe.data.period,
                                    .second_period = recipe.data.second_period,
                                    .horizon = static_cast<int>(rows.steps),
                                    .members = std::move(members),
                                    .fast = is_fast};
-  const bool has_network = has_all ? !is_fast : std::ranges::find(options.members, "pretrained") != options.members.end();
+  const bool has_network =
+      has_all ? !is_fast : std::ranges::find(options.members, "pretrained") != options.members.end();
   std::map<std::string, int64_t> seasons;  // so many forecasts have it
   std::vector<MeanForecast> found;
   std::vector<std::string> too_short, early;
@@ -288,9 +290,11 @@ void FileForecasts::forecast(std::vector<std::string> members, bool is_told) {
                 Combination::least_rows, Combination::least_rows);
   notes = series.notes;
   std::string of;
-  for (const auto& [season, count] : seasons) of += fmt::format("{}{} in {}", of.empty() ? "" : ", ", season, count);
+  for (const auto& [season, count] : seasons)
+    of += fmt::format("{}{} in {}", of.empty() ? "" : ", ", season, count);
   if (seasons.size() > 1)
-    notes.push_back(fmt::format("each {} has its own season: {}", rows.targets.size() == 1 ? "series" : "column", of));
+    notes.push_back(
+        fmt::format("each {} has its own season: {}", rows.targets.size() == 1 ? "series" : "column", of));
   if (!too_short.empty())
     notes.push_back(fmt::format("not forecast, for they have fewer than {} rows with a value: {}",
                                 Combination::least_rows, first_of(too_short)));

@@ -261,7 +261,8 @@ class Guesser {
     int64_t steps = wishes_.steps > 0 ? wishes_.steps : series.open_rows > 1 ? series.open_rows : 0;
     if (steps == 0 && says("data.horizon")) steps = recipe_.data.horizon;
     if (steps == 0) {
-      steps = is_short_season_ ? clamped(season_.period, 1, rows_ / 4) : clamped(12, 1, std::max<int64_t>(rows_ / 10, 1));
+      steps = is_short_season_ ? clamped(season_.period, 1, rows_ / 4)
+                               : clamped(12, 1, std::max<int64_t>(rows_ / 10, 1));
       draft_.say({"steps", fmt::format("{}", steps),
                   has_season_ && steps == season_.period ? "a season"
                   : is_short_season_                     ? "a quarter of the rows at most"

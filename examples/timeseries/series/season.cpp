@@ -21,7 +21,8 @@ std::string calendar_name(int64_t period, const TimeStep& step) {
   if (step.unit == TimeStep::Unit::month) return slots > 0 && period == slots ? "a month" : "a year";
   if (slots > 0) return (step.count == day) == (period == slots) ? "a day" : "a week";
   if (step.unit == TimeStep::Unit::business_day) return "a week";
-  const double days = static_cast<double>(period) * static_cast<double>(step.count) / static_cast<double>(day);
+  const double days =
+      static_cast<double>(period) * static_cast<double>(step.count) / static_cast<double>(day);
   return days > 200 ? "a year" : days == 7 ? "a week" : days == 1 ? "a day" : "an hour";
 }
 

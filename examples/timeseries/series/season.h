@@ -13,7 +13,7 @@ namespace unroll {
 struct Season {
   int64_t period = 1, second_period = 0;  // in rows; 1: no season; the second is longer, 0: none
   std::string why = {};                   // "a day of 24 rows: strength 0.52"; if none, why
-  std::string longer = {};                // a calendar period of which the rows hold one, but not the two it takes
+  std::string longer = {};  // a calendar period of which the rows hold one, but not the two it takes
 };
 std::string to_text(const Season& season);  // "7 and 365 rows", "none"
 
