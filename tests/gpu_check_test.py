@@ -177,7 +177,8 @@ class Check(Planted):
         asked = {word for path in ROOT.rglob("*") if path.suffix in (".h", ".cpp", ".cu") and "build" not in path.parts[len(ROOT.parts)]
                  for word in re.findall(r'is_plain\("([\w-]+)"\)', path.read_text())}
         of_layers = {layer: re.search(rf'^changes_of_{layer}="(.*)"$', text, re.M)[1].split() for layer in ("gru", "layer_norm")}
-        self.assertEqual({word for of in (words, of_layers) for plain in of.values() for list_of_plain in plain for word in list_of_plain.split(",")}, asked)
+        lists = [*words.values(), *of_layers.values()]
+        self.assertEqual({word for of in lists for plain in of for word in plain.split(",")}, asked)
         self.check("changes", PATH=self.path_without("nvidia-smi"))
         table = self.table()
         self.assertEqual(table["changes-clocks"], ("skipped", "skipped: no nvidia-smi"))

@@ -11,8 +11,8 @@
 #   agree     what is said of cuDNN (bench/cudnn_claims.cpp); the first steps of ptb-small by each engine: losses against the
 #             CPU's, and whether bits repeat
 #   speed     three models by each engine and in each precision, beside PyTorch where it is installed
-#   changes   each change of the kernels that UNROLL_PLAIN takes back: three models with all of them, without each, and without
-#             any, beside each other; the GPU's clocks; PyTorch in its fastest configuration
+#   changes   each change of the kernels that UNROLL_PLAIN takes back: three models with all of them, without each that acts on the engine, and
+#             without any, beside each other; a GRU and an LSTM with layer norm without theirs; the GPU's clocks; PyTorch in its fastest configuration
 #   options   what each option of a recurrent layer costs beside cuDNN without it
 #   train     the published recipes, each for nine minutes at most. Called again, it goes on where it was
 #   train:RECIPE[:PRECISION]  one of them, in its own precision or another
@@ -235,7 +235,7 @@ torch_speed() {
 # The words of UNROLL_PLAIN (framework/plain.h) that act on the models, by engine.
 changes_of_fused="arrive-wait block-flags fast-functions few-rows passes two-layers"
 changes_of_cudnn="cudnn-lanes passes"
-# Those that act on other layers, by cases of bench_options; few-rows-norm acts where norm-window does not.
+# Those that act on other layers, by cases of bench_options; few-rows-norm matters only if norm-window is off too.
 changes_of_gru="gru-window"
 changes_of_layer_norm="norm-window norm-window,few-rows-norm"
 changes() {

@@ -133,28 +133,35 @@ def theta(channel, train, period):
     plain = [without(v, t) for t, v in enumerate(y)]
     _, slope = least_squares([[1.0, float(t)] for t in range(train) if seen[t]], [p for p, s in zip(plain, seen) if s])
 
-    def squares(alpha):
-        level, total = plain[0], 0.0
+    def rest(alpha):
+        """(squares, share, first level): least squares of the errors one row ahead, the share within [0, 1]."""
+        level, fades, rows = 0.0, 1.0, []
         for v, s in zip(plain, seen):
-            total += (v - level) ** 2 if s else 0.0
-            level += alpha * (v - level)
-        return total
+            before, fades = fades, fades * (1 - alpha)
+            if s:
+                rows.append((before, slope * (1 - fades) / alpha, v - plain[0] - level))
+            level += alpha * (v - plain[0] - level)
+        ww, wd, dd, wr, dr = (math.fsum(r[a] * r[b] for r in rows) for a, b in [(0, 0), (0, 1), (1, 1), (0, 2), (1, 2)])
+        share = min(max((ww * dr - wd * wr) / (ww * dd - wd * wd), 0.0), 1.0)
+        first = (wr - share * wd) / ww
+        return math.fsum((e - w * first - share * d) ** 2 for w, d, e in rows), share, plain[0] + first
 
-    best = min(range(1, 101), key=lambda k: squares(k / 100))
-    low, high = (best - 1) / 100, min(1.0, (best + 1) / 100)
+    best = min(range(10, 101), key=lambda k: rest(k / 100)[0])
+    low, high = max(0.1, (best - 1) / 100), min(1.0, (best + 1) / 100)
     while high - low > 1e-10:  # by thirds: the squares have one least place between them
         a, b = low + (high - low) / 3, high - (high - low) / 3
-        low, high = (low, b) if squares(a) < squares(b) else (a, high)
-    alpha = 1.0 if high == 1.0 and squares(1.0) <= squares((low + high) / 2) else max((low + high) / 2, 1e-6)
+        low, high = (low, b) if rest(a)[0] < rest(b)[0] else (a, high)
+    alpha = min([low, high, (low + high) / 2, 0.1, 1.0], key=lambda a: rest(a)[0])
+    _, share, first = rest(alpha)
 
     def forecast(now, origin, horizon):
-        level = plain[0]
+        level = first
         for t in range(origin):
             level += alpha * (without(now.y[t], t) - level)
         ahead = (1 - (1 - alpha) ** origin) / alpha
         values = []
         for h in range(horizon):
-            value, t = level + slope / 2 * (h + ahead), origin + h
+            value, t = level + share * slope * (h + ahead), origin + h
             values.append(value if season is None else value * season[t % period] if multiplies else value + season[t % period])
         return values
 

@@ -215,6 +215,11 @@ TEST_CASE("each series and each column of a bare file has its own season, as in 
     CHECK(of_tall.at(h + 2) == "waves," + waves.at(h));
     CHECK(of_wide.at(h) == plain.at(h) + waves.at(h).substr(7));
   }
+  // Also of one that is named, whose rows do not say the name.
+  for (const char* const shop : {"plain", "waves"}) {
+    const auto one = rows("tall.csv", set({"data.id=shop"}) + Words{"--series", shop}, "Members of the mean");
+    CHECK(std::string(shop) + "," + one.at(1) == of_tall.at(*shop == 'p' ? 1 : 3));
+  }
   // A season that the user names is that of all.
   const auto told = rows("wide.csv", set({"data.period=12"}), "Members of the mean");
   CHECK(told.at(1) == rows("plain.csv", set({"data.period=12"}), "Members").at(1) + waves.at(1).substr(7));

@@ -299,7 +299,7 @@ static const Words tiny = {"pretrain", "forecaster",          "--threads", "1",
                            "--set",    "training.epochs=3",   "--set",     "training.save_every_steps=1"};
 
 TEST_CASE("no epoch of a training reads the series of another") {
-  const Folder folder;  // weights that stay err otherwise on other series alone
+  const Folder folder;  // the weights stay as they are, so only other series change the loss
   (void)timeseries_out(
       tiny + set({"optimizer.learning_rate=1e-30", "schedule.minimum=1e-30"}) + Words{"--out", "run"},
       folder.path());

@@ -90,7 +90,7 @@ def theta(y: np.ndarray, period: int) -> dict[str, Any]:
         return model
 
     def within(p: np.ndarray) -> np.ndarray:
-        return np.array([p[0], np.clip(p[1], 1e-3, 1), np.clip(p[2], 0, 1 - 1e-12)])
+        return np.array([p[0], np.clip(p[1], 0.1, 1), np.clip(p[2], 0, 1 - 1e-12)])
 
     def squares(p: np.ndarray) -> float:
         found = fit(within(p))

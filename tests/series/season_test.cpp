@@ -112,7 +112,7 @@ TEST_CASE("without a calendar a season is the first high maximum of the differen
   CHECK(find_season(std::vector<double>(50, 1.0), numbers).period == 1);
   CHECK(find_season(std::vector<double>{1, 2}, numbers).period == 1);
   CHECK(find_season({}, numbers).period == 1);
-  // Few rows of noise correlate by 0.3 often, and by 2/sqrt(n) seldom.
+  // In few rows, noise often reaches 0.3 and seldom 2/sqrt(n).
   int found = 0;
   for (int k = 0; k < 100; ++k)
     found += find_season(wave(24, 12, 0, ("few " + std::to_string(k)).c_str()), numbers).period > 1;

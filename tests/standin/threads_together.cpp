@@ -61,7 +61,7 @@ std::vector<Block> blocks;
 std::vector<Fibre*> fibres;   // by thread of the grid; they are kept from launch to launch
 std::vector<unsigned> ready;  // threads that may go on
 unsigned thread = 0;          // that runs
-uint64_t late = 0;  // the block whose threads are passed over three times in four; the number of blocks: none
+uint64_t late = 0;  // the block whose threads are drawn again three times in four; none if there is no block of that number
 uint64_t ended = 0, idle = 0;  // threads; how often one looked since the last change
 Fibre* caller = nullptr;
 uint3 index_in_block[1024];

@@ -106,7 +106,8 @@ struct BaselineRows {
 };
 
 using Fitted = std::optional<ForecastBaseline>;
-// The rows after which a period repeats: for the second one whole first ones, if a hundredth or less is between. 52 weeks are a year.
+// The rows after which a period repeats. The second one is rounded to a multiple of the first if that changes it by at most
+// 1 %: 365 days become 52 weeks.
 int64_t lag_of(const BaselineKeys& keys, int64_t BaselineKeys::*period);
 template <int64_t BaselineKeys::*period>
 Fitted seasonal(const BaselineRows& r) {
@@ -116,7 +117,7 @@ template <int64_t BaselineKeys::*period>
 Fitted growth(const BaselineRows& r) {
   return r.are_positive() ? Fitted(seasonal_growth(lag_of(r.keys, period), r.keys.horizon)) : std::nullopt;
 }
-// The weighted mean of some of the others (combination.h).
+// The trimmed weighted mean of some of the others (combination.h).
 Fitted combination(const BaselineRows& rows);
 enum class Needs : uint8_t { nothing, season, second_season };
 

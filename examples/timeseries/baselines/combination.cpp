@@ -110,8 +110,8 @@ std::vector<double> combination_weights(std::span<const double> first, std::span
 double trimmed_mean(std::vector<WeightedValue>& all) {
   constexpr double cut = 0.2;
   std::ranges::sort(all, {}, &WeightedValue::value);
-  double sum = 0, below = 0, kept = 0,
-         off = 0;  // from the lowest value, as a level may be far above the spread
+  double sum = 0, below = 0, kept = 0;
+  double off = 0;  // a sum of distances from the lowest value, as a level may be far above the spread
   for (const WeightedValue& of : all) sum += of.weight;
   for (const auto& [value, weight] : all) {
     const double share = std::min(below + weight, (1 - cut) * sum) - std::max(below, cut * sum);

@@ -39,7 +39,7 @@ bool has_season(std::span<const double> y, int64_t period) {
   return n * r * r / before > 1.645 * 1.645;
 }
 
-// The errors one row ahead of smoothing by α that begins at 0 are y[t] = (1-α)^t first + share slope (1 - (1-α)^(t+1)) / α + e.
+// Smoothing by α from level 0 leaves r[t] = (1-α)^t first + share slope (1 - (1-α)^(t+1)) / α + e[t].
 // Finds the best `first` and share, and returns their sum of squared errors.
 double fit_rest(std::span<const double> y, std::span<const uint8_t> filled, double alpha, ThetaModel& model) {
   const auto each = [&](auto use) {

@@ -204,6 +204,7 @@ std::vector<int> members_named(const Series& series, const std::string& only) {
 
 // use(k) for each k below `count`, by runs of them in as many pieces. Throws what the first k that failed threw.
 void spread(size_t count, int pieces, const auto& use) {
+  pieces = std::min(pieces, static_cast<int>(count));
   std::vector<std::exception_ptr> failed(static_cast<size_t>(pieces));
   const auto piece_of = [&](int piece) {
     const auto p = static_cast<size_t>(piece), of = static_cast<size_t>(pieces);
@@ -237,8 +238,8 @@ FileForecasts::FileForecasts(const Recipe& guessed, const std::filesystem::path&
 void FileForecasts::forecast(std::vector<std::string> members, bool is_told) {
   constexpr size_t most_slow = 100;
   const size_t forecasts = chosen.size() * rows.targets.size();
-  const bool is_fast = forecasts > most_slow, has_all = members.empty(),
-             has_own_season = forecasts > 1 && !is_told;
+  const bool is_fast = forecasts > most_slow, has_all = members.empty();
+  const bool has_own_season = !is_told && (!series.members.empty() || rows.targets.size() > 1);
   const CombinationOptions options{.period = recipe.data.period,
                                    .second_period = recipe.data.second_period,
                                    .horizon = static_cast<int>(rows.steps),
@@ -293,8 +294,11 @@ void FileForecasts::forecast(std::vector<std::string> members, bool is_told) {
   for (const auto& [season, count] : seasons)
     of += fmt::format("{}{} in {}", of.empty() ? "" : ", ", season, count);
   if (seasons.size() > 1)
-    notes.push_back(
-        fmt::format("each {} has its own season: {}", rows.targets.size() == 1 ? "series" : "column", of));
+    notes.push_back(fmt::format("each {} has its own season: {}",
+                                rows.targets.size() == 1 ? "series"
+                                : chosen.size() == 1     ? "column"
+                                                         : "column of each series",
+                                of));
   if (!too_short.empty())
     notes.push_back(fmt::format("not forecast, for they have fewer than {} rows with a value: {}",
                                 Combination::least_rows, first_of(too_short)));

@@ -51,7 +51,10 @@ void generate(Command& command) {
   std::vector<SyntheticSeries> all;
   for (int k = 0; k < count; ++k)
     all.push_back(held_out ? held_out_series(seed, k, rows) : synthetic_series(seed, k, rows));
-  out.empty() ? show_data(long_csv(all)) : write_new_file(out, long_csv(all));
+  if (out.empty())
+    show_data(long_csv(all));
+  else
+    write_new_file(out, long_csv(all));
 }
 
 }  // namespace timeseries

@@ -146,7 +146,7 @@ Season by_autocorrelation(std::span<const double> y) {
     if (is_peak(lag)) largest = std::max(largest, correlation[lag]);
   const double least_correlation = std::max(0.3, 2 / std::sqrt(static_cast<double>(n)));
   if (largest < least_correlation)
-    return {.why = fmt::format("no autocorrelation of the differences of {} or more: the largest is {:.2f}",
+    return {.why = fmt::format("no autocorrelation of the differences of {:.2g} or more: the largest is {:.2f}",
                                least_correlation, largest)};
   // Multiples of the season correlate as well, and a neighbour may by noise.
   std::size_t first = 2;

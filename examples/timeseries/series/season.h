@@ -20,7 +20,7 @@ std::string to_text(const Season& season);  // "7 and 365 rows", "none"
 // The number of rows in an hour, a day, a week, a year: those that are whole and at least 2, ascending.
 std::vector<int64_t> calendar_periods(const TimeStep& step);
 std::string calendar_name(int64_t period, const TimeStep& step);  // of one of these: "a year"
-double variance(std::span<const double> values);
+double variance(std::span<const double> values);  // the mean square distance from the mean; NaN of none
 
 // The strength of a season (Wang, Smith and Hyndman 2006): 1 - var(rest) / var(season + rest). The trend is a
 // moving average over the period, the season the mean at each of its places. It is corrected for what so few
@@ -32,7 +32,8 @@ double strength_of_season(std::span<const double> y, int64_t period);
 // needs 0.5. The next one that reaches this after the first season is taken off is the second.
 //
 // A step without calendar periods: the season is the first local maximum of the differences' autocorrelation that
-// is at least 0.3, 2/sqrt(n) of n differences, and 0.8 times the largest one. A higher value before 1.5 times its lag replaces it.
+// is at least max(0.3, 2/√n), n the number of differences, and 0.8 times the largest one. A higher value before 1.5 times its lag
+// replaces it.
 Season find_season(std::span<const double> y, const TimeStep& step);
 // The values of a channel in rows [begin, end), from its first observed one to its last. Other gaps are filled in.
 std::vector<double> values_of(const Series& series, int channel, int64_t begin, int64_t end);

@@ -92,7 +92,7 @@ def forecast(data: Path | Values, steps: int | None = None, *, columns: Iterable
     """Forecasts without a model, by the mean of a few forecasters; one is a network that comes with this package.
 
     data: the values of a series, or the path of a CSV file, of which each column of numbers is forecast, or `columns`.
-    steps: None: a season, a quarter of the rows at most, or 12, a tenth at most.
+    steps: None: a season of at most 60 rows, but no more than a quarter of the rows; without one 12, but no more than a tenth.
     """
     if isinstance(data, (str, os.PathLike)):
         return _forecasts(_unroll.forecast(os.fspath(data), _steps(steps), list(columns)))

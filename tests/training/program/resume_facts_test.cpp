@@ -117,7 +117,7 @@ TEST_CASE("another way to score is scored anew too") {
       run(ptb,
           {"resume", "whole", "--set", "data.eval_batch=1", "--set", "training.keep=last", "--set",
            "training.epochs=3", "--set", "training.log_every=7"},
-          folder);  // others before and behind it
+          folder);  // one key that rescores among others that do not
   CHECK(says(resumed.out, "measured anew"));
   const auto anew = records(folder, "anew");
   REQUIRE(anew.size() == 1);
