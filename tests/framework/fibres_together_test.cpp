@@ -233,6 +233,7 @@ TEST_CASE("a mistake in a grid's barrier is found") {
       for (int i = 0; i < launches; ++i) {
         constexpr int size = neighbours * of_neighbour;
         Tensor x({size}), y({size}), come = Tensor::zeros({neighbours});
+        x.fill(-1);  // not what the last launch wrote, which would be right
         launch_together(kernel, neighbours, of_neighbour, 0, x.data(), y.data(),
                         reinterpret_cast<unsigned*>(come.data()));
         const std::vector<real> values = y.to_host();
