@@ -2,19 +2,19 @@
 
     python3 bench/cost_of_keys.py ptb-19m training.adversarial_softmax=0.005 --data data/ptb --ptb build/examples/ptb/ptb
 
-A round is two trainings from the first step, of --seconds each; the second exchanges the cores. A ratio is the median of the speed with
+A round is two pairs of trainings from the first step, of --seconds each; the second pair exchanges the cores. A ratio is the median of the speed with
 the keys over that without. The result is the geometric mean of all ratios, which are printed too. The first record of a log is left out.
 """
 
 import argparse
 import json
-import math
 import pathlib
-import signal
 import statistics
 import subprocess
 import tempfile
 import time
+
+from series_measures import geometric_mean
 
 
 def main():
@@ -44,14 +44,18 @@ def main():
 
         for turn in range(2 * asked.rounds):
             first, second = asked.cores[::-1] if turn % 2 else asked.cores
-            runs = [begin(first, asked.keys), begin(second, [])]
-            end = time.monotonic() + asked.seconds
-            while time.monotonic() < end and all(process.poll() is None for _, process in runs):
-                time.sleep(0.2)
-            failed = any(process.poll() for _, process in runs)
-            for _, process in runs:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
+            runs = []
+            try:
+                runs.append(begin(first, asked.keys))
+                runs.append(begin(second, []))
+                end = time.monotonic() + asked.seconds
+                while time.monotonic() < end and all(process.poll() is None for _, process in runs):
+                    time.sleep(0.2)
+                failed = any(process.poll() for _, process in runs)
+            finally:
+                for _, process in runs:
+                    process.kill()
+                    process.wait()
             if failed:
                 raise SystemExit("cost_of_keys.py: a training failed: the message above says why")
             speeds = [words_per_second(out) for out, _ in runs]
@@ -60,7 +64,7 @@ def main():
             speeds = [statistics.median(of) for of in speeds]
             ratios.append(speeds[0] / speeds[1])
             print(f"{speeds[0]:8.0f} {speeds[1]:8.0f} words/s: {ratios[-1]:.3f}", flush=True)
-    print(f"{' '.join(asked.keys)}: {math.exp(statistics.fmean(math.log(ratio) for ratio in ratios)):.3f}")
+    print(f"{' '.join(asked.keys)}: {geometric_mean(ratios):.3f}")
 
 
 if __name__ == "__main__":

@@ -298,7 +298,7 @@ def methods_of(name, series, options):
 
 def score(options):
     if set(options.competitions) - {"m1"} and not options.final:
-        raise SystemExit("score: M3 and tourism are the test, which is scored once, at the end; M1 is for development. --final scores them")
+        raise SystemExit("score: M3 and tourism are the test, which is not scored during development; M1 is for development. --final scores them")
     scored = {}
     for name in options.competitions:
         series = competition(name)

@@ -21,7 +21,7 @@ Var matmul(const Var& a, const Var& b);
 Var linear(const Var& x, const Var& w, const Var& b);  // x [..., in], w [out, in], b [out] -> x wᵀ + b
 Var linear(const Var& x, const Var& w);                // without bias
 
-// w's numbers as a GPU's products take them (gemm.h). Those of a parameter are rounded once, until they change.
+// w's numbers as a GPU's products take them (matrix.h). Those of a parameter are rounded once, until they change.
 RoundedTensor rounded(const Var& w);
 
 // --- elements -----------------------------------------------------------------------------------------------------

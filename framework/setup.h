@@ -15,7 +15,7 @@ struct SetupOptions {
   std::string device = "cpu";       // as device_named() reads it (device.h)
   int process = 0;                  // of several on a machine, for device_named()
   std::optional<int> threads = {};  // on the CPU, at most; none: one for each core
-  std::string precision = "fp32";   // of products, as precision_named() reads it (gemm.h)
+  std::string precision = "fp32";   // of products, as precision_named() reads it (precision.h)
 };
 // Throws InputError where the machine lacks one of them, saying what, and Error once there are tensors.
 void set_up(const SetupOptions& options);

@@ -196,7 +196,7 @@ class Script(unittest.TestCase):
     def test_the_test_is_not_scored_by_accident(self):
         for name in ("m3", "tourism"):
             refused = self.run_script("score", name, expected=1)
-            self.assertEqual(refused.stderr, "score: M3 and tourism are the test, which is scored once, at the end; M1 is for development. --final scores them\n")
+            self.assertEqual(refused.stderr, "score: M3 and tourism are the test, which is not scored during development; M1 is for development. --final scores them\n")
         refused = self.run_script("score", "m1", "m3", "--ours", f"a={self.folder}/timeseries {{csv}} --steps {{steps}} --out {{out}}", expected=1)
         self.assertEqual((refused.stdout, self.lines_of("calls")), ("", []))
         self.run_script("score", "m3", "--final")

@@ -11,8 +11,9 @@
 #   agree     what is said of cuDNN (bench/cudnn_claims.cpp); the first steps of ptb-small by each engine: losses against the
 #             CPU's, and whether bits repeat
 #   speed     three models by each engine and in each precision, beside PyTorch where it is installed
-#   changes   each change of the kernels that UNROLL_PLAIN takes back: three models with all of them, without each that acts on the engine, and
-#             without any, beside each other; a GRU and an LSTM with layer norm without theirs; the GPU's clocks; PyTorch in its fastest configuration
+#   changes   each change of the kernels that UNROLL_PLAIN takes back: three models with all of them, without each that acts on the
+#             engine, and without any, beside each other; a GRU and an LSTM with layer norm without theirs; the GPU's clocks;
+#             PyTorch in its fastest configuration
 #   options   what each option of a recurrent layer costs beside cuDNN without it
 #   train     the published recipes, each for nine minutes at most. Called again, it goes on where it was
 #   train:RECIPE[:PRECISION]  one of them, in its own precision or another

@@ -90,8 +90,8 @@ def changes_table(rows: list[dict[str, Any]]) -> list[str]:
             continue
         mine = of[""]
         # The last of several counts beside the others: what it wins where these are off.
-        beside = [of.get(w.rpartition(",")[0], mine) for w in words]
-        ratios = [f"{of[w]['ms_per_step'] / b['ms_per_step']:.2f}" if w in of else "" for w, b in zip(words, beside)]
+        beside = [of.get(w.rpartition(",")[0]) for w in words]
+        ratios = [f"{of[w]['ms_per_step'] / b['ms_per_step']:.2f}" if w in of and b else "" for w, b in zip(words, beside)]
         peer = f"{mine['words_per_second'] / best[model, precision]:.2f}" if (model, precision) in best else ""
         lines.append("| " + " | ".join([model, precision, engine, f"{mine['ms_per_step']:.3f}", *ratios, peer]) + " |")
     return lines

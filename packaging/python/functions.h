@@ -1,5 +1,5 @@
-// The functions of the Python package's extension (module.cpp). They do the work of both programs' commands. Forecasts come as
-// JSON, as the commands print them. All throw InputError with the commands' line.
+// The functions of the Python package's extension (module.cpp). Each does what a command does. Forecasts are the JSON
+// that the command prints. An InputError has the command's message.
 #pragma once
 
 #include <string>

@@ -166,7 +166,7 @@ TEST_CASE("how often a value is, is told by rows before the origin alone, howeve
   Series series = make_series({"y"}, Values(40, 0));
   for (std::size_t row = 20; row < 40; ++row) series.values[row] = 1;
   for (const int64_t period : {1, 7}) {
-    const SeriesBounds bounds(series, {0}, {.period = period});
+    const SeriesBounds bounds(series, {0}, {.periods = {period}});
     for (const int64_t row : {20, 25, 36}) {
       CHECK(bounds.share_of(0, row, 20, 0) == 1);
       CHECK(bounds.share_of(1, row, 20, 0) == 0);
@@ -211,7 +211,7 @@ TEST_CASE(
     series.values.push_back(row < 100 ? (row % 5 ? 0 : 9) : (row % 7 < 5 ? 100 : 0));
   }
   const SeriesWindows windows = windows_over(series);
-  ConformalInterval lumpy(windows, {}), weekly(windows, {.bounds = {.period = 7}});
+  ConformalInterval lumpy(windows, {}), weekly(windows, {.bounds = {.periods = {7}}});
   for (ConformalInterval* interval : {&lumpy, &weekly})
     for (int k = 0; k < 8; ++k) err(*interval, series, 10 + k, 0.5);
   const Answer any_day = answer_of(lumpy, 99, 2);

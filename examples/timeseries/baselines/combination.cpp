@@ -278,7 +278,8 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
   const std::vector<double> walk = random_walk(series, origin, steps);
   if (!has_interval) found.low = found.high = walk;
   // That width, and how far the members are apart. Few rows make both wider, about as much as Student's quantile of 90 % for
-  // the normal one and the error of an estimated level do: 1.16 / rows. Nor can n rows show that errors are below an n-th of a random walk's.
+  // the normal one and the error of an estimated level do: 1.16 / rows. Nor can n rows show that
+  // errors are below an n-th of a random walk's.
   const double rows = static_cast<double>(origin - begin_);
   for (std::size_t h = 0; h < count; ++h) {
     const double mean = all[h].empty() ? series.at(origin - 1, channel_) : trimmed_mean(all[h]);

@@ -40,7 +40,8 @@ std::vector<double> combination_weights(std::span<const double> first, std::span
 struct WeightedValue {
   double value, weight;
 };
-// The mean without the lowest and the highest fifth of the weight, of one value or more, which it sorts. Weights are above 0.
+// Sorts the values and returns their weighted mean without the lowest and the highest fifth of the weight. Requires at least one
+// value, and weights above 0.
 double trimmed_mean(std::vector<WeightedValue>& all);
 
 // The mean of one channel's forecasts.

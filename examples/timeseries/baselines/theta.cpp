@@ -70,17 +70,19 @@ double fit_rest(std::span<const double> y, std::span<const uint8_t> filled, doub
 // The best of 91 values of α, then nearer and nearer ones on both sides. Leaves the rest of the fit in `model`.
 double fit_alpha(std::span<const double> y, std::span<const uint8_t> filled, ThetaModel& model) {
   constexpr double lowest = 0.1;
-  double best = lowest, least = fit_rest(y, filled, best, model);
+  double least = fit_rest(y, filled, lowest, model);
   const auto attempt = [&](double alpha) {
-    const double now = fit_rest(y, filled, std::clamp(alpha, lowest, 1.0), model);
-    if (now < least) least = now, best = model.alpha;
+    ThetaModel next{.slope = model.slope};
+    const double squares = fit_rest(y, filled, std::clamp(alpha, lowest, 1.0), next);
+    if (squares < least)
+      least = squares, model.alpha = next.alpha, model.share = next.share, model.first = next.first;
   };
   for (int k = 11; k <= 100; ++k) attempt(k / 100.0);
   for (double step = 0.005; step > 1e-9; step /= 2) {
-    const double middle = best;
+    const double middle = model.alpha;
     attempt(middle - step), attempt(middle + step);
   }
-  return fit_rest(y, filled, best, model);
+  return least;
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ std::vector<double> classical_season(std::span<const double> y, std::span<const 
 
 // Fits by least squares: the slope to the rows; α in [0.1, 1], share and first level to the errors one row ahead. The
 // season is taken out first if the autocorrelation at the period is significant (at 90 %), by classical decomposition;
-// it multiplies if all values are above 0. Filled-in rows are read, but their errors do not count. None: fewer than 4 rows, or none observed.
+// it multiplies if all values are above 0. Filled-in rows are read, but their errors do not count. None: fewer
+// than 4 rows, or none observed.
 std::optional<ThetaModel> fit_theta(std::span<const double> y, std::span<const uint8_t> filled,
                                     int64_t period);
 

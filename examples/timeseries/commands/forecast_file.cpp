@@ -61,6 +61,8 @@ struct MeanForecast {
   Forecast forecast;
   std::vector<Combination> means = {};    // by target
   std::vector<std::string> seasons = {};  // of its own, by target
+  std::vector<double> scale = {};         // deviation of the values, gaps filled in, by target
+  std::vector<Json> json = {};            // members and folds, by target
 };
 
 // The rows of a channel from its first observed one on; none: fewer than three.
@@ -80,6 +82,18 @@ std::string interval_text(const Combination& mean, const std::string& bound) {
   return bound.empty() ? text : text + ", " + bound;
 }
 
+Json json_of(const Combination& mean, const Series& series) {
+  Json json{{"members", Json::array()},
+            {"folds", {{"windows", mean.windows()}, {"from", series.times.text(mean.first_fold())}}},
+            {"seasonal_naive_rmse", number_or_null<Json>(mean.naive_error())}};
+  for (const auto& member : mean.members()) {
+    json["members"].push_back(
+        {{"name", member.name}, {"weight", member.weight}, {"rmse", number_or_null<Json>(member.error)}});
+    if (!member.left_out.empty()) json["members"].back()["left_out"] = member.left_out;
+  }
+  return json;
+}
+
 // `known`: the series alone, without the rows to forecast. With `own_season` each target's season is found, not that of `options`.
 std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector<int>& targets, int64_t steps,
                                           CombinationOptions options, bool own_season,
@@ -90,25 +104,31 @@ std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector
                                   .low = std::vector<double>(count),
                                   .high = std::vector<double>(count)}};
   std::vector<std::string> exploded;
-  const SeriesBounds limits(known, targets, {.asked = bounds});
-  for (size_t t = 0; t < targets.size(); ++t) {
-    const auto rows = rows_of_channel(known, targets[t]);
+  std::vector<int64_t> periods;
+  for (const int target : targets) {
+    const auto rows = rows_of_channel(known, target);
     if (!rows) return {};
+    const std::vector<double> values = values_of(known, target, 0, known.rows());
     if (own_season) {
-      const Season season = find_season(values_of(known, targets[t], 0, known.rows()), known.times.step);
+      const Season season = find_season(values, known.times.step);
       options.period = season.period, options.second_period = season.second_period;
       found.seasons.push_back(to_text(season));
     }
-    const Combination& mean = found.means.emplace_back(known, *rows, targets[t], options);
-    const Combination::Forecast of = mean.forecast(known, known.rows(), steps);
-    const SeriesBounds own(known, {targets[t]}, {.asked = bounds, .period = options.period});
-    const Bound bound = own.at(known.rows(), 0);
+    periods.push_back(options.period);
+    const double squares = variance(values);
+    found.scale.push_back(squares > 0 ? std::sqrt(squares) : 1);
+    found.json.push_back(json_of(found.means.emplace_back(known, *rows, target, options), known));
+  }
+  const SeriesBounds limits(known, targets, {.asked = bounds, .periods = periods});
+  for (size_t t = 0; t < targets.size(); ++t) {
+    const Combination::Forecast of = found.means[t].forecast(known, known.rows(), steps);
+    const Bound bound = limits.at(known.rows(), t);
     for (size_t h = 0; h < of.values.size(); ++h) {
       const size_t at = h * targets.size() + t;
       const double value = bound.clamp(of.values[h]);
       const int64_t row = known.rows() + static_cast<int64_t>(h);
       SeriesBounds::Ends ends =
-          own.around({known.rows(), row, 0, bound}, value, {of.low[h], of.high[h]}, 0.2);
+          limits.around({known.rows(), row, t, bound}, value, {of.low[h], of.high[h]}, 0.2);
       // No interval where the bound closes it to a point.
       if (!(ends.low < ends.high) && of.low[h] < of.high[h]) ends.low = ends.high = std::nan("");
       found.forecast.values[at] = value, found.forecast.low[at] = ends.low,
@@ -170,18 +190,6 @@ RunDescription::Table table_of(const std::vector<MeanForecast>& all) {
   return table;
 }
 
-Json json_of(const Combination& mean, const Series& series) {
-  Json json{{"members", Json::array()},
-            {"folds", {{"windows", mean.windows()}, {"from", series.times.text(mean.first_fold())}}},
-            {"seasonal_naive_rmse", number_or_null<Json>(mean.naive_error())}};
-  for (const auto& member : mean.members()) {
-    json["members"].push_back(
-        {{"name", member.name}, {"weight", member.weight}, {"rmse", number_or_null<Json>(member.error)}});
-    if (!member.left_out.empty()) json["members"].back()["left_out"] = member.left_out;
-  }
-  return json;
-}
-
 // The first few of them.
 std::string first_of(const std::vector<std::string>& all) {
   constexpr std::ptrdiff_t most = 5;
@@ -202,7 +210,8 @@ std::vector<int> members_named(const Series& series, const std::string& only) {
   return all;
 }
 
-// use(k) for each k below `count`, by runs of them in as many pieces. Throws what the first k that failed threw.
+// Calls use(k) for each k below `count`, in at most `pieces` runs of neighbours, side by side. Throws what the first k that failed
+// threw.
 void spread(size_t count, int pieces, const auto& use) {
   pieces = std::min(pieces, static_cast<int>(count));
   std::vector<std::exception_ptr> failed(static_cast<size_t>(pieces));
@@ -235,11 +244,11 @@ FileForecasts::FileForecasts(const Recipe& guessed, const std::filesystem::path&
       rows(series, targets_of(series, recipe), count > 0 ? count : recipe.data.horizon, only),
       chosen(members_named(series, only)) {}
 
-void FileForecasts::forecast(std::vector<std::string> members, bool is_told) {
+void FileForecasts::forecast(std::vector<std::string> members, bool season_is_told) {
   constexpr size_t most_slow = 100;
   const size_t forecasts = chosen.size() * rows.targets.size();
   const bool is_fast = forecasts > most_slow, has_all = members.empty();
-  const bool has_own_season = !is_told && (!series.members.empty() || rows.targets.size() > 1);
+  const bool has_own_season = !season_is_told && (!series.members.empty() || rows.targets.size() > 1);
   const CombinationOptions options{.period = recipe.data.period,
                                    .second_period = recipe.data.second_period,
                                    .horizon = static_cast<int>(rows.steps),
@@ -263,17 +272,13 @@ void FileForecasts::forecast(std::vector<std::string> members, bool is_told) {
   for (size_t k = 0; k < chosen.size(); ++k) {
     const int member = chosen[k];
     const int64_t end = end_of(member), time = time_of(member);
-    const Series known = series.part(series.begin_of(member), end);
     auto& mean = means[k];
     if (!mean) {
       too_short.push_back(fmt::format("'{}'", one_line(series.name_of(member))));
       continue;
     }
-    for (const int target : rows.targets) {
-      const double squares = variance(values_of(known, target, 0, known.rows()));
-      rows.scale[static_cast<size_t>(member)].push_back(squares > 0 ? std::sqrt(squares) : 1);
-    }
-    if (series.members.empty()) warnings = warnings_of_outliers(known, {{0, known.rows(), 0}});
+    rows.scale[static_cast<size_t>(member)] = mean->scale;
+    if (series.members.empty()) warnings = warnings_of_outliers(series, {{0, end, 0}});
     if (time < last && !series.time_name.empty())
       early.push_back(fmt::format("'{}' ends at {}, {} before the last", one_line(series.name_of(member)),
                                   series.times.text(end - 1),
@@ -282,8 +287,7 @@ void FileForecasts::forecast(std::vector<std::string> members, bool is_told) {
     mean->forecast.origin = end;
     json.push_back(rows.json(mean->forecast));
     for (size_t t = 0; t < rows.targets.size(); ++t)
-      json.back()["forecast"][series.channels[static_cast<size_t>(rows.targets[t])]].update(
-          json_of(mean->means[t], known));
+      json.back()["forecast"][series.channels[static_cast<size_t>(rows.targets[t])]].update(mean->json[t]);
     all.push_back(mean->forecast);
     found.push_back(std::move(*mean));
   }
@@ -293,7 +297,14 @@ void FileForecasts::forecast(std::vector<std::string> members, bool is_told) {
   std::string of;
   for (const auto& [season, count] : seasons)
     of += fmt::format("{}{} in {}", of.empty() ? "" : ", ", season, count);
-  if (seasons.size() > 1)
+  const bool is_guessed =
+      seasons.size() == 1 &&
+      seasons.begin()->first ==
+          to_text(Season{.period = recipe.data.period, .second_period = recipe.data.second_period});
+  if (forecasts == 1 && !seasons.empty() && !is_guessed)
+    notes.push_back(fmt::format("the season of '{}' is: {}", one_line(series.name_of(chosen.front())),
+                                seasons.begin()->first));
+  else if (!seasons.empty() && !is_guessed)
     notes.push_back(fmt::format("each {} has its own season: {}",
                                 rows.targets.size() == 1 ? "series"
                                 : chosen.size() == 1     ? "column"

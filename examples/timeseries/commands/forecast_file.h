@@ -30,9 +30,9 @@ struct FileForecasts {
                 const std::string& only);
   FileForecasts(const FileForecasts&) = delete;  // the rows refer to the series
   FileForecasts& operator=(const FileForecasts&) = delete;
-  // Forecasts by these members of the mean, or by all. Each column of each series has a season of its own, unless the recipe's
-  // `is_told` by the user. Throws InputError: no series has three rows with a value.
-  void forecast(std::vector<std::string> members = {}, bool is_told = false);
+  // Forecasts by these members of the mean, or by all. Each column of each series has its own season, unless the user told one
+  // (`season_is_told`). Throws InputError: no series has three rows with a value.
+  void forecast(std::vector<std::string> members = {}, bool season_is_told = false);
 
   Recipe recipe;
   Series series;

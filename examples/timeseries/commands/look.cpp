@@ -71,16 +71,19 @@ void look_at_file(const Command& command, const LookOptions& asked) {
   const std::string& target = asked.target.empty() ? recipe.data.targets.front() : asked.target;
   const int64_t begin = series.begin_of(member), end = series.end_of(member) - steps;
   const int channel = series.channel(target);
-  const LookedForecast looked{
-      .series = series,
-      .rows = end,
-      .channel = channel,
-      .origin = asked.at.empty() ? std::min(end, std::max(begin + 3, end - steps))
-                                 : row_at(series, asked.at, begin, end + 1),
-      .steps = steps,
-      .season = tells_season(wishes)
-                    ? recipe.data.period
-                    : find_season(values_of(series, channel, begin, end), series.times.step).period};
+  const Season guessed{.period = recipe.data.period, .second_period = recipe.data.second_period};
+  const Season season =
+      tells_season(wishes) ? guessed : find_season(values_of(series, channel, begin, end), series.times.step);
+  if (to_text(season) != to_text(guessed))
+    show(stderr, "note: the season of '{}' is: {}\n", one_line(asked.only.empty() ? target : asked.only),
+         to_text(season));
+  const LookedForecast looked{.series = series,
+                              .rows = end,
+                              .channel = channel,
+                              .origin = asked.at.empty() ? std::min(end, std::max(begin + 3, end - steps))
+                                                         : row_at(series, asked.at, begin, end + 1),
+                              .steps = steps,
+                              .season = season.period};
   require_new("look", asked.page.out);
   const std::string title =
       std::filesystem::path(path).stem().string() + (asked.only.empty() ? "" : ", " + asked.only);

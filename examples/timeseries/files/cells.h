@@ -31,7 +31,7 @@ struct WrittenNumber {
 // None: the cell is no number. Blanks and apostrophes may separate groups of three digits whatever the marks are.
 std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks marks);
 // How to write a cell that is a number but for what stands around it: "write -113", "delete the mark". "": it is none.
-// `below_numbers`: those above it have no such unit.
+// `below_numbers`: the cells above it are numbers without this unit, so the advice is to convert this one.
 std::string how_to_mend(std::string_view cell, NumberMarks marks, bool below_numbers);
 
 // Finds the marks of a file's numbers: each column adds its cells, and those of numbers are joined.

@@ -83,12 +83,12 @@ std::vector<std::string> calendar_of(const Season& season, const TimeStep& step)
   if (calendar_periods(step).empty()) return features;
   for (const int64_t period : {season.period, season.second_period}) {
     if (period <= 1) continue;
-    const std::string of = calendar_name(period, step);
-    features.push_back(of == "a year"    ? step.unit == TimeStep::Unit::month ? "month" : "day_of_year"
-                       : of == "a month" ? "day"
-                       : of == "a week"  ? "weekday"
-                       : of == "a day"   ? "hour"
-                                         : "minute");
+    // Of a cycle the place within: of an hour the minute, of a year of months the month.
+    constexpr const char* places[] = {"minute", "hour", "weekday", "day", "day_of_year"};
+    const CalendarPeriod of = calendar_period(period, step);
+    features.push_back(of == CalendarPeriod::year && step.unit == TimeStep::Unit::month
+                           ? "month"
+                           : places[static_cast<size_t>(of)]);
   }
   return features;
 }

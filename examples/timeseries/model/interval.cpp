@@ -89,21 +89,22 @@ bool has_quantile_interval(const Recipe& recipe, int steps) {
   return recipe.has_quantiles() && recipe.outputs() > 1 && steps <= recipe.data.horizon;
 }
 
-static SeriesBounds::Options bound_options(const Recipe& recipe, const TrainedOn& trained) {
+static SeriesBounds::Options bound_options(const Recipe& recipe, const TrainedOn& trained,
+                                           const SeriesWindows& windows) {
   return {.asked = recipe.data.bounds,
           .least = trained.least,
           .most = trained.most,
-          .period = recipe.data.period};
+          .periods = std::vector<int64_t>(windows.options().targets.size(), recipe.data.period)};
 }
 
 SeriesBounds bounds_of(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows) {
-  return {windows.series(), windows.options().targets, bound_options(recipe, trained)};
+  return {windows.series(), windows.options().targets, bound_options(recipe, trained, windows)};
 }
 
 ForecastInterval make_interval(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows,
                                int steps, bool quantiles) {
   ConformalInterval::Options options{
-      .steps = steps, .has_quantiles = quantiles, .bounds = bound_options(recipe, trained)};
+      .steps = steps, .has_quantiles = quantiles, .bounds = bound_options(recipe, trained, windows)};
   if (quantiles) options.level = recipe.training.quantiles.back() - recipe.training.quantiles.front();
   return {.widths = ConformalInterval(windows, options)};
 }

@@ -15,6 +15,8 @@ SeriesBounds::SeriesBounds(const Series& series, std::vector<int> targets, Optio
     : series_(&series), targets_(std::move(targets)), options_(std::move(options)) {
   require(options_.asked.empty() || options_.asked.size() == 2, "bounds: {} numbers, not 2",
           options_.asked.size());
+  require(options_.periods.empty() || options_.periods.size() == targets_.size(),
+          "bounds: {} periods of {} targets", options_.periods.size(), targets_.size());
   for (int member = 0; member < series.count(); ++member)
     for (const int channel : targets_) {
       constexpr int64_t never = std::numeric_limits<int64_t>::max();
@@ -64,7 +66,8 @@ double SeriesBounds::share_of(double value, int64_t row, int64_t origin, std::si
     }
     return rows < least ? -1.0 : static_cast<double>(equal) / rows;
   };
-  const double of_period = share(std::max<int64_t>(options_.period, 1), least_rows);
+  const double of_period =
+      share(options_.periods.empty() ? 1 : std::max<int64_t>(options_.periods[target], 1), least_rows);
   return of_period >= 0 ? of_period : std::max(share(1, 1), 0.0);
 }
 

@@ -25,7 +25,7 @@ class SeriesBounds {
     std::vector<double> asked = {};  // least and most; empty: none
     // Least and most by channel of earlier rows, such as training rows. Only for a single series; empty: unknown.
     std::vector<double> least = {}, most = {};
-    int64_t period = 1;
+    std::vector<int64_t> periods = {};  // rows of each target's season; empty: 1
   };
   // Requires: the series outlives it.
   SeriesBounds(const Series& series, std::vector<int> targets, Options options);

@@ -16,14 +16,15 @@ constexpr int64_t second = 1'000'000, hour = 3600 * second, day = 24 * hour;
 
 }  // namespace
 
-std::string calendar_name(int64_t period, const TimeStep& step) {
+CalendarPeriod calendar_period(int64_t period, const TimeStep& step) {
+  using enum CalendarPeriod;
   const auto slots = std::ssize(step.slots);
-  if (step.unit == TimeStep::Unit::month) return slots > 0 && period == slots ? "a month" : "a year";
-  if (slots > 0) return (step.count == day) == (period == slots) ? "a day" : "a week";
-  if (step.unit == TimeStep::Unit::business_day) return "a week";
+  if (step.unit == TimeStep::Unit::month) return slots > 0 && period == slots ? month : year;
+  if (slots > 0) return (step.count == unroll::day) == (period == slots) ? day : week;
+  if (step.unit == TimeStep::Unit::business_day) return week;
   const double days =
-      static_cast<double>(period) * static_cast<double>(step.count) / static_cast<double>(day);
-  return days > 200 ? "a year" : days == 7 ? "a week" : days == 1 ? "a day" : "an hour";
+      static_cast<double>(period) * static_cast<double>(step.count) / static_cast<double>(unroll::day);
+  return days > 200 ? year : days == 7 ? week : days == 1 ? day : hour;
 }
 
 double variance(std::span<const double> values) {
@@ -90,7 +91,8 @@ std::vector<double> without_season(std::span<const double> y, int64_t period) {
 }
 
 std::string name_of(int64_t period, const TimeStep& step) {
-  return fmt::format("{} of {} rows", calendar_name(period, step), period);
+  constexpr const char* names[] = {"an hour", "a day", "a week", "a month", "a year"};
+  return fmt::format("{} of {} rows", names[static_cast<std::size_t>(calendar_period(period, step))], period);
 }
 
 Season by_calendar(std::span<const double> y, const TimeStep& step, const std::vector<int64_t>& periods) {
@@ -146,8 +148,9 @@ Season by_autocorrelation(std::span<const double> y) {
     if (is_peak(lag)) largest = std::max(largest, correlation[lag]);
   const double least_correlation = std::max(0.3, 2 / std::sqrt(static_cast<double>(n)));
   if (largest < least_correlation)
-    return {.why = fmt::format("no autocorrelation of the differences of {:.2g} or more: the largest is {:.2f}",
-                               least_correlation, largest)};
+    return {.why =
+                fmt::format("no autocorrelation of the differences of {:.2g} or more: the largest is {:.2f}",
+                            least_correlation, largest)};
   // Multiples of the season correlate as well, and a neighbour may by noise.
   std::size_t first = 2;
   while (!is_peak(first) || correlation[first] < std::max(least_correlation, near_largest * largest)) ++first;
@@ -216,14 +219,6 @@ double strength_of_season(std::span<const double> y, int64_t period) {
 Season find_season(std::span<const double> y, const TimeStep& step) {
   const std::vector<int64_t> periods = calendar_periods(step);
   return periods.empty() ? by_autocorrelation(y) : by_calendar(y, step, periods);
-}
-
-std::vector<double> values_of(const Series& series, int channel, int64_t begin, int64_t end) {
-  while (begin < end && series.is_filled(begin, channel)) ++begin;
-  while (begin < end && series.is_filled(end - 1, channel)) --end;
-  std::vector<double> values;
-  for (int64_t row = begin; row < end; ++row) values.push_back(series.at(row, channel));
-  return values;
 }
 
 Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "examples/timeseries/series/series.h"
+#include "examples/timeseries/series/time_step.h"
 
 namespace unroll {
 
@@ -19,7 +19,9 @@ std::string to_text(const Season& season);  // "7 and 365 rows", "none"
 
 // The number of rows in an hour, a day, a week, a year: those that are whole and at least 2, ascending.
 std::vector<int64_t> calendar_periods(const TimeStep& step);
-std::string calendar_name(int64_t period, const TimeStep& step);  // of one of these: "a year"
+// One of these, by its length.
+enum class CalendarPeriod : uint8_t { hour, day, week, month, year };
+CalendarPeriod calendar_period(int64_t period, const TimeStep& step);
 double variance(std::span<const double> values);  // the mean square distance from the mean; NaN of none
 
 // The strength of a season (Wang, Smith and Hyndman 2006): 1 - var(rest) / var(season + rest). The trend is a
@@ -35,8 +37,6 @@ double strength_of_season(std::span<const double> y, int64_t period);
 // is at least max(0.3, 2/√n), n the number of differences, and 0.8 times the largest one. A higher value before 1.5 times its lag
 // replaces it.
 Season find_season(std::span<const double> y, const TimeStep& step);
-// The values of a channel in rows [begin, end), from its first observed one to its last. Other gaps are filled in.
-std::vector<double> values_of(const Series& series, int channel, int64_t begin, int64_t end);
 // The season that most of several series have, at one step. None if fewer than a quarter of those that change do.
 Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step);
 

@@ -176,4 +176,12 @@ void add_calendar(Series& series, const std::vector<std::string>& features) {
   series.calendar += static_cast<int>(added.size());
 }
 
+std::vector<double> values_of(const Series& series, int channel, int64_t begin, int64_t end) {
+  while (begin < end && series.is_filled(begin, channel)) ++begin;
+  while (begin < end && series.is_filled(end - 1, channel)) --end;
+  std::vector<double> values;
+  for (int64_t row = begin; row < end; ++row) values.push_back(series.at(row, channel));
+  return values;
+}
+
 }  // namespace unroll

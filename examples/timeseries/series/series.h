@@ -150,4 +150,7 @@ void add_indicators(Series& series);
 // InputError: an unknown name (with the nearest), or a series without dates.
 void add_calendar(Series& series, const std::vector<std::string>& features);
 
+// The values of a channel in rows [begin, end), from its first observed one to its last. Other gaps are filled in.
+std::vector<double> values_of(const Series& series, int channel, int64_t begin, int64_t end);
+
 }  // namespace unroll
