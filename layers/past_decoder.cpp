@@ -1,5 +1,6 @@
 #include "layers/past_decoder.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace unroll {
@@ -17,19 +18,33 @@ PastDecoder::PastDecoder(Scope scope, const PastDecoderConfig& given)
   require(config.share > 0 && config.share <= 1, "past decoder: a share {} is not in (0, 1]", config.share);
 }
 
-Var PastDecoder::operator()(const Dense& decoder, const Var& y, const IdTensor& read) const {
+PastDecoder::Losses PastDecoder::operator()(const Dense& decoder, const Var& y, const IdTensor& read,
+                                            const IdTensor& target, const std::optional<Var>& margins) const {
   Shape expected = read.shape();
   expected.append(config.in);
-  require(read.rank() >= 1 && y.shape() == expected,
-          "past decoder: y {} must be {}: what was read {}, with {} behind it", y.shape(), expected, read.shape(),
-          config.in);
-  const int steps = y.dim(0), part = static_cast<int>(std::ceil(static_cast<float>(steps) * config.share));
-  const Var last = slice(y, 0, steps - part, steps);
-  const IdTensor tokens = read.slice(steps - part, steps);
+  require(read.rank() >= 1 && y.shape() == expected && target.shape() == read.shape(),
+          "past decoder: y {} must be {}: what was read {}, with {} behind it; targets {}", y.shape(),
+          expected, read.shape(), config.in, target.shape());
+  const int steps = y.dim(0), part = static_cast<int>(std::ceil(static_cast<float>(steps) * config.share)),
+            first = steps - part;
+  const auto options = [&](int begin, int end) {
+    CrossEntropyOptions of_part{.reduction = Reduction::sum};
+    if (margins) of_part.margins = slice(*margins, 0, begin, end);
+    return of_part;
+  };
+  const Var logits = decoder(slice(y, 0, first, steps));
+  Var next = softmax_cross_entropy(logits, target.slice(first, steps), options(first, steps));
+  if (first > 0)
+    next += softmax_cross_entropy(decoder, slice(y, 0, 0, first), target.slice(0, first), options(0, first));
+  const int64_t scored =
+      target.size() - std::ranges::count(target.span(), CrossEntropyOptions().ignore_index);
+
+  const IdTensor tokens = read.slice(first, steps);
   const int rows = static_cast<int>(tokens.size());
-  const Var p = softmax(decoder(reshape(last, {rows, config.in})));
+  const Var p = softmax(reshape(logits, {rows, config.classes}));
   const Var u = hidden(matmul(p, decoder.weight));
-  return softmax_cross_entropy(u, decoder.weight, bias, tokens.reshape({rows}));
+  return {next / static_cast<real>(std::max<int64_t>(scored, 1)),
+          softmax_cross_entropy(u, decoder.weight, bias, tokens.reshape({rows}))};
 }
 
 }  // namespace unroll

@@ -2,8 +2,11 @@
 // just read, so that the prediction keeps more of what came before (Brahma 2018, "Improved language modeling by decoding
 // the past").
 //
-//   Var objective = loss + scale(past_decoder(decoder, y, input), lambda);
+//   const auto [loss, past] = past_decoder(decoder, y, input, target);
+//   Var objective = loss + scale(past, lambda);
 #pragma once
+
+#include <optional>
 
 #include "layers/dense.h"
 
@@ -19,9 +22,14 @@ struct PastDecoderConfig {
 // Its own: V [in, in], v [in], d [classes]. All of W, b and y get gradients from both softmaxes.
 struct PastDecoder {
   PastDecoder(Scope scope, const PastDecoderConfig& config);
-  // Mean nats per token. y [steps, ..., in]: what `decoder` reads. read [steps, ...]: the tokens that went in at these
-  // steps. Throws Error if the shapes do not fit.
-  Var operator()(const Dense& decoder, const Var& y, const IdTensor& read) const;
+  struct Losses {
+    Var next, past;  // mean nats per scored target, and per token that is told back
+  };
+  // next = softmax_cross_entropy(decoder, y, target, {.margins = margins}), and the loss above. The steps that are told back
+  // have one product for the logits of both, and one way back. y [steps, ..., in]: what `decoder` reads. read, target, margins
+  // [steps, ...]: the tokens that went in at these steps, and those to come. Throws Error if the shapes do not fit.
+  Losses operator()(const Dense& decoder, const Var& y, const IdTensor& read, const IdTensor& target,
+                    const std::optional<Var>& margins = {}) const;
 
   PastDecoderConfig config;  // as it was made
   Dense hidden;              // V, v

@@ -64,20 +64,23 @@ TEST_CASE("a past decoder tells what was read from what is predicted: PyTorch's 
           PastDecoder past(params / "past", {.in = 3, .classes = 7, .share = c.at("share").get<float>()});
           past.hidden.weight = in.at("hidden"), past.hidden.bias = in.at("hidden_bias");
           past.bias = in.at("own_bias");
-          return past(decoder, in.at("x"), ids_of(c.at("read")));
+          const IdTensor read = ids_of(c.at("read"));
+          return past(decoder, in.at("x"), read, read).past;
         },
         worst);
   CHECK_MESSAGE(worst.error < 1e-12, worst.text());
 }
 
 TEST_CASE("a past decoder is differentiated to its parameters, the decoder's and what it reads") {
-  const IdTensor read = ids({3, 2}, {1, 0, 2, 3, 1, 1});
+  const IdTensor read = ids({3, 2}, {1, 0, 2, 3, 1, 1}), target = ids({3, 2}, {2, -1, 3, 1, 0, 2});
   for (const float share : {1.0f, 0.4f}) {
     ParameterSet params;
     const Dense decoder(params / "decoder", {.in = 3, .out = 4});
     const PastDecoder past(params / "past", {.in = 3, .classes = 4, .share = share});
-    CHECK(gradcheck("past decoder", params, {{3, 2, 3}},
-                    [&](auto& v) { return std::vector<Var>{past(decoder, v[0], read)}; }));
+    CHECK(gradcheck("past decoder", params, {{3, 2, 3}, {3, 2}}, [&](auto& v) {
+      const auto losses = past(decoder, v[0], read, target, v[1]);
+      return std::vector<Var>{losses.next, losses.past};
+    }));
   }
   ParameterSet params;
   const Dense decoder(params / "decoder", {.in = 3, .out = 4});
@@ -87,11 +90,26 @@ TEST_CASE("a past decoder is differentiated to its parameters, the decoder's and
   const Tensor y = random_tensor({3, 2, 3}, random);
   PastDecoder some = past;
   some.config.share = 0.4f;
-  CHECK(some(decoder, y, read).item() == past(decoder, y.slice(1, 3), read.slice(1, 3)).item());
+  const auto told = [&](const PastDecoder& by, int first) {
+    return by(decoder, y.slice(first, 3), read.slice(first, 3), target.slice(first, 3)).past.item();
+  };
+  CHECK(told(some, 0) == told(past, 1));
   some.config.share = 0.3f;
-  CHECK(some(decoder, y, read).item() == past(decoder, y.slice(2, 3), read.slice(2, 3)).item());
-  CHECK_THROWS_WITH_AS(past(decoder, Tensor::zeros({3, 1, 3}), read),
+  CHECK(told(some, 0) == told(past, 2));
+  // The loss of the next token is that without a past decoder, with targets that are not scored and margins too.
+  const Tensor margins = random_tensor({3, 2}, random);
+  for (const std::optional<Var>& given : {std::optional<Var>(), std::optional<Var>(margins)})
+    for (const float share : {0.3f, 0.4f, 1.0f}) {
+      some.config.share = share;
+      CHECK(some(decoder, y, read, target, given).next.item() ==
+            doctest::Approx(softmax_cross_entropy(decoder, y, target, {.margins = given}).item())
+                .epsilon(1e-12));
+    }
+  CHECK(some(decoder, y, read, ids({3, 2}, {-1, -1, -1, -1, -1, -1})).next.item() == 0);
+  CHECK_THROWS_WITH_AS(past(decoder, Tensor::zeros({3, 1, 3}), read, target),
                        doctest::Contains("y [3, 1, 3] must be [3, 2, 3]"), Error);
+  CHECK_THROWS_WITH_AS(past(decoder, y, read, target.slice(1, 3)), doctest::Contains("targets [2, 2]"),
+                       Error);
   CHECK_THROWS_AS(PastDecoder(params / "other", {.in = 3, .classes = 4, .share = 0}), Error);
 }
 

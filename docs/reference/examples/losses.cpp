@@ -78,8 +78,8 @@ void of_language_models() {
   ParameterSet more;
   const Dense decoder(more / "decoder", {.in = 4, .out = 5});
   const PastDecoder past(more / "past", PastDecoderConfig{.in = 4, .classes = 5});
-  const Var loss = softmax_cross_entropy(decoder, y, target);
-  const Var objective = loss + scale(past(decoder, y, read), real(0.001));
+  const auto [loss, told] = past(decoder, y, read, target);
+  const Var objective = loss + scale(told, real(0.001));
   check(objective.item() > loss.item());
   //! [PastDecoder]
 }

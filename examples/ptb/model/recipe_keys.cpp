@@ -238,21 +238,24 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .source(revisiting)
       .may_change();
   reader
-      .key("past_decode", r.training.past_decode,
-           "times the mean loss of telling, from the predicted distribution, the word just read; added to the mean loss")
+      .key(
+          "past_decode", r.training.past_decode,
+          "times the mean loss of telling, from the predicted distribution, the word just read; added to the mean loss")
       .at_least(0)
       .source("Brahma 2018")
       .fixed();
   reader
-      .key("past_decode_share", r.training.past_decode_share,
-           "only so many of a window's steps are told back, its last ones: each costs three times the decoder's products")
+      .key(
+          "past_decode_share", r.training.past_decode_share,
+          "only so many of a window's steps are told back, its last ones: each costs as much as predicting two more")
       .above(0)
       .at_most(1)
       .may_change();
   reader
-      .key("adversarial_softmax", r.training.adversarial_softmax,
-           "the row of the decoder for the word to come gets the worst change of so many times its length; the training "
-           "loss that is shown is with it")
+      .key(
+          "adversarial_softmax", r.training.adversarial_softmax,
+          "the row of the decoder for the word to come gets the worst change of so many times its length; the training "
+          "loss that is shown is with it")
       .at_least(0)
       .source("Wang, Gong, Liu 2019")
       .may_change();

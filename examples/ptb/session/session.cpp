@@ -124,14 +124,17 @@ WindowLoss TextTraining::loss(const Window& window, const IdTensor& resets, cons
   CrossEntropyOptions options;
   if (const real alpha = t.adversarial_softmax; alpha > 0)
     options.margins = adversarial_margins(model_.decoder, dropped, window.target, alpha);
-  WindowLoss result = mean_loss(model_.loss(dropped, window.target, options), window.target.size());
+  const PastDecoder::Losses losses =
+      t.past_decode > 0
+          ? (*model_.past_decoder)(model_.decoder, dropped, window.input, window.target, options.margins)
+          : PastDecoder::Losses{model_.loss(dropped, window.target, options), {}};
+  WindowLoss result = mean_loss(losses.next, window.target.size());
   if (const real alpha = t.activation_regularization; alpha > 0)
     result.objective = result.objective + activation_regularization(dropped, alpha);
   if (const real beta = t.temporal_activation_regularization; beta > 0)
     result.objective = result.objective + temporal_activation_regularization(y, beta, resets);
   if (const real lambda = t.past_decode; lambda > 0)
-    result.objective =
-        result.objective + (*model_.past_decoder)(model_.decoder, dropped, window.input) * lambda;
+    result.objective = result.objective + losses.past * lambda;
   if (t.reduction == Reduction::sum_over_steps)
     result.objective = result.objective * static_cast<real>(steps);
   if (recipe_.data.variable_bptt) result.rate_factor = static_cast<double>(steps) / recipe_.data.bptt;
