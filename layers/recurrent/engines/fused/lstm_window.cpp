@@ -93,7 +93,7 @@ void LstmBackward::contribute() {
   contribute_product(da_h, mogrify.seen_h(), w.layer.weight_hh, w.masks.weight_hh);
   contribute_rows(w.gates, w.layer.bias);
   if (has(w.layer.peepholes)) contribute_rows(w.dpeepholes, w.layer.peepholes);
-  w.of_x.contribute(), w.of_h.contribute(), w.of_c.contribute();
+  w.of_x.contribute(), w.of_h.contribute(), w.of_c.contribute(w.cell);
   if (w.h0.wants_grad()) h.finish();
   if (w.c0.wants_grad()) c.finish();
   unroll::contribute(dh, w.h0);

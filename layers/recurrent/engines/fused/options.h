@@ -93,7 +93,7 @@ constexpr real norm_eps = real(1e-5);
 
 struct NormedRows {
   Var gain, bias;
-  Tensor rows = {}, mean = {}, rstd = {}, dgain = {}, dbias = {};
+  Tensor rows = {}, mean = {}, rstd = {}, dgain = {};
 
   NormedRows(const Var& gain, const Var& bias, const Shape& shape) : gain(gain), bias(bias) {
     if (has(gain)) rows = Tensor(shape), mean = Tensor({shape[0], shape[1]}), rstd = Tensor(mean.shape());
@@ -102,7 +102,17 @@ struct NormedRows {
   const Tensor& place(const Tensor& gates) const { return has(gain) ? rows : gates; }
   void contribute() const {
     if (dgain.defined()) contribute_rows(dgain, gain);
-    if (dbias.defined()) contribute_rows(dbias, bias);
+  }
+
+ protected:
+  // Of x, the rows from step `begin` on, whose norm has the gradient dy: overwrites dx, and adds to sums, the gain's gradient. Undefined:
+  // not that.
+  void slope(const Tensor& x, int begin, const Tensor& dy, Tensor dx, Tensor sums) const {
+    const int end = begin + x.dim(0);
+    kernels().layer_norm_gradient(x.data(), gain.value().data(), mean.slice(begin, end).data(),
+                                  rstd.slice(begin, end).data(), dy.data(), x.rows(), x.cols(),
+                                  dx.defined() ? dx.data() : nullptr, false,
+                                  sums.defined() ? sums.data() : nullptr, nullptr);
   }
 };
 
@@ -140,12 +150,8 @@ struct NormedInputs : NormedRows {
 
  private:
   void slope(const Tensor& gates, int begin, int end, Tensor dx, Tensor sums) const {
-    const Tensor x = rows.slice(begin, end), dy = gates.slice(begin, end);
     if (dx.defined()) dx = dx.slice(begin, end);
-    kernels().layer_norm_gradient(x.data(), gain.value().data(), mean.slice(begin, end).data(),
-                                  rstd.slice(begin, end).data(), dy.data(), x.rows(), x.cols(),
-                                  dx.defined() ? dx.data() : nullptr, false,
-                                  sums.defined() ? sums.data() : nullptr, nullptr);
+    NormedRows::slope(rows.slice(begin, end), begin, gates.slice(begin, end), dx, sums);
   }
 };
 
@@ -166,20 +172,23 @@ struct NormedProduct : NormedRows {
   }
 };
 
-// Layer norm of c on its way to h. Its rows are normalised.
+// Layer norm of c on its way to h. Its rows are what h sees, and then their gradient.
 struct NormedState : NormedRows {
-  NormedState(const Var& gain, const Var& bias, const Shape& c) : NormedRows(gain, bias, c) {
-    if (has(gain)) dgain = Tensor::zeros({c[1], c[2]}), dbias = Tensor::zeros(dgain.shape());
-  }
+  using NormedRows::NormedRows;
   LstmStep::StateNorm step(int t) {
     if (!has(gain)) return {};
     return {.gain = gain.value().data(),
             .bias = bias.value().data(),
             .y = rows[t].data(),
             .mean = mean[t].data(),
-            .rstd = rstd[t].data(),
-            .dgain = dgain.data(),
-            .dbias = dbias.data()};
+            .rstd = rstd[t].data()};
+  }
+  // After all steps. c [steps, batch, hidden], as it was normalised
+  void contribute(const Tensor& c) const {
+    if (!has(gain)) return;
+    const Tensor of_gain = Tensor::zeros({static_cast<int>(c.cols())});
+    slope(c, 0, rows, Tensor(), of_gain);
+    contribute_rows(of_gain, gain), contribute_rows(rows, bias);
   }
 };
 
