@@ -1,4 +1,5 @@
 // Kernels and products that a step of a recurrent layer launches on a GPU, as the stand-in counts them.
+#include "framework/kernels/few_rows.h"
 #include "framework/kernels/persistent.h"
 #include "layers/dense.h"
 #include "layers/embedding.h"
@@ -17,14 +18,14 @@ namespace {
 constexpr int batch = 2, vocab = 50;
 
 // Kernels and products of a training step on a window, which is the third: what is made at first use is no part of it.
-int64_t counted(CellKind cell, const RecurrentConfig& config, int steps) {
+int64_t counted(CellKind cell, const RecurrentConfig& config, int steps, int rows) {
   ParameterSet params;
   const Embedding embed(params / "embedding", {.vocab = vocab, .dim = config.input});
   const RecurrentLayer layer(params / "layer", cell, config);
   const Dense decoder(params / "decoder", {.in = config.output(), .out = vocab});
   Sgd sgd(params, {.learning_rate = 0.1f});
-  RecurrentState state = layer.zero_state(batch);
-  const IdTensor tokens = ids({steps, batch}, std::vector<int32_t>(static_cast<size_t>(steps * batch), 3));
+  RecurrentState state = layer.zero_state(rows);
+  const IdTensor tokens = ids({steps, rows}, std::vector<int32_t>(static_cast<size_t>(steps * rows), 3));
   int64_t before = 0;
   for (int i = 0; i < 3; ++i) {
     before = standin::control().launches;
@@ -40,9 +41,9 @@ int64_t counted(CellKind cell, const RecurrentConfig& config, int steps) {
 }
 
 // Launches of three more steps of a window, by step and layer, forward and back.
-double of_step(Engine engine, CellKind cell, RecurrentConfig config) {
+double of_step(Engine engine, CellKind cell, RecurrentConfig config, int rows = batch) {
   config.engine = engine;
-  return static_cast<double>(counted(cell, config, 9) - counted(cell, config, 6)) /
+  return static_cast<double>(counted(cell, config, 9, rows) - counted(cell, config, 6, rows)) /
          (3 * config.layers * config.directions());
 }
 
@@ -118,6 +119,22 @@ TEST_CASE(
   CHECK(launches({.input = 8, .hidden = 8}) == 2);
   CHECK(launches({.input = 8, .hidden = 8, .layer_norm = true}) == 4);
   CHECK(launches({.input = 8, .hidden = 8, .mogrifier = 5, .mogrifier_rank = 4}) == 22);
+}
+
+TEST_CASE("with layer norm a step launches no more where rows are more than few, or the layer is wide") {
+  static_assert(FewRows::most_rows < 65);
+  for (const Precision p : {Precision::fp32, Precision::bf16}) {
+    const WithPrecision precision(p);
+    for (const bool coupled : {false, true}) {
+      RecurrentConfig config{.input = 8, .hidden = 8, .layer_norm = true, .coupled_gates = coupled};
+      config.algorithm = RecurrentAlgorithm::standard;
+      CHECK(of_step(Engine::fused, CellKind::lstm, config, 65) == 4);
+      standin::control().computes = false;
+      config.hidden = 3000;
+      CHECK(of_step(Engine::fused, CellKind::lstm, config) == 4);
+      standin::control().computes = true;
+    }
+  }
 }
 
 TEST_CASE("steps launch nothing of ours where cuDNN computes them, or the persistent kernel") {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "framework/kernels/cuda/few_rows_sums.h"
-#include "framework/kernels/cuda/normed_rows.h"
+#include "framework/kernels/cuda/lstm_cell.h"
 
 namespace unroll::cuda {
 

@@ -1,7 +1,7 @@
 // One step of an LSTM: everything but the products, in one kernel each way. Unit by unit; where rows are normalised, a team of
 // threads for each.
 #include "framework/kernels/cuda/fill.h"
-#include "framework/kernels/cuda/normed_rows.h"
+#include "framework/kernels/cuda/lstm_cell.h"
 
 namespace unroll::cuda {
 namespace {

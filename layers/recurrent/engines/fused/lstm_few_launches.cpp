@@ -77,13 +77,10 @@ bool backward_in_few_launches(LstmBackward& back, PartInLane& lane) {
       if (goes_on || t > 0 || w.h0.wants_grad() || w.mogrified)
         to_states(t, w.of_x.place(w.gates)[t], w.of_h.place(w.gates)[t],
                   [&](const FewRows& p, const real* before) {
-                    std::optional<Profile::Within> row;
-                    if (goes_on) row.emplace(w.cell_row);
+                    if (!goes_on) return put(*k, p, {.y = back.dh.data(), .before = before});
+                    const Profile::Within row(w.cell_row);
                     const Profile::Product measured = fused::measured(p);
-                    if (goes_on)
-                      k->lstm_cell_gradient(p, step(t - 1), before, back.dc.data(), back.dc.data());
-                    else
-                      k->put(p, p.width, {.y = back.dh.data(), .before = before}, {});
+                    k->lstm_cell_gradient(p, step(t - 1), before, back.dc.data(), back.dc.data());
                   });
     }
     if (!back.to_x) return;
