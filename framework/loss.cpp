@@ -236,9 +236,16 @@ static bool leaves_out_rows(const CrossEntropyOptions& options, const IdTensor& 
   return options.weights.defined() || std::ranges::count(target.span(), options.ignore_index) > 0;
 }
 
+// Whether dw waits for its factor, by which x is multiplied then. On a GPU that moves less than to multiply dw, if w is much larger than
+// x. d of all rows waits with it. In fp16 small numbers of x would be lost.
+static bool waits_for_factor(const Var& w, const Tensor& x, int chunk) {
+  return on_gpu() && precision() != Precision::fp16 && w.wants_grad() && x.rows() == chunk &&
+         w.value().size() > 2 * x.size();
+}
+
 // As above with logits = x wᵀ + b, in chunks of rows; with d = dlogits of a chunk:
 //   dx = d w      dw += dᵀ x      db += Σ_rows d
-// The gradients form while a chunk is in cache, before their factor is known.
+// The gradients form while a chunk is in cache, before their factor is known. On a GPU dw may wait for it: dw = dᵀ (factor x).
 Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTensor& target,
                           const CrossEntropyOptions& given) {
   require(
@@ -260,7 +267,8 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
   Tensor logits({chunk, classes}), losses({rows});
   const RoundedTensor rounded_w = rounded(w), rounded_x(x_rows),
                       rounded_d = gradient ? RoundedTensor(logits.shape()) : RoundedTensor();
-  const EarlyGradient dx(x, gradient), dw(w, gradient), db(b, gradient);
+  const bool late = gradient && !leaves_out_rows(options, target) && waits_for_factor(w, x_rows, chunk);
+  const EarlyGradient dx(x, gradient), dw(w, gradient && !late), db(b, gradient);
   const TargetMargins margins(options, target, gradient);
   Tensor scored = dw && leaves_out_rows(options, target) ? Tensor({chunk}) : Tensor();
   Tensor scored_rows = scored.defined() ? Tensor({chunk, in}) : Tensor();
@@ -290,11 +298,17 @@ Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTens
     }
     if (db) kernels().sum_rows(d.data(), d.rows(), d.cols(), (*db).data(), begin > 0);
   }
-  const Tensor loss = total(losses, norm);
+  const Tensor loss = total(losses, norm), d = late ? logits : Tensor();
+  const RoundedTensor late_d = late ? rounded_d : RoundedTensor();
   return record("softmax_cross_entropy", loss, inputs(read), [=](const Var& y) {
     const Tensor factor = scaled == norm ? y.grad() : total(y.grad(), norm / scaled);
     dx.contribute(x, factor);
     dw.contribute(w, factor);
+    if (d.defined()) {
+      Tensor seen(x_rows.shape());
+      kernels().binary(Binary::mul, x_rows.data(), seen.size(), factor.data(), 1, seen.data(), seen.size());
+      gemm(transposed(late_d.operand(d)), seen, w.gradient());
+    }
     db.contribute(b, factor);
     margins.contribute(factor);
   });

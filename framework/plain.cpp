@@ -11,9 +11,9 @@
 namespace unroll {
 
 namespace {
-constexpr std::string_view changes[] = {"arrive-wait", "block-flags",   "cudnn-lanes", "fast-functions",
-                                        "few-rows",    "few-rows-norm", "gru-window",  "norm-window",
-                                        "passes",      "two-layers"};
+constexpr std::string_view changes[] = {"arrive-wait",    "block-flags", "cudnn-lanes",
+                                        "fast-functions", "few-rows",    "gru-window",
+                                        "norm-window",    "passes",      "two-layers"};
 }
 
 bool names_change(std::string_view list, std::string_view change) {

@@ -236,9 +236,9 @@ torch_speed() {
 # The words of UNROLL_PLAIN (framework/plain.h) that act on the models, by engine.
 changes_of_fused="arrive-wait block-flags fast-functions few-rows passes two-layers"
 changes_of_cudnn="cudnn-lanes passes"
-# Those that act on other layers, by cases of bench_options; few-rows-norm matters only if norm-window is off too.
+# Those that act on other layers, by cases of bench_options; few-rows matters there only if norm-window is off too.
 changes_of_gru="gru-window"
-changes_of_layer_norm="norm-window norm-window,few-rows-norm"
+changes_of_layer_norm="norm-window norm-window,few-rows"
 changes() {
   local model precision engine change layer plain name of all
   if command -v nvidia-smi >/dev/null; then step changes-clocks 20 nvidia-smi -q -d CLOCK,SUPPORTED_CLOCKS,PERFORMANCE

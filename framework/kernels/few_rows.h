@@ -41,7 +41,7 @@ struct FewRowsKernels {
   // a = sums; then as Kernels::gate
   void (*gate)(const FewRows& product, real* a, const real* x, real* y);
   // The sums are added to the gates; or with a bias they are the gates, less the bias. Then as Kernels::lstm_cell.
-  // With norms, of which there are both or none, these are three launches.
+  // With norms, of which there are both or none, these are two launches.
   void (*lstm_cell)(const FewRows& product, const LstmStep& step, const real* bias);
   // dh = sums + before, where that is given. Then as Kernels::lstm_cell_gradient.
   void (*lstm_cell_gradient)(const FewRows& product, const LstmStep& step, const real* before, const real* dc,

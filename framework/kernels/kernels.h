@@ -72,8 +72,8 @@ struct LstmStep {
   } norm_h = {};
   struct StateNorm {                              // of c on its way to h
     const real *gain = nullptr, *bias = nullptr;  // [hidden]; null: none
-    real *y = nullptr, *mean = nullptr, *rstd = nullptr;
-    real *dgain = nullptr, *dbias = nullptr;  // [batch, hidden], as above
+    real *y = nullptr, *mean = nullptr,
+         *rstd = nullptr;  // y [batch, hidden]: by the gradient overwritten with its own
   } norm_c = {};
   HandOn h_on = {}, c_on = {};
   real* c_after = nullptr;  // c as share leaves it; null: c stays
@@ -259,7 +259,7 @@ struct Kernels {
   // i f o = σ, g = tanh of the gates, written over them;  c = f·c_prev + i·g;  h = o·tanh(c)
   void (*lstm_cell)(const LstmStep& step);
   // Overwrites the activated gates with the gradients of what they were before activation. A product that was
-  // normalised is overwritten with its gradient; norm_c.y is lost. dh and dc: gradients of h and c; dc_prev (may be
+  // normalised is overwritten with its gradient, and so is norm_c.y. dh and dc: gradients of h and c; dc_prev (may be
   // dc) receives that of c_prev.
   void (*lstm_cell_gradient)(const LstmStep& step, const real* dh, const real* dc, real* dc_prev);
 

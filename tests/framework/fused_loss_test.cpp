@@ -104,6 +104,20 @@ TEST_CASE("the fused loss is right with a factor above it") {
   }
 }
 
+TEST_CASE(
+    "so it is in one chunk with weights that are much larger than x, and adds to what was contributed") {
+  const Decoder d(2, 4, 13);
+  for (const real factor : {1, 3, -5}) {
+    const auto both = [&](auto loss) {
+      return gradients_of(
+          d, [&](auto& x, auto& w, auto& b) { return sum(w * w) * 0.1 + loss(x, w, b) * factor; });
+    };
+    const Gradients fused = both([&](auto&... v) { return softmax_cross_entropy(v..., d.target); });
+    const Gradients plain = both([&](auto&... v) { return softmax_cross_entropy(linear(v...), d.target); });
+    check_equal(fused, plain, 2 + 13 + 4 + 2, (2 * (4 + 1) + 1) * std::abs(double{factor}));
+  }
+}
+
 TEST_CASE("two fused losses add up, alone, with a factor each, and beside a penalty on the same weights") {
   const Decoder d(7, 4, 6);
   RandomStream random(4, "second targets");

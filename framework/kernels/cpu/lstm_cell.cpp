@@ -26,7 +26,7 @@ static void normed_gradient(const LstmStep::Norm& norm, int64_t row, int64_t n, 
   if (!norm.gain) return;
   real* product = norm.product + row * n;
   layer_norm_row_gradient(product, norm.gain, norm.mean[row], norm.rstd[row], d, n, product, false,
-                          norm.dgain + row * n, nullptr);
+                          norm.dgain + row * n);
 }
 
 // i f o = F, g = G of the gates;  c = f·c_prev + i·g;  h = o·G(c), or o·G(the norm of c)
@@ -86,7 +86,7 @@ static void backward(const LstmStep& s, const real* dh, const real* dc, real* dc
       for (int64_t j = 0; j < n; ++j) d[j] = of_c[j];
       simd(n, [&](int64_t j) { seen[j] = lstm_output_gradient<F, G>(o[j], seen[j], dout[j]); });
       layer_norm_row_gradient(state, s.norm_c.gain, s.norm_c.mean[row], s.norm_c.rstd[row], seen, n, d, true,
-                              s.norm_c.dgain + at, s.norm_c.dbias + at);
+                              nullptr);
     } else {
       simd(n, [&](int64_t j) { d[j] = of_c[j] + lstm_output_gradient<F, G>(o[j], state[j], dout[j]); });
     }

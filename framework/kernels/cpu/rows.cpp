@@ -140,9 +140,9 @@ void layer_norm_row(const real* x, const real* gain, const real* bias, real eps,
 }
 
 // With x̂ = (x - mean) · rstd and g = dy · gain:
-//   dx = rstd (g - mean of g - x̂ · mean of g·x̂)      dgain = dy·x̂      dbias = dy
+//   dx = rstd (g - mean of g - x̂ · mean of g·x̂)      dgain = dy·x̂
 void layer_norm_row_gradient(const real* x, const real* gain, real mean, real rstd, const real* dy, int64_t n,
-                             real* dx, bool add_dx, real* dgain, real* dbias) {
+                             real* dx, bool add_dx, real* dgain) {
   const real part = 1 / static_cast<real>(n);
   with_flag(add_dx, [=](auto adds) {
     with_flag(dgain, [=](auto gathers) {
@@ -155,8 +155,6 @@ void layer_norm_row_gradient(const real* x, const real* gain, real mean, real rs
       simd(n, [&](int64_t c) { put(adds, dx[c], rstd * (dy[c] * gain[c] - a - (x[c] - mean) * rstd * b)); });
     });
   });
-  if (!dbias) return;
-  simd(n, [&](int64_t c) { dbias[c] += dy[c]; });
 }
 
 void layer_norm(const real* x, const real* gain, const real* bias, real eps, int64_t rows, int64_t cols,
@@ -180,7 +178,7 @@ void layer_norm_gradient(const real* x, const real* gain, const real* mean, cons
   if (!dx) return;
   each_row(rows, cols, 4, [=](int64_t r) {
     const int64_t at = r * cols;
-    layer_norm_row_gradient(x + at, gain, mean[r], rstd[r], dy + at, cols, dx + at, add_dx, nullptr, nullptr);
+    layer_norm_row_gradient(x + at, gain, mean[r], rstd[r], dy + at, cols, dx + at, add_dx, nullptr);
   });
 }
 

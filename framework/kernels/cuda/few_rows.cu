@@ -112,10 +112,7 @@ void lstm_cell_gradient(const FewRows& p, const LstmStep& s, const real* before,
   check_step(s), given(before, n), given(dc, n), given(dc_prev, n),
       check_rounded(s.rounded_gates, s.gate_count() * n);
   if (s.peepholes) given(s.dpeepholes, s.peephole_count() * n);
-  if (s.norm_h.gain) {
-    given(s.norm_h.dgain, s.gate_count() * n), given(s.norm_c.dgain, n), given(s.norm_c.dbias, n);
-    return normed_lstm_cell_gradient<P>(p, s, before, dc, dc_prev);
-  }
+  if (s.norm_h.gain) return normed_lstm_cell_gradient<P>(p, s, before, dc, dc_prev);
   multiply_few_rows<P>(p, LstmSlope{s, before, dc, dc_prev});
 }
 

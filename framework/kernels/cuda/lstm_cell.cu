@@ -6,19 +6,23 @@
 namespace unroll::cuda {
 namespace {
 
-// A row with the norms of h's product and of c.
+// A row with the norms of h's product and of c. of_product: what blocks gave of its rows, if they did.
 template <class F, class G>
 struct NormedCellValue {
   CellValue<F, G> cell;
+  RowParts of_product;
   UNROLL_KERNEL void operator()(const WideTeam& team, int64_t r) const {
     const LstmStep& s = cell.s;
-    const int64_t n = s.hidden, first = r * n, cols = s.gate_count() * n;
-    const NormOfRow of_h(team, s.norm_h.product + r * cols, cols, s.norm_eps, s.norm_h.gain);
+    const int64_t n = s.hidden, first = r * n, cols = s.gate_count() * n, gates = r * cols;
+    const real* const product = s.norm_h.product + gates;
+    const NormOfRow of_h =
+        of_product.given ? NormOfRow(product, s.norm_h.gain, of_product.mean_and_rstd(team, r, s.norm_eps))
+                         : NormOfRow(team, product, cols, s.norm_eps, s.norm_h.gain);
     of_h.keep(team, r, s.norm_h.mean, s.norm_h.rstd);
     team.each(n, [&](int64_t j) {
-      const Unit u(s, first + j);
+      const Unit u(s, first + j, j);
       const auto sum = [&](int64_t gate) {
-        return s.norm_h.gain ? s.gates[gate] + of_h.normal(gate - r * cols) * s.norm_h.gain[gate - r * cols]
+        return s.norm_h.gain ? s.gates[gate] + of_h.normal(gate - gates) * s.norm_h.gain[gate - gates]
                              : s.gates[gate];
       };
       cell.state(first + j, u, {sum(u.i), sum(u.f), sum(u.g), sum(u.o)});
@@ -29,33 +33,35 @@ struct NormedCellValue {
       const int64_t at = first + j;
       real seen = s.c[at];
       if (s.norm_c.gain) s.norm_c.y[at] = seen = of_c.normal(j) * s.norm_c.gain[j] + s.norm_c.bias[j];
-      cell.output(at, s.gates[Unit(s, at).o], seen);
+      cell.output(at, s.gates[Unit(s, at, j).o], seen);
     });
   }
 };
 
-// The gradient of the kernel above.
+// The gradient of the kernel above. of_outputs: what blocks gave of c's norm as they made its gradient, if they did.
 template <class F, class G>
 struct NormedCellSlope {
   CellSlope<F, G> cell;
+  RowParts of_outputs;
   UNROLL_KERNEL void operator()(const WideTeam& team, int64_t r) const {
     const LstmStep& s = cell.s;
     const int64_t n = s.hidden, first = r * n, cols = s.gate_count() * n, gates = r * cols;
     // c's norm: its gradient takes the place of norm_c.y.
     const SlopeOfRow of_c(s.c + first, r, n, s.norm_c.gain, s.norm_c.mean, s.norm_c.rstd);
     Two sums_c{0, 0};
-    if (s.norm_c.gain)
+    if (of_outputs.given)
+      sums_c = of_outputs.sums(team, r);
+    else if (s.norm_c.gain)
       sums_c = team.sums(n, [&](int64_t j) {
         const int64_t at = first + j;
-        real &o = s.gates[Unit(s, at).o], &y = s.norm_c.y[at];
+        real &o = s.gates[Unit(s, at, j).o], &y = s.norm_c.y[at];
         y = cell.output(at, cell.dh[at], y, o);
-        s.norm_c.dgain[at] += y * of_c.normal(j), s.norm_c.dbias[at] += y;
         return of_c.terms(j, y);
       });
     const SlopeOfRow of_h(s.norm_h.product + gates, r, cols, s.norm_h.gain, s.norm_h.mean, s.norm_h.rstd);
     const Two sums_h = team.sums(n, [&](int64_t j) {
       const int64_t at = first + j;
-      const Unit u(s, at);
+      const Unit u(s, at, j);
       Gates d = u.read(s.gates);
       const real of_h_alone =
           s.norm_c.gain ? of_c.slope(j, s.norm_c.y[at], sums_c) : cell.output(at, cell.dh[at], s.c[at], d.o);
@@ -63,10 +69,11 @@ struct NormedCellSlope {
       return s.norm_h.gain ? terms_of_h(s, of_h, gates, u, d) : Two{0, 0};
     });
     if (!s.norm_h.gain) return;
-    team.each(cols, [&](int64_t c) {
-      const real d = of_h.slope(c, s.gates[gates + c], sums_h);
-      s.norm_h.product[gates + c] = d;
-      put_rounded(s.rounded_gates, gates + c, d);
+    team.each(n, [&](int64_t j) {
+      const Unit u(s, first + j, j);
+      const auto slope = [&](int64_t gate) { return of_h.slope(gate - gates, s.gates[gate], sums_h); };
+      const Gates d{slope(u.i), slope(u.f), slope(u.g), slope(u.o)};
+      u.put(s.norm_h.product, d), u.put(s.rounded_gates, d);
     });
   }
 };
@@ -81,29 +88,48 @@ void with_functions_of(const LstmStep& s, Use use) {
 
 void lstm_cell(const LstmStep& step) {
   const LstmStep s = step;
+  if (normalises(s)) return normed_rows(s, {});
   const int64_t n = s.batch * s.hidden;
   check_step(s), given(s.h, n);
-  with_functions_of(s, [&]<class F, class G>(F, G) {
-    const CellValue<F, G> cell{s};
-    normalises(s) ? each_row<wide_team>(s.batch, NormedCellValue<F, G>{cell}) : each_index(n, cell);
-  });
+  with_functions_of(s, [&]<class F, class G>(F, G) { each_index(n, CellValue<F, G>{s}); });
 }
 
-void lstm_cell_gradient(const LstmStep& step, const real* dh, const real* dc, real* dc_prev) {
-  const LstmStep s = step;
+void check_gradient(const LstmStep& s, const real* dh, const real* dc, real* dc_prev) {
   const int64_t n = s.batch * s.hidden;
   check_step(s), given(dh, n), given(dc, n), given(dc_prev, n),
       check_rounded(s.rounded_gates, s.gate_count() * n);
   if (s.peepholes) changed(s.dpeepholes, s.peephole_count() * n);
   if (s.norm_h.gain) changed(s.norm_h.dgain, s.gate_count() * n);
-  if (s.norm_c.gain) changed(s.norm_c.dgain, n), changed(s.norm_c.dbias, n);
+}
+
+void normed_rows_gradient(const LstmStep& s, const real* dh, const real* dc, real* dc_prev,
+                          const RowParts& of_outputs) {
+  check_gradient(s, dh, dc, dc_prev);
   with_functions_of(s, [&]<class F, class G>(F, G) {
-    const CellSlope<F, G> cell{s, dh, dc, dc_prev};
-    normalises(s) ? each_row<wide_team>(s.batch, NormedCellSlope<F, G>{cell}) : each_index(n, cell);
+    each_row<wide_team>(s.batch, NormedCellSlope<F, G>{{s, dh, dc, dc_prev}, of_outputs});
+  });
+}
+
+void lstm_cell_gradient(const LstmStep& step, const real* dh, const real* dc, real* dc_prev) {
+  const LstmStep s = step;
+  if (normalises(s)) return normed_rows_gradient(s, dh, dc, dc_prev, {});
+  check_gradient(s, dh, dc, dc_prev);
+  with_functions_of(s, [&]<class F, class G>(F, G) {
+    each_index(s.batch * s.hidden, CellSlope<F, G>{s, dh, dc, dc_prev});
   });
 }
 
 }  // namespace
+
+void normed_rows(const LstmStep& s, const RowParts& of_product) {
+  check_step(s), given(s.h, s.batch * s.hidden);
+  with_functions_of(s, [&]<class F, class G>(F, G) {
+    each_row<wide_team>(s.batch, NormedCellValue<F, G>{{s}, of_product});
+  });
+}
+void normed_rows_gradient(const LstmStep& s, const real* dc, real* dc_prev, const RowParts& of_outputs) {
+  normed_rows_gradient(s, nullptr, dc, dc_prev, of_outputs);
+}
 
 void fill_lstm_cell(Kernels& k) {
   k.lstm_cell = lstm_cell;

@@ -23,6 +23,10 @@ struct Unit {
   UNROLL_KERNEL void put(real* gates, const Gates& x) const {
     gates[i] = x.i, gates[f] = x.f, gates[g] = x.g, gates[o] = x.o;  // f stays, where i has its place
   }
+  UNROLL_KERNEL void put(const RoundedCopy& gates, const Gates& x) const {
+    put_rounded(gates, i, x.i), put_rounded(gates, f, x.f);
+    put_rounded(gates, g, x.g), put_rounded(gates, o, x.o);
+  }
 };
 
 // A unit's gates and c, as a step computes them.
@@ -84,10 +88,7 @@ UNROLL_KERNEL inline void put_slopes(const LstmStep& s, real* dc_prev, int64_t a
     sums[of_o - s.hidden] += x.before * x.gates.f, sums[of_o] += x.c * x.gates.o;
   }
   u.put(s.gates, x.gates);
-  if (s.rounded_gates.data && !s.norm_h.gain) {
-    put_rounded(s.rounded_gates, u.i, x.gates.i), put_rounded(s.rounded_gates, u.f, x.gates.f);
-    put_rounded(s.rounded_gates, u.g, x.gates.g), put_rounded(s.rounded_gates, u.o, x.gates.o);
-  }
+  if (s.rounded_gates.data && !s.norm_h.gain) u.put(s.rounded_gates, x.gates);
   dc_prev[at] = s.c_on.share ? x.d + s.c_on.rest_of_before[at] : x.d;
 }
 
@@ -96,13 +97,15 @@ UNROLL_KERNEL inline void put_slopes(const LstmStep& s, real* dc_prev, int64_t a
 UNROLL_KERNEL inline Two terms_of_h(const LstmStep& s, const SlopeOfRow& h, int64_t gates, const Unit& u,
                                     const Gates& d) {
   Two sums{0, 0};
-  const auto gather = [&](int64_t gate, real of_gate) {
-    s.norm_h.dgain[gate] += of_gate * h.normal(gate - gates);
+  Gates of_gain = u.read(s.norm_h.dgain);  // all are read before one is written: a thread waits once
+  const auto gather = [&](int64_t gate, real of_gate, real& gain) {
+    gain += of_gate * h.normal(gate - gates);
     const Two terms = h.terms(gate - gates, of_gate);
     sums.a += terms.a, sums.b += terms.b;
   };
-  if (!s.coupled) gather(u.i, d.i);
-  gather(u.f, d.f), gather(u.g, d.g), gather(u.o, d.o);
+  if (!s.coupled) gather(u.i, d.i, of_gain.i);
+  gather(u.f, d.f, of_gain.f), gather(u.g, d.g, of_gain.g), gather(u.o, d.o, of_gain.o);
+  u.put(s.norm_h.dgain, of_gain);
   return sums;
 }
 
@@ -172,5 +175,37 @@ inline void check_step(const LstmStep& s) {
         given(s.norm_c.mean, s.batch), given(s.norm_c.rstd, s.batch);
   check_hand_on(s.h_on, s.batch, s.hidden), check_hand_on(s.c_on, s.batch, s.hidden);
 }
+
+// --- rows that are normalised ------------------------------------------------------------------------------------------
+
+// The parts of a row that blocks have, `of_part` numbers each but the last, and what each gives: [rows, parts].
+struct RowParts {
+  Two* given;
+  int64_t count, of_part, size;
+  UNROLL_KERNEL Two& of(int64_t row, int64_t part) const { return given[row * count + part]; }
+  UNROLL_KERNEL Two sums(const WideTeam& team, int64_t row) const {
+    return team.sums(count, [=, this](int64_t i) { return of(row, i); });
+  }
+  // Each part's mean, and its squares around it -> the row's mean and rstd.
+  UNROLL_KERNEL Two mean_and_rstd(const WideTeam& team, int64_t row, real eps) const {
+    const real first = of(row, 0).a;
+    const Two all = team.sums(count, [=, this](int64_t i) {
+      const Two part = of(row, i);
+      const int64_t left = size - i * of_part;
+      const real n = static_cast<real>(left < of_part ? left : of_part), d = part.a - first;
+      return Two{n * d, part.b + n * d * d};
+    });
+    const real shift = all.a / static_cast<real>(size),
+               variance = all.b / static_cast<real>(size) - shift * shift;
+    return {first + shift, 1 / sqrt((variance < 0 ? 0 : variance) + eps)};
+  }
+};
+
+// lstm_cell.cu: Kernels::lstm_cell with the norms of h and c, where blocks gave each their mean of h's product, and their squares
+// around it.
+void normed_rows(const LstmStep& s, const RowParts& of_product);
+// Its gradient, behind that of the output: norm_c.y is the gradient of c's norm, blocks gave their terms of its sums, and gate o has
+// its gradient.
+void normed_rows_gradient(const LstmStep& s, const real* dc, real* dc_prev, const RowParts& of_c);
 
 }  // namespace unroll::cuda

@@ -26,7 +26,7 @@ struct NormedLstm : LstmUnits {
     const LstmStep& s = w.first;
     const int64_t n = s.batch * s.hidden, gates = s.gate_count();
     changed(s.norm_h.product, gates * n * w.steps), given(s.norm_h.gain, gates * s.hidden);
-    given(s.norm_h.dgain, gates * n), given(s.norm_c.dgain, n), given(s.norm_c.dbias, n);
+    given(s.norm_h.dgain, gates * n);
     changed(s.norm_c.y, n * w.steps), given(s.norm_c.gain, s.hidden), given(s.norm_c.bias, s.hidden);
     for (real* x : {s.norm_h.mean, s.norm_h.rstd, s.norm_c.mean, s.norm_c.rstd}) given(x, s.batch * w.steps);
   }
@@ -242,9 +242,7 @@ class NormedBackward : public Backward<W, NormedLstm> {
         real &o = s.gates[Unit(s, at, j).o], &y = s.norm_c.y[at];
         const real d = is_last ? this->layer_.w.dh[at] : this->own_.sum(row, unit);
         y = CellSlope<F, G>{s, nullptr, nullptr, nullptr}.output(at, d, y, o);
-        const SlopeOfRow norm = of_c(s, row);
-        s.norm_c.dgain[at] += y * norm.normal(j), s.norm_c.dbias[at] += y;
-        rows_.of_unit(row, unit) = norm.terms(j, y);
+        rows_.of_unit(row, unit) = of_c(s, row).terms(j, y);
       });
     });
   }

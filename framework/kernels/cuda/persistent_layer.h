@@ -81,7 +81,8 @@ class Forward : public Way<W, Cell, PersistentPlan::most_units / 4> {
   // After the last step there is none that its states are handed on to.
   UNROLL_INLINED static void end(Step& s, int64_t turn, int64_t turns) {
     if (turn < turns - 1) return;
-    Cell::each_hand_on(s, [](HandOn& on) { on.kept = on.mask = nullptr, on.met = on.entering = nullptr; });
+    Cell::each_hand_on(
+        s, [](HandOn& on) { on.kept = on.mask = nullptr, on.met = on.entering = nullptr, on.rounded = {}; });
   }
 
   UNROLL_INLINED void prepare(const Step& s) {

@@ -47,16 +47,16 @@ template <class T>
 UNROLL_KERNEL void go_on(T*& first, const std::type_identity_t<T>* second, int64_t t) {
   if (first) first += t * (second - first);
 }
-UNROLL_KERNEL inline void go_on(HandOn& on, const HandOn& second, int64_t t) {
-  go_on(on.share, second.share, t), go_on(on.kept, second.kept, t), go_on(on.mask, second.mask, t);
-  go_on(on.before, second.before, t), go_on(on.met, second.met, t), go_on(on.entering, second.entering, t);
-  go_on(on.dy, second.dy, t), go_on(on.direct, second.direct, t), go_on(on.rest, second.rest, t);
-  go_on(on.rest_of_before, second.rest_of_before, t);
-}
 UNROLL_KERNEL inline void go_on(RoundedCopy& copy, const RoundedCopy& second, int64_t t) {
   auto* data = static_cast<char*>(copy.data);
   go_on(data, static_cast<const char*>(second.data), t);
   copy.data = data;
+}
+UNROLL_KERNEL inline void go_on(HandOn& on, const HandOn& second, int64_t t) {
+  go_on(on.share, second.share, t), go_on(on.kept, second.kept, t), go_on(on.mask, second.mask, t);
+  go_on(on.before, second.before, t), go_on(on.met, second.met, t), go_on(on.entering, second.entering, t);
+  go_on(on.dy, second.dy, t), go_on(on.direct, second.direct, t), go_on(on.rest, second.rest, t);
+  go_on(on.rest_of_before, second.rest_of_before, t), go_on(on.rounded, second.rounded, t);
 }
 
 // The units of a block: use(whether it is the first of this thread, row - first_row, unit of the block, element of [batch, hidden]),

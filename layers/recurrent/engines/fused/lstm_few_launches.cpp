@@ -1,5 +1,5 @@
 // On a GPU, where rows are few: a step is one launch each way, of a product and the cell. With a mogrifier each of its matrices is
-// one more. With layer norm, which wants whole rows of the product and of c, the cell is three.
+// one more. With layer norm, which wants whole rows of the product and of c, rows are a launch behind the product.
 #include <tuple>
 
 #include "layers/recurrent/engines/fused/few_launches.h"
@@ -13,11 +13,6 @@ const FewRowsKernels* kernels_for(const LstmLayerWindow& w) {
   return w.projects() ? nullptr : few_rows_kernels(w.steps, w.batch);
 }
 bool normalises(const LstmLayerWindow& w) { return has(w.layer.norm_hh); }
-// Layer norm in a kernel of its own, a block for each row. Only to time it beside the other.
-bool norm_by_rows(const LstmLayerWindow& w) {
-  static const bool plain = is_plain("few-rows-norm");
-  return normalises(w) && plain;
-}
 
 }  // namespace
 
@@ -41,14 +36,9 @@ bool forward_in_few_launches(LstmLayerWindow& w, PartInLane& lane) {
       if (w.mogrified) std::tie(x, h) = mogrify.forward(t, h);
       if (normalises(w) && w.mogrified)
         sums(*of_x, x, w.of_x.place(w.gates)[t]), w.of_x.forward(w.gates, t, t + 1);
-      if (norm_by_rows(w)) sums(of_h, h, w.of_h.place(w.gates)[t]);
       LstmStep s = go.step(t);
       s.h_on = go.h.after(t);
       const Profile::Within row(w.cell_row);
-      if (norm_by_rows(w)) {
-        kernels().lstm_cell(s);
-        continue;
-      }
       FewRows p{.rows = w.batch, .width = w.hidden, .gates = gates, .terms = {of_h.times(h)}};
       const bool joint = w.mogrified && !normalises(w);
       if (joint) p.terms[1] = of_x->times(x);
@@ -73,7 +63,7 @@ bool backward_in_few_launches(LstmBackward& back, PartInLane& lane) {
   const auto cell = [&](int t) {
     const LstmStep s = step(t);
     const Profile::Within row(w.cell_row);
-    if (normalises(w) && !norm_by_rows(w))  // as behind a product, so that a chunk's end changes no bit
+    if (normalises(w))  // as behind a product, so that a chunk's end changes no bit
       return k->lstm_cell_gradient({.rows = w.batch, .width = w.hidden}, s, back.dh.data(), back.dc.data(),
                                    back.dc.data());
     kernels().lstm_cell_gradient(s, back.dh.data(), back.dc.data(), back.dc.data());
@@ -82,20 +72,16 @@ bool backward_in_few_launches(LstmBackward& back, PartInLane& lane) {
     cell(end - 1);
     for (int t = end - 1; t >= begin; --t) {
       // The last product of a step ends with the cell of the step before it, but at the chunk's end.
-      const bool goes_on = t > begin, with_cell = goes_on && !norm_by_rows(w);
+      const bool goes_on = t > begin;
       if (w.mogrified && normalises(w)) w.of_x.backward(w.gates, t, t + 1);
       if (goes_on || t > 0 || w.h0.wants_grad() || w.mogrified)
         to_states(t, w.of_x.place(w.gates)[t], w.of_h.place(w.gates)[t],
                   [&](const FewRows& p, const real* before) {
-                    std::optional<Profile::Within> row;
-                    if (with_cell) row.emplace(w.cell_row);
+                    if (!goes_on) return put(*k, p, {.y = back.dh.data(), .before = before});
+                    const Profile::Within row(w.cell_row);
                     const Profile::Product measured = fused::measured(p);
-                    if (with_cell)
-                      k->lstm_cell_gradient(p, step(t - 1), before, back.dc.data(), back.dc.data());
-                    else
-                      k->put(p, p.width, {.y = back.dh.data(), .before = before}, {});
+                    k->lstm_cell_gradient(p, step(t - 1), before, back.dc.data(), back.dc.data());
                   });
-      if (goes_on && !with_cell) cell(t - 1);
     }
     if (!back.to_x) return;
     w.of_x.backward_to_inputs(w.gates, begin, end);

@@ -27,7 +27,8 @@ LstmLayerWindow::LstmLayerWindow(const LstmCell& layer, const Var& x, const Recu
                      ? Tensor::zeros({batch, static_cast<int>(layer.peepholes.value().size())})
                      : Tensor()),
       cell_row(row_of_cell(masks, has(layer.norm_c), has(layer.peepholes))),
-      mogrified(masks, x, layer.weight_ih, width) {}
+      mogrified(masks, x, layer.weight_ih, width),
+      rounded_h(mogrified ? RoundedTensor() : RoundedTensor({steps, batch, width})) {}
 
 LstmStep LstmLayerWindow::step(int t, const Tensor& c_before) {
   return {.batch = batch,
@@ -51,7 +52,7 @@ LstmForward::LstmForward(LstmLayerWindow& window, Multiplied multiplied, const T
     : w(window),
       product_of_x(w.x, w.layer.weight_ih, bias, w.of_x.place(w.gates), w.masks.part,
                    w.mogrified || elsewhere),
-      h(w.h0.value(), w.h, w.h_options, multiplied),
+      h(w.h0.value(), w.h, w.h_options, multiplied, w.rounded_h),
       c(w.c0.value(), w.c, w.c_options, Multiplied::no) {
   if (!product_of_x.at_once()) return;
   w.rounded_x = product_of_x.rounded_x();
@@ -75,7 +76,7 @@ LstmBackward::LstmBackward(LstmLayerWindow& window, const Var& y, const Var& h_l
       h({.d = dh, .steps = w.steps, .options = w.h_options, .dy = gradient_of(y)}),
       c({.d = dc, .steps = w.steps, .options = w.c_options, .product = false}),
       c_met(met(w.c, w.c_options)),
-      mogrify(w.mogrified, entered(w.h, w.h_options)),
+      mogrify(w.mogrified, entered(w.h, w.h_options, w.rounded_h)),
       to_x(w.x, w.layer.weight_ih, w.masks.part, w.mogrified || elsewhere) {}
 
 LstmStep LstmBackward::step(int t) {
@@ -93,7 +94,7 @@ void LstmBackward::contribute() {
   contribute_product(da_h, mogrify.seen_h(), w.layer.weight_hh, w.masks.weight_hh);
   contribute_rows(w.gates, w.layer.bias);
   if (has(w.layer.peepholes)) contribute_rows(w.dpeepholes, w.layer.peepholes);
-  w.of_x.contribute(), w.of_h.contribute(), w.of_c.contribute();
+  w.of_x.contribute(), w.of_h.contribute(), w.of_c.contribute(w.cell);
   if (w.h0.wants_grad()) h.finish();
   if (w.c0.wants_grad()) c.finish();
   unroll::contribute(dh, w.h0);

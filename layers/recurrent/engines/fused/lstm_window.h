@@ -54,7 +54,8 @@ struct LstmLayerWindow {
   Tensor dpeepholes;                // [batch, 3*hidden], gathered over the steps
   const std::string_view cell_row;  // of a profile
   const Mogrified mogrified;
-  RoundedTensor rounded_x = {};  // as its one product took it; empty if there are several
+  const RoundedTensor rounded_h;  // as it enters the products of steps; empty with a mogrifier
+  RoundedTensor rounded_x = {};   // as its one product took it; empty if there are several
   // For two layers in one kernel: the upper knows the lower; the lower's outputs get their numbers late.
   std::shared_ptr<LstmLayerWindow> lower = {};
   std::array<Tensor, 2> late = {};  // h and c after the last step

@@ -102,8 +102,9 @@ class MogrifierForward : MogrifierWeights {
 // The backward pass of both, last step first; then the gradients of the rounds' weights.
 class MogrifierBackward : MogrifierWeights {
  public:
-  // h [steps, batch, width]: as it entered the rounds, for all steps.
-  MogrifierBackward(const Mogrified& m, const Tensor& h) : MogrifierWeights(m), h_(h) {
+  // h [steps, batch, width]: as it entered the rounds, for all steps. Only without rounds it may have rounded numbers.
+  MogrifierBackward(const Mogrified& m, const Matrix& h)
+      : MogrifierWeights(m), h_(h.tensor), rounded_h_(h.rounded) {
     if (!m) return;
     dx_ = Tensor({m.x_.dim(1), m.x_.dim(2)});
     if (m.has_rank()) dlow_ = Tensor(m.low_.shape());
@@ -111,7 +112,7 @@ class MogrifierBackward : MogrifierWeights {
   }
   // x and h as they were multiplied with weight_ih and weight_hh.
   Tensor seen_x() const { return m_.before(m_.count(), 0, h_); }
-  Tensor seen_h() const { return m_.before(m_.count(), 1, h_); }
+  Matrix seen_h() const { return {m_.before(m_.count(), 1, h_), false, rounded_h_}; }
 
   // da: gradient of x's product. dh: gradient of h after the rounds; becomes that of h before them.
   void operator()(int t, const Matrix& da, const Tensor& dh) {
@@ -149,6 +150,7 @@ class MogrifierBackward : MogrifierWeights {
  private:
   friend class MogrifierInFewLaunches;
   const Tensor h_;
+  const void* const rounded_h_;
   Tensor dx_ = {}, dlow_ = {};
   std::optional<Into> into_x_ = {};
 };

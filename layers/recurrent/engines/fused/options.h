@@ -93,7 +93,7 @@ constexpr real norm_eps = real(1e-5);
 
 struct NormedRows {
   Var gain, bias;
-  Tensor rows = {}, mean = {}, rstd = {}, dgain = {}, dbias = {};
+  Tensor rows = {}, mean = {}, rstd = {}, dgain = {};
 
   NormedRows(const Var& gain, const Var& bias, const Shape& shape) : gain(gain), bias(bias) {
     if (has(gain)) rows = Tensor(shape), mean = Tensor({shape[0], shape[1]}), rstd = Tensor(mean.shape());
@@ -102,7 +102,17 @@ struct NormedRows {
   const Tensor& place(const Tensor& gates) const { return has(gain) ? rows : gates; }
   void contribute() const {
     if (dgain.defined()) contribute_rows(dgain, gain);
-    if (dbias.defined()) contribute_rows(dbias, bias);
+  }
+
+ protected:
+  // Steps begin … end-1: x's gradient into dx, and the gain's added to sums, from dy of the norm. Either may be undefined.
+  void slope(const Tensor& x, const Tensor& dy, int begin, int end, const Tensor& dx, Tensor sums) const {
+    const Tensor of_x = x.slice(begin, end), of_y = dy.slice(begin, end);
+    Tensor into = dx.defined() ? dx.slice(begin, end) : Tensor();
+    kernels().layer_norm_gradient(of_x.data(), gain.value().data(), mean.slice(begin, end).data(),
+                                  rstd.slice(begin, end).data(), of_y.data(), of_x.rows(), of_x.cols(),
+                                  dx.defined() ? into.data() : nullptr, false,
+                                  sums.defined() ? sums.data() : nullptr, nullptr);
   }
 };
 
@@ -129,23 +139,13 @@ struct NormedInputs : NormedRows {
   void backward(const Tensor& gates, int begin, int end, bool to_products = true) {
     if (!has(gain)) return;
     if (!dgain.defined()) dgain = Tensor::zeros({static_cast<int>(rows.cols())});
-    slope(gates, begin, end, to_products ? rows : Tensor(), dgain);
+    slope(rows, gates, begin, end, to_products ? rows : Tensor(), dgain);
   }
   // Computes only the products' gradient, and keeps the products.
   void backward_to_inputs(const Tensor& gates, int begin, int end) {
     if (!has(gain)) return;
     if (!dproduct.defined()) dproduct = Tensor(rows.shape());
-    slope(gates, begin, end, dproduct, Tensor());
-  }
-
- private:
-  void slope(const Tensor& gates, int begin, int end, Tensor dx, Tensor sums) const {
-    const Tensor x = rows.slice(begin, end), dy = gates.slice(begin, end);
-    if (dx.defined()) dx = dx.slice(begin, end);
-    kernels().layer_norm_gradient(x.data(), gain.value().data(), mean.slice(begin, end).data(),
-                                  rstd.slice(begin, end).data(), dy.data(), x.rows(), x.cols(),
-                                  dx.defined() ? dx.data() : nullptr, false,
-                                  sums.defined() ? sums.data() : nullptr, nullptr);
+    slope(rows, gates, begin, end, dproduct, Tensor());
   }
 };
 
@@ -166,20 +166,23 @@ struct NormedProduct : NormedRows {
   }
 };
 
-// Layer norm of c on its way to h. Its rows are normalised.
+// Layer norm of c on its way to h. Its rows are what h sees, and then their gradient.
 struct NormedState : NormedRows {
-  NormedState(const Var& gain, const Var& bias, const Shape& c) : NormedRows(gain, bias, c) {
-    if (has(gain)) dgain = Tensor::zeros({c[1], c[2]}), dbias = Tensor::zeros(dgain.shape());
-  }
+  using NormedRows::NormedRows;
   LstmStep::StateNorm step(int t) {
     if (!has(gain)) return {};
     return {.gain = gain.value().data(),
             .bias = bias.value().data(),
             .y = rows[t].data(),
             .mean = mean[t].data(),
-            .rstd = rstd[t].data(),
-            .dgain = dgain.data(),
-            .dbias = dbias.data()};
+            .rstd = rstd[t].data()};
+  }
+  // After all steps. c [steps, batch, hidden], as it was normalised
+  void contribute(const Tensor& c) const {
+    if (!has(gain)) return;
+    const Tensor of_gain = Tensor::zeros({static_cast<int>(c.cols())});
+    slope(c, rows, 0, c.dim(0), Tensor(), of_gain);
+    contribute_rows(of_gain, gain), contribute_rows(rows, bias);
   }
 };
 
@@ -221,16 +224,17 @@ inline std::string_view row_of_cell(const RecurrentMasks& masks, bool norm = fal
 }
 
 // A state on its way forward. states [steps + 1, batch, width]: before the first step (set to `first`), and after each.
+// rounded [steps, batch, width]: what enters the products, where they round; empty: nobody asks for it.
 class HandedOn {
  public:
-  HandedOn(const Tensor& first, const Tensor& states, StateOptions options, Multiplied multiplied)
-      : states_(states), options_(std::move(options)), multiplied_(multiplied) {
+  HandedOn(const Tensor& first, const Tensor& states, StateOptions options, Multiplied multiplied,
+           const RoundedTensor& rounded = {})
+      : states_(states), options_(std::move(options)), multiplied_(multiplied), rounded_(rounded) {
     const Shape& shape = first.shape();
     places_ = multiplied == Multiplied::by_turns ? 2 : 1;
     for (int i = 0; options_.resets.kept.defined() && i < places_; ++i) met_[i] = Tensor(shape);
-    if (multiplied == Multiplied::yes && RoundedTensor::is_of_use()) rounded_ = RoundedTensor(shape);
-    has_rounded_ = rounded_.copy().data;
-    for (int i = 0; options_.mask.defined() && !has_rounded_ && i < places_; ++i)
+    enters_rounded_ = multiplied == Multiplied::yes && rounded_.copy().data;
+    for (int i = 0; options_.mask.defined() && !enters_rounded_ && i < places_; ++i)
       entering_[i] = Tensor(shape);
     const HandOn on = into(0);
     Tensor before = states_[0];
@@ -240,7 +244,8 @@ class HandedOn {
   Tensor met(int t) const { return options_.resets.act_at(t) ? met_[t % places_] : states_[t]; }
   // The state as it enters the product of step t.
   Matrix entering(int t) const {
-    return rounded_.operand(options_.mask.defined() && !has_rounded_ ? entering_[t % places_] : met(t));
+    if (enters_rounded_) return {met(t), false, rounded_.copy(t).data};
+    return options_.mask.defined() ? entering_[t % places_] : met(t);
   }
   // Arguments for the pass of step t, which computes the state.
   HandOn after(int t) {
@@ -260,20 +265,20 @@ class HandedOn {
     if (multiplied_ == Multiplied::no) return on;
     if (options_.mask.defined()) on.mask = options_.mask.data();
     if (entering_[0].defined()) on.entering = entering_[t % places_].data();
-    on.rounded = rounded_.copy();
+    on.rounded = rounded_.copy(t);
     return on;
   }
 
   Tensor states_;
   const StateOptions options_;
   const Multiplied multiplied_;
-  bool has_rounded_ = false;
+  const RoundedTensor rounded_;
+  bool enters_rounded_ = false;
   int places_ = 1;
   Tensor met_[2] = {}, entering_[2] = {};
-  RoundedTensor rounded_;
 };
 
-// The states as all steps met them, and as they entered the products. states: as above.
+// The states as all steps met them, and as they entered the products. states and rounded: as above.
 inline Tensor met(const Tensor& states, const StateOptions& options) {
   const Tensor before = states.slice(0, states.dim(0) - 1);
   if (!options.resets.kept.defined()) return before;
@@ -283,7 +288,8 @@ inline Tensor met(const Tensor& states, const StateOptions& options) {
                       false);
   return result;
 }
-inline Tensor entered(const Tensor& states, const StateOptions& options) {
+inline Matrix entered(const Tensor& states, const StateOptions& options, const RoundedTensor& rounded) {
+  if (rounded.copy().data) return rounded.operand(states.slice(0, states.dim(0) - 1));
   const Tensor before = met(states, options);
   if (!options.mask.defined()) return before;
   const Profile::Within measured("recurrent: recurrent_dropout");

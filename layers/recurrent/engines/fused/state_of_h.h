@@ -43,7 +43,8 @@ struct WindowOfH {
         h({steps + 1, x.dim(1), h0.dim(1)}),
         options{masks.new_h, masks.h, masks.resets},
         cell_row(row_of_cell(masks)),
-        mogrified(masks, x, cell.layer.weight_ih, h0.dim(1)) {
+        mogrified(masks, x, cell.layer.weight_ih, h0.dim(1)),
+        rounded_h(mogrified ? RoundedTensor() : RoundedTensor({steps, x.dim(1), h0.dim(1)})) {
     if constexpr (has_one_kernel)
       if (!one_kernel_was_refused() && !masks.part && !cell.layer.step_by_step && !mogrified)
         plan = persistent_plan_here({.hidden = h0.dim(1),
@@ -63,7 +64,7 @@ struct WindowOfH {
                                     bool{mogrified});
     product_of_x.at_once();
     const StepWeights recurrent = recurrent_weights(layer.weight_hh, masks.weight_hh, true, steps);
-    HandedOn to_next(h0.value(), h, options, mogrified ? Multiplied::as_floats : Multiplied::yes);
+    HandedOn to_next(h0.value(), h, options, mogrified ? Multiplied::as_floats : Multiplied::yes, rounded_h);
     lane.each_chunk(steps, [&](int begin, int end) {
       product_of_x.of_chunk(begin, end);
       for (int t = begin; t < end; ++t) {
@@ -83,7 +84,7 @@ struct WindowOfH {
     const Tensor dh = h_last.grad().clone(), direct = Pass::one_sum ? Tensor() : Tensor(dh.shape());
     HandedBack back({.d = dh, .steps = steps, .options = options, .dy = gradient_of(y), .direct = direct});
     const Tensor h_met = Pass::one_sum ? Tensor() : met(h, options);
-    MogrifierBackward mogrify(mogrified, entered(h, options));
+    MogrifierBackward mogrify(mogrified, entered(h, options, rounded_h));
     RoundedTensor rounded(cell.of_h.shape());
     const auto da = [&](int begin, int end) {
       return Pass::one_sum ? steps_of(cell.of_h, rounded, begin, end) : Matrix(cell.of_x.slice(begin, end));
@@ -140,7 +141,7 @@ struct WindowOfH {
       const auto& layer = cell.layer;
       options.resets = at_each_step(masks.resets);
       InputProduct(x, layer.weight_ih, Tensor(), cell.of_x, masks.part, false).at_once();
-      HandedOn to_next(h0.value(), h, options, Multiplied::as_floats);
+      HandedOn to_next(h0.value(), h, options, Multiplied::as_floats, rounded_h);
       const auto step = [&](int t) {
         const Tensor h_before = to_next.met(t);
         return cell.step(t, h_before, h[t + 1], to_next.after(t));
@@ -201,7 +202,7 @@ struct WindowOfH {
     const FewRowsLines of_h(few, {dropped(layer.weight_hh.value(), masks.weight_hh)});
     std::optional<FewRowsLines> of_x;
     if (mogrified) of_x.emplace(few, std::initializer_list<Matrix>{layer.weight_ih.value()});
-    HandedOn to_next(h0.value(), h, options, Multiplied::by_turns);
+    HandedOn to_next(h0.value(), h, options, Multiplied::by_turns, rounded_h);
     const real* const bias = layer.bias.value().data();
     const int64_t rows = x.dim(1), hidden = h.dim(2), sums = cell.of_h.dim(2);
     lane.each_chunk(steps, [&](int begin, int end) {
@@ -233,6 +234,7 @@ struct WindowOfH {
   StateOptions options;
   const std::string_view cell_row;  // of a profile
   const Mogrified mogrified;
+  const RoundedTensor rounded_h;            // as it enters the products of steps; empty with a mogrifier
   std::optional<PersistentPlan> plan = {};  // of one kernel each way
 };
 
