@@ -266,6 +266,10 @@ class Check(Planted):
         (self.check_folder / "commit").write_text("def\n")
         call("facts")
         self.assertIn("demo", (self.folder / "notes").read_text())  # another commit's, which begin anew
+        # A step that the end of the call cuts is not one that took too long.
+        (clock / "date").write_text('#!/bin/bash\necho $(( $(/bin/date "$1") + $([ -e "$NOTES.later" ] && echo 894 || echo 0) )); touch "$NOTES.later"\n')
+        call("tests")
+        self.assertEqual(self.table()["gpu_hanging"][0], "unfinished")
         self.assertEqual(self.check("--minutes", "0").stderr, "check.sh: --minutes wants a whole number, got '0'\n")
 
     def test_a_precision_has_a_run_of_its_own(self) -> None:
