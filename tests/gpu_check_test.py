@@ -17,6 +17,7 @@ sys.path.insert(0, str(CHECK))
 import results  # noqa: E402
 
 FACTS = '{"device":"cuda","gpu":"A GPU","capability":90,"driver":13000,"cuda":13000,"cudnn":91900,"computes":[]}'
+STANDIN = FACTS.replace("A GPU", "stand-in for an H100")
 NO_DRIVER = '{"device":"cuda","why_not":"there is no NVIDIA driver"}'
 # Plays bench_lm: facts, or a line of figures; fused in tf32 fails.
 BENCH = """#!/bin/bash
@@ -241,6 +242,36 @@ class Check(Planted):
         self.assertEqual([line for line in said if line != "Terminated"],  # which is bash's word
                          ["epoch 3  perplexity 99.5", "test    perplexity 78.25, 82,430 of 82,430 tokens scored"])
 
+    def test_after_its_minutes_a_call_ends_and_the_next_one_goes_on(self) -> None:
+        clock = self.folder / "clock"  # a date that jumps by ten minutes after each training's step
+        clock.mkdir()
+        (clock / "date").write_text('#!/bin/bash\necho $(( $(/bin/date "$1") + 600 * $(cat "$NOTES" 2>/dev/null | grep -c "agree/") ))\n')
+        (clock / "date").chmod(0o755)
+        call = lambda *parts: self.check("--minutes", "15", *parts, PATH=f"{clock}:{os.environ['PATH']}", JOBS="1")
+        first = call("facts", "agree")
+        self.assertEqual(first.returncode, 0, first.stdout)
+        table = self.table()
+        self.assertEqual(table["losses-cpu"][0], "ok")
+        self.assertEqual(table["losses-cudnn"], ("unfinished", "the minutes were over; the next call goes on"))
+        self.assertEqual(table["agree-cpu-cudnn"], ("skipped", "skipped: no losses of both"))
+        for _ in range(2):
+            (self.folder / "notes").write_text("")
+            call("facts", "agree")
+            asked = (self.folder / "notes").read_text()
+            self.assertNotIn("demo", asked)  # the facts, which were asked for in the first call
+        table = self.table()
+        self.assertEqual([table[f"losses-{of}"][0] for of in ("cpu", "fused", "fused-graph", "cudnn", "cudnn-again", "cudnn-graph")], 6 * ["ok"])
+        self.assertEqual(table["agree-cpu-cudnn"][0], "ok")
+        self.assertEqual(table["agree-cudnn-cudnn-again"][0], "FAILED")  # planted
+        (self.check_folder / "commit").write_text("def\n")
+        call("facts")
+        self.assertIn("demo", (self.folder / "notes").read_text())  # another commit's, which begin anew
+        # A step that the end of the call cuts is not one that took too long.
+        (clock / "date").write_text('#!/bin/bash\necho $(( $(/bin/date "$1") + $([ -e "$NOTES.later" ] && echo 894 || echo 0) )); touch "$NOTES.later"\n')
+        call("tests")
+        self.assertEqual(self.table()["gpu_hanging"][0], "unfinished")
+        self.assertEqual(self.check("--minutes", "0").stderr, "check.sh: --minutes wants a whole number, got '0'\n")
+
     def test_a_precision_has_a_run_of_its_own(self) -> None:
         self.check("train:awd-lstm:bf16", limit=1, RUNS=str(self.folder / "kept"))
         self.assertIn("--set training.precision=bf16", (self.folder / "notes").read_text())
@@ -305,6 +336,21 @@ class Results(Planted):
         self.assertEqual(self.make(self.out, second, third).returncode, 0)
         self.assertIn("| gpu_bad | ok |", (self.folder / "pages/gpu.md").read_text())
 
+    def test_of_a_dry_run_nothing_is_written_beside_a_gpus_figures_either(self) -> None:
+        self.check("facts", "speed")
+        dry = self.folder / "dry"
+        self.programs(STANDIN)
+        done = self.check("facts", "speed")
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stderr, f"check.sh: in {self.out} a dry run and a GPU's figures would meet; another folder: OUT=FOLDER\n")
+        self.assertIn("\nover the stand-in for CUDA: nothing was measured\n", self.check("facts", "speed", OUT=str(dry)).stdout)
+        self.programs(FACTS)
+        self.assertEqual(self.check("facts", OUT=str(dry)).returncode, 2)
+        done = self.make(self.out, dry)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, f"./run gpu-check --results: {dry} is a dry run's, over the stand-in for CUDA: nothing was measured\n")
+        self.assertFalse((self.folder / "pages").exists())
+
     def test_where_nothing_ran_on_a_gpu_nothing_is_written(self) -> None:
         self.programs(NO_DRIVER)
         self.check("facts", "tests")
@@ -313,6 +359,42 @@ class Results(Planted):
         self.assertEqual(done.stderr, "./run gpu-check --results: nothing ran on a GPU, and nothing is written: there is no NVIDIA driver\n")
         self.assertFalse((self.folder / "pages").exists())
         self.assertEqual(self.make(self.folder).returncode, 2)
+
+
+@unittest.skipUnless("UNROLL_BUILD" in os.environ, "UNROLL_BUILD names no folder with programs over the stand-in for CUDA")
+class DryRun(unittest.TestCase):
+    """As ./run gpu-check --dry-run, with one model's size and with the suites alone that the part sanitize asks for."""
+
+    def test_each_part_comes_to_its_end_and_leaves_a_row_for_each_figure(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder, out = pathlib.Path(name) / "gpu-check", pathlib.Path(name) / "out"
+            subprocess.run([str(CHECK / "pack.sh"), "--over-standin", os.environ["UNROLL_BUILD"], str(folder)], check=True)
+            for program in (folder / "bin").glob("gpu_*"):
+                if program.name not in {f"gpu_{suite}_test" for suite in ("kernels_layers", "kernels_rows", "persistent", "gru_window", "layer_pair")}:
+                    program.unlink()
+            done = subprocess.run([str(folder / "check.sh")], capture_output=True, text=True, env=dict(os.environ) | {"OUT": str(out), "MODELS": "small"})
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            steps = results.read_steps([out])
+            left_out = {name: s["note"] for name, s in steps.items() if s["outcome"] != "ok"}
+            self.assertEqual({note for name, note in left_out.items() if name != "changes-clocks"}, {"skipped: a dry run"})  # PyTorch's
+            self.assertEqual({name.split("-")[-1] for name in left_out} - {"torch", "graph", "clocks"}, set())
+            lines = {part: [json.loads(line) for line in (out / f"{part}.jsonl").read_text().splitlines()] for part in ("speed", "changes", "options")}
+            ran = lambda part: {name for name in steps if name.startswith(f"{part}-") and name not in left_out}
+            for part in lines:
+                self.assertEqual({row["name"] for row in lines[part]}, ran(part) - {"changes-clocks"}, part)
+            self.assertEqual(len(results.speed_table(lines["speed"])), 2 + 3 * 2 * 2)
+            changes = results.changes_table(lines["changes"])
+            self.assertEqual(len(changes), 2 + 2 * 2 + 2 * 2)  # engines of the model, and two layers, in two precisions
+            for row in changes[2:]:
+                self.assertRegex(row, r"\| \d+\.\d\d\d \|.* \d+\.\d\d \|")
+            options = results.options_table(lines["options"])
+            self.assertEqual(options[0], "| option / against | tf32, 200 | bf16, 200 |")
+            for row in options[2:]:
+                self.assertRegex(row, r" \| \d+\.\d+ \(\d+\.\d+ ms\) \| \d+\.\d+ \(")
+            self.assertEqual(sum(name.startswith("train-") for name in steps), 7)
+            for name in steps:
+                if name.startswith("train-"):
+                    self.assertRegex(steps[name]["note"], "^test +perplexity")
 
 
 if __name__ == "__main__":

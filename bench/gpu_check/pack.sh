@@ -2,8 +2,32 @@
 # What a machine with an NVIDIA driver and nothing else needs for check.sh, as one file. ./run gpu-check --pack FILE calls this:
 #   pack.sh BUILD FILE
 # BUILD: a folder that was built with CUDA. FILE: a .tar.xz, at most 64 MiB.
+#   pack.sh --over-standin BUILD FOLDER
+# A folder in which check.sh runs over the stand-in for CUDA (tests/standin): ./run gpu-check --dry-run. The text is a small one.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")") root=$(readlink -f "$(dirname "${BASH_SOURCE[0]}")/../..")
+commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo none)
+[ -z "$(git -C "$root" status --porcelain --untracked-files=no 2>/dev/null)" ] || commit="$commit with changes"
+
+if [ "$1" = --over-standin ]; then
+  programs=$(readlink -f "$2")/tests/standin folder=$3
+  mkdir -p "$folder"/{bin,data,stand-in}
+  for program in "$programs"/standin_*_test; do ln -sfn "$program" "$folder/bin/gpu_${program##*/standin_}"; done
+  for name in ptb timeseries bench_lm bench_options cudnn_claims; do ln -sfn "$programs/${name}_over_standin" "$folder/bin/$name"; done
+  ln -sfn "$root/bench" "$folder/bench"
+  ln -sfn "$root/tests/reference" "$folder/reference"
+  for split in train valid test; do
+    awk -v lines=$([ $split = train ] && echo 40 || echo 10) 'BEGIN {
+      for (i = 1; i <= lines; ++i) for (k = 0; k < 10; ++k) printf " w%d%s", (7 * i * (k + 3) + k) % 30, k == 9 ? "\n" : ""
+    }' > "$folder/data/ptb.$split.txt"
+  done
+  printf '#!/bin/sh\n# Plays compute-sanitizer.\n[ "$1 $3" = "--error-exitcode --tool" ] && shift 4 && exec "$@"\n' > "$folder/stand-in/compute-sanitizer"
+  chmod +x "$folder/stand-in/compute-sanitizer"
+  cp "$here/check.sh" "$folder/"
+  printf '%s\n' "$commit" > "$folder/commit"
+  exit
+fi
+
 build=$1 out=$2
 fail() { printf './run gpu-check --pack: %s\n' "$*" >&2; exit 1; }
 temporary=$(mktemp -d)
@@ -24,8 +48,6 @@ cp "$root"/bench/pytorch_{lm,best}.py "$folder/bench/"
 cp "$root"/tests/reference/*.json "$folder/reference/"
 cp "$root"/data/ptb/ptb.{train,valid,test}.txt "$folder/data/"
 cp "$here/check.sh" "$root/LICENSE" "$folder/"
-commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo none)
-[ -z "$(git -C "$root" status --porcelain --untracked-files=no 2>/dev/null)" ] || commit="$commit with changes"
 printf '%s\n' "$commit" > "$folder/commit"
 
 mkdir -p "$(dirname "$out")"

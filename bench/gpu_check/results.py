@@ -1,7 +1,8 @@
 """Makes pages of bench/results of what check.sh left on a machine with a GPU: ./run gpu-check --results FOLDER…
 
 Several folders are those of several calls: of a step that is in more than one, the last counts. Writes gpu.md and
-the output of each training that was finished. Where nothing ran on a GPU, nothing is written, and the exit code is 1.
+the output of each training that was finished. Where nothing ran on a GPU, or one folder is a dry run's, nothing is written, and the
+exit code is 1.
 """
 
 import argparse
@@ -136,6 +137,9 @@ def main(words: list[str] | None = None) -> int:
         if not (folder / "steps.tsv").exists():
             print(f"./run gpu-check --results: {folder} has no steps.tsv: no check was made there", file=sys.stderr)
             return 2
+        if (folder / "stand-in").exists():
+            print(f"./run gpu-check --results: {folder} is a dry run's, over the stand-in for CUDA: nothing was measured", file=sys.stderr)
+            return 1
     steps, facts = read_steps(args.folders), read_json(args.folders, "facts.json")
     known = next((f for f in facts if "gpu" in f), None)
     if known is None:

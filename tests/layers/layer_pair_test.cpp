@@ -61,10 +61,10 @@ TEST_CASE("where the GPU does not take the blocks at once, layers go step by ste
   for (const int taken : {0, 1}) {  // the forward's launch is refused, or the backward's
     const std::string said = in_child([&] {
       detail::layer_by_layer = true;
-      const Results by_steps = Window(window_of(steps), Engine::fused).run();
+      const Results by_steps = Window(window_of(steps, true), Engine::fused).run();
       detail::layer_by_layer = false;
       standin::control().takes_together = taken, standin::control().refusals_together = 3;
-      const Results found = Window(window_of(dropping()), Engine::fused).run();
+      const Results found = Window(window_of(dropping(), true), Engine::fused).run();
       std::string result;
       for (size_t i = 0; i < found.size(); ++i) {
         const bool same = taken == 0 ? same_bits(found[i].second, by_steps[i].second)

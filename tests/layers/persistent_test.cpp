@@ -26,7 +26,7 @@ void compare(const LstmCase& c, Precision p, bool resets = false, bool sensitive
 
 #ifdef UNROLL_STANDIN
 TEST_CASE("where the GPU does not take the blocks at once, a layer goes step by step, and says so once") {
-  check_refused_launches(window_of(plain), window_of(with(plain, RecurrentAlgorithm::standard)));
+  check_refused_launches(window_of(plain, true), window_of(with(plain, RecurrentAlgorithm::standard), true));
 }
 #endif
 

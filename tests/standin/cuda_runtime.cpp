@@ -24,6 +24,8 @@ Control& control() {
       of_environment.devices = std::atoi(devices);
     if (const char* const missing = std::getenv("UNROLL_STANDIN_MISSING"))
       of_environment.missing_library = missing;
+    if (const char* const computes = std::getenv("UNROLL_STANDIN_COMPUTES"))
+      of_environment.computes = std::strcmp(computes, "no") != 0;
     return of_environment;
   }();
   return instance;

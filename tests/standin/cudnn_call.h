@@ -32,9 +32,7 @@ inline Sizes temporary_sizes(const cudnnRNNStruct& rnn, const cudnnRNNDataStruct
   const std::size_t rows = static_cast<std::size_t>(x.steps) * static_cast<std::size_t>(x.batch);
   std::size_t numbers =
       rows * static_cast<std::size_t>(shape.layers * shape.directions * shape.width);  // every y
-  RnnTrace trace = trace_of(shape);
-  for (const Numbers* part : trace.all())
-    numbers += part->size() * static_cast<std::size_t>(shape.pseudo_layers());
+  numbers += numbers_of_trace(shape) * static_cast<std::size_t>(shape.pseudo_layers());
   const std::size_t besides = rnn.algorithm == CUDNN_RNN_ALGO_STANDARD ? 0 : cudnn().persistent_bytes;
   const std::size_t work =
       rows * static_cast<std::size_t>(rnn.hidden) * size_of(rnn.type) + 13 + besides;  // odd on purpose

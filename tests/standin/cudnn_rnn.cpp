@@ -84,6 +84,7 @@ cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cu
   const cudnnStatus_t planted =
       rnn->algorithm == CUDNN_RNN_ALGO_STANDARD ? cudnn().failure : cudnn().persistent_failure;
   if (planted != CUDNN_STATUS_SUCCESS) return refuse(planted, "forward: planted");
+  if (!control().computes) return CUDNN_STATUS_SUCCESS;
   const RnnShape shape = call.shape();
   const std::vector<RnnWeights> w = load_weights(*rnn, weights);
   Window window(shape);
@@ -150,6 +151,7 @@ cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t
                                             {"the weights", weights, weight_space}});
       !fault.empty())
     return bad("backward data: " + fault);
+  if (!control().computes) return CUDNN_STATUS_SUCCESS;
   const RnnShape shape = call.shape();
   Numbers h0 = call.state(hx, shape.width),
           c0 = call.lstm() ? call.state(cx, shape.hidden) : Numbers(h0.size());
@@ -218,6 +220,7 @@ cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescripto
                                             {"the gradients", gradients, weight_space}});
       !fault.empty())
     return bad("backward weights: " + fault);
+  if (!control().computes) return CUDNN_STATUS_SUCCESS;
   const RnnShape shape = call.shape();
   const Numbers h0 = call.state(hx, shape.width);
   ReserveHeader header;

@@ -53,6 +53,9 @@ RnnTrace trace_of(const RnnShape& s) {
   return {Numbers(gates), Numbers(rows * z(s.hidden)), Numbers(rows * z(s.hidden)), Numbers(gates),
           Numbers(gates), Numbers(rows * z(s.width))};
 }
+std::size_t numbers_of_trace(const RnnShape& s) {
+  return z(s.steps) * z(s.batch) * z(3 * s.gates() * s.hidden + 2 * s.hidden + s.width);
+}
 
 // LSTM: i f o = σ(W x + b_W + R h + b_R), g = tanh(…); c' = f c + i g; h' = o tanh(c'), projected where asked for
 // RNN:  h' = f(W x + b_W + R h + b_R), f tanh or relu

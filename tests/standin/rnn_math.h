@@ -38,6 +38,7 @@ struct RnnTrace {
   std::vector<Numbers*> all() { return {&gates, &state, &out, &d_sums_x, &d_sums_h, &d_projected}; }
 };
 RnnTrace trace_of(const RnnShape& shape);  // with its memory
+std::size_t numbers_of_trace(const RnnShape& shape);
 
 // One layer in one direction over x [T, B, input], row b being lengths[b] steps long: its part of y [T, B, D*P], and the
 // state h [B, P] and c [B, H], which becomes that after the last step.

@@ -40,7 +40,7 @@ bool capturing();
 int device_of_thread();
 
 // The machine that is played, and what goes wrong on it. For a program the environment sets it:
-// UNROLL_STANDIN_DEVICES, UNROLL_STANDIN_MISSING.
+// UNROLL_STANDIN_DEVICES, UNROLL_STANDIN_MISSING, UNROLL_STANDIN_COMPUTES (no: `computes` is false).
 struct Control {
   int devices = 1;
   int driver = CUDART_VERSION;  // 0: there is none

@@ -39,7 +39,6 @@ bool forward_in_one_kernel(LstmLayerWindow& w, const PersistentPlan& plan) {
   ForwardInKernel forward(w);
   const Profile::Within measured(one_kernel_row);
   if (window_kernels_for(w).forward(forward.window(plan))) return true;
-  forward.take_back();
   return refuse_one_kernel(plan);
 }
 

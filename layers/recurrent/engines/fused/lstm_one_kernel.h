@@ -23,8 +23,6 @@ struct ForwardInKernel {
             .bias = std::as_const(bias).data(),
             .entering = go.h.entering(0).tensor.data()};
   }
-  // For a way step by step.
-  void take_back() const { go.w.h_options.resets = go.w.c_options.resets = go.w.masks.resets; }
 
   LstmForward go;
   const Tensor weight_hh, bias;

@@ -57,7 +57,6 @@ bool forward_together(const std::shared_ptr<LstmLayerWindow>& lower, LstmLayerWi
     upper.lower = lower;
   } else {
     upper.rounded_x = {};
-    below.take_back(), above.take_back();
     refuse_one_kernel(pair.plan);
     PartInLane lane = when_asked([&] { return PartInLane(lower->masks.part, PartInLane::Way::forward); });
     when_asked([&] { forward_by_steps(*lower, lane); });

@@ -19,7 +19,8 @@ bool one_kernel_was_refused();
 bool refuse_one_kernel(const PersistentPlan& plan);                            // false
 inline constexpr const char* one_kernel_row = "recurrent: persistent kernel";  // of a profile
 
-// Spreads the resets over all steps, since the kernel treats steps alike.
+// Spreads the resets over all steps, since the kernel treats steps alike. If its launch is refused, steps go on with them: a row that
+// does not begin anew is multiplied by 1.
 inline Resets at_each_step(Resets resets) {
   if (!resets.kept.defined()) return resets;
   resets.at = IdTensor({resets.kept.dim(0)});

@@ -159,7 +159,6 @@ struct WindowOfH {
                         .bias = layer.bias.value().data(),
                         .entering = to_next.entering(0).tensor.data()}))
         return true;
-      options.resets = masks.resets;
       refuse_one_kernel(*std::exchange(plan, {}));
     }
     return false;
