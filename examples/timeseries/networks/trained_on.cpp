@@ -202,7 +202,7 @@ void FarOutside::look(double value, int channel, int64_t row) {
   if (at >= trained_.least.size()) return;  // of the calendar, or nothing is known
   const double least = trained_.least[at], most = trained_.most[at];
   if (least <= value && value <= most) return;
-  const double range = most > least ? most - least : scaling_.scale[at];
+  const double range = most > least ? most - least : scaling_.at(channel).scale;
   const double ranges = (value < least ? least - value : value - most) / range;
   if (ranges <= 10) return;
   ++count_;

@@ -38,7 +38,7 @@ double ConformalInterval::unit_of(int64_t origin, std::size_t target) const {
     const double off = series_->at(row, channel) - mean;
     squares += off * off / n;
   }
-  const double scale = scaling_.scale[scaling_.place(channel, member)];
+  const double scale = scaling_.at(scaling_.place(channel, member)).scale;
   return scale * std::cbrt(std::max(std::sqrt(squares) / scale, 0.1));
 }
 

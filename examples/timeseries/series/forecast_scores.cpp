@@ -88,7 +88,7 @@ void ForecastScores::add(std::span<const int64_t> origins, std::span<const doubl
         if (series.is_filled(origin + step, channel)) continue;
         const double truth = series.at(origin + step, channel), forecast = predictions[i];
         const double error = forecast - truth;
-        const double scale = scaling.scale[base + channel];
+        const double scale = scaling.at(base + channel).scale;
         const double scaled = error / scale;
         const double size = std::abs(forecast) + std::abs(truth);
         const double naive = mase_scale_[static_cast<std::size_t>(member) * targets.size() + t];

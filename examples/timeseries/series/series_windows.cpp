@@ -45,8 +45,8 @@ SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const
     require_input(value >= least, "windows: {} must be at least {}, not {}", what, least, value);
   fill_in_channels(series, options_);
   require(scaling.members == series.count() &&
-              static_cast<int>(scaling.scale.size()) == series.width() * series.count(),
-          "windows: a scaling of {} channels of {} series for {} of {}", scaling.scale.size(),
+              static_cast<int>(scaling.channels.size()) == series.width() * series.count(),
+          "windows: a scaling of {} channels of {} series for {} of {}", scaling.channels.size(),
           scaling.members, series.width() * series.count(), series.count());
   require(options.lead == 0 || options.lead == 1, "windows: a lead of {} is neither 0 nor 1", options.lead);
   for (const int target : options_.targets)
