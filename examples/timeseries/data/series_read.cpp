@@ -9,6 +9,7 @@
 #include "data/text_file.h"
 #include "examples/timeseries/data/bundled_series.h"
 #include "examples/timeseries/files/series_file.h"
+#include "examples/timeseries/series/series_rows.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "training/report/run_description.h"
@@ -103,35 +104,26 @@ Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) 
 
 void add_rows(Series& series, int64_t rows) {
   if (rows == 0) return;
-  std::vector<int64_t> from, added;  // the old row of each, and times of those that are added
+  NewRows all;
+  all.from.reserve(series.times.at.size() + static_cast<size_t>(rows * series.count()));
   try {
     for (int member = 0; member < series.count(); ++member) {
-      const auto last = static_cast<size_t>(series.end_of(member) - 1);
+      const int64_t end = series.end_of(member);
       const Times times{.form = series.times.form,
                         .compact = series.times.compact,
                         .utc = series.times.utc,
-                        .at = {series.times.at[last]},
+                        .at = {series.times.at[static_cast<size_t>(end - 1)]},
                         .step = series.times.step};
       (void)times.time(rows);  // says how many rows there are, if the last lies too far ahead
-      for (int64_t k = 1; k <= rows; ++k) added.push_back(times.time(k).count);
+      for (int64_t row = series.begin_of(member); row < end; ++row) all.from.push_back(row);
+      for (int64_t k = 1; k <= rows; ++k) all.add_empty(end - 1, times.time(k).count);
     }
   } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", series.origin, error.what())); }
-  from.reserve(series.times.at.size() + added.size());
-  for (int member = 0; member < series.count(); ++member) {
-    const int64_t end = series.end_of(member);
-    for (int64_t row = series.begin_of(member); row < end; ++row) from.push_back(row);
-    from.insert(from.end(), static_cast<size_t>(rows), end - 1);
-  }
-  series.take_rows(from);
-  int64_t moved = 0;
-  for (SeriesMember& member : series.members) member.begin += moved, moved += rows, member.end += moved;
-  for (int member = 0; member < series.count(); ++member) {
-    const int64_t end = series.end_of(member);
-    std::copy_n(added.begin() + member * rows, rows, series.times.at.begin() + (end - rows));
-    const auto clear = [&](auto& all, int64_t each) {
-      if (!all.empty()) std::fill(all.begin() + (end - rows) * each, all.begin() + end * each, 0);
-    };
-    clear(series.values, series.width()), clear(series.filled, series.width()), clear(series.lines, 1);
+  put_rows(series, all, 0);
+  for (const auto& [row, time] : all.empty) {  // has no cells to fill in, and no line
+    const auto first = static_cast<std::ptrdiff_t>(row) * series.width();
+    if (!series.filled.empty()) std::fill_n(series.filled.begin() + first, series.width(), 0);
+    if (!series.lines.empty()) series.lines[row] = 0;
   }
 }
 
