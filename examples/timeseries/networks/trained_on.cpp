@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -41,13 +42,8 @@ std::optional<int64_t> first_row_from(const Series& series, const std::string& t
     const int64_t count = in_form(times.time(row), coarser).count;
     return after ? count <= at : count < at;
   };
-  int64_t begin = series.begin_of(member), end = series.end_of(member);
-  while (begin < end)
-    if (const int64_t middle = begin + (end - begin) / 2; before(middle))
-      begin = middle + 1;
-    else
-      end = middle;
-  return begin;
+  return *std::ranges::partition_point(std::views::iota(series.begin_of(member), series.end_of(member)),
+                                       before);
 }
 
 }  // namespace
@@ -215,30 +211,31 @@ void FarOutside::look(const Series& series, int64_t begin, int64_t end, const st
     for (const int channel : channels) look(series.at(row, channel), channel, row);
 }
 
-std::string FarOutside::furthest(const Series& series, const char* is, const char* range_of) const {
+std::optional<std::string> FarOutside::warning(const Series& series, const char* is, const char* so,
+                                               const char* range_of) const {
+  if (count_ == 0) return {};
   const auto at = static_cast<size_t>(channel_);
   const std::string others = count_ == 2  ? " (so is 1 other value)"
                              : count_ > 2 ? fmt::format(" (so are {} other values)", with_commas(count_ - 1))
                                           : "";
-  return fmt::format("'{}' {} {:.4g} at {}, far outside of {:.4g} to {:.4g}, the range of {}{}",
+  return fmt::format("'{}' {} {:.4g} at {}, far outside of {:.4g} to {:.4g}, the range of {}{}: {}",
                      one_line(series.channels[at]), is, value_, series.times.text(row_), trained_.least[at],
-                     trained_.most[at], range_of, others);
+                     trained_.most[at], range_of, others, so);
 }
 
 std::optional<std::string> FarOutside::warning_of_inputs(const Series& series) const {
-  if (count_ == 0) return {};
-  return furthest(series, "is") + ": the model never met such values; are they in the units of training?";
+  return warning(series, "is", "the model never met such values; are they in the units of training?");
 }
 
 std::optional<std::string> FarOutside::warning_of_forecasts(const Series& series) const {
-  if (count_ == 0) return {};
-  return furthest(series, "is forecast as") + ": not credible";
+  return warning(series, "is forecast as", "not credible");
 }
 
 std::optional<std::string> FarOutside::warning_of_training(const Series& series) const {
-  if (count_ == 0) return {};
-  return furthest(series, "is", "the other rows that train") +
-         ": it sets scale and loss, and flattens the forecasts; if it is a mistake, or stands for a missing value, empty the cell";
+  return warning(
+      series, "is",
+      "it sets scale and loss, and flattens the forecasts; if it is a mistake, or stands for a missing value, empty the cell",
+      "the other rows that train");
 }
 
 namespace {
