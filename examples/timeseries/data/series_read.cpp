@@ -1,7 +1,6 @@
 #include "examples/timeseries/data/series_read.h"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -55,20 +54,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
   return options;
 }
 
-// A command may look at its file twice, but a pipe has its text once: that is kept.
-std::string csv_text(const fs::path& csv) {
-  static std::map<fs::path, std::string> of_pipes;
-  std::error_code error;  // which reading says
-  if (csv != standard_input && fs::is_regular_file(csv, error)) return read_series_file(csv);
-  const auto known = of_pipes.find(csv);
-  return known != of_pipes.end() ? known->second : of_pipes.emplace(csv, read_series_file(csv)).first->second;
-}
-
 bool is_name(const std::string& file) { return file.find_first_of("./") == std::string::npos; }
-
-Series load_csv(const fs::path& csv, const SeriesOptions& options) {
-  return parse_series(csv_text(csv), name_of_series_file(csv), options);
-}
 
 Series with_calendar(const Recipe& recipe, Series series) {
   if (recipe.data.missing == Missing::mask) add_indicators(series);
@@ -80,7 +66,7 @@ namespace {
 
 Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) {
   const SeriesOptions options = series_options(recipe, saved);
-  if (!csv.empty()) return load_csv(csv, options);
+  if (!csv.empty()) return unroll::load_series(csv, options);
   const std::string& file = recipe.data.file;
   require_input(!file.empty(), "{}: the recipe wants a series of yours; name its file with --csv",
                 recipe.name);
@@ -149,7 +135,7 @@ Series read_future(const SavedModel& saved, const std::vector<std::string>& name
   SeriesOptions options = series_options(saved.recipe, &saved);
   options.channels = names, options.gaps = Gaps::allow;
   options.step.reset(), options.open_end.clear();
-  return load_csv(file, options);
+  return unroll::load_series(file, options);
 }
 
 // Puts what is known of the rows beyond each series' end into them, of the first `future.steps` from the file, from there on the
@@ -225,7 +211,7 @@ std::vector<std::string> columns_of_future(const Recipe& recipe) {
 }
 
 bool has_column(const fs::path& csv, char separator, const std::string& name) {
-  const std::string text = csv_text(csv);
+  const std::string text = read_series_file(csv);
   CsvReader reader(text, name_of_series_file(csv), separator);
   return reader.next() && std::ranges::find(reader.cells(), name) != reader.cells().end();
 }
@@ -237,7 +223,7 @@ Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
   std::erase(options.channels, recipe.data.label);
   options.times_alone = options.channels.empty();  // it reads the calendar
   options.label.clear();
-  Series series = load_csv(csv, options);
+  Series series = unroll::load_series(csv, options);
   series.insert_channels(static_cast<int>(label), {recipe.data.label},
                          {std::vector<double>(static_cast<size_t>(series.rows()))});
   series.label = static_cast<int>(label);

@@ -163,7 +163,7 @@ class Guesser {
 
   // Guesses how the file is read, and reads it.
   Series read_series() {
-    const std::string content = csv_text(csv_);
+    const std::string content = read_series_file(csv_);
     const char separator = separator_of(content);
     if (csv_ != standard_input) set("data.file", toml_string(std::filesystem::absolute(csv_).string()));
     set("data.separator", toml_string(std::string(1, separator)));
@@ -180,7 +180,7 @@ class Guesser {
       if (!says("data.open_end")) options.open_end = recipe_.data.targets;
     }
     if (!says("data.gaps") && options.missing != Missing::error) options.gaps = Gaps::fill;
-    Series series = load_csv(csv_, options);
+    Series series = unroll::load_series(csv_, options);
     take(reading_of_holes(series, wishes_));
     return series;
   }
