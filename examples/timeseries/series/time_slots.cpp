@@ -1,6 +1,4 @@
-// See time_slots.h.
-#include "examples/timeseries/series/time_slots.h"
-
+// See time_step.h.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -9,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/series/calendar.h"
+#include "examples/timeseries/series/time_step.h"
 #include "framework/check.h"
 
 namespace unroll {
@@ -19,8 +18,6 @@ using Unit = TimeStep::Unit;
 constexpr int64_t one_week = 7 * one_day;
 constexpr std::array<const char*, 7> weekdays = {"Monday", "Tuesday",  "Wednesday", "Thursday",
                                                  "Friday", "Saturday", "Sunday"};
-
-int64_t day_unit(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // a day
 
 // The number of a day, week or month, and the place in it: microseconds, or the day of the month.
 struct SlotPlace {
@@ -71,11 +68,11 @@ std::vector<int64_t> places_in(TimeForm form, std::span<const int64_t> times, co
   return slots.size() < 2 || too_many ? std::vector<int64_t>{} : slots;
 }
 
+}  // namespace
+
 std::string listed(const std::vector<std::string>& words) {
   return fmt::format("{} and {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
 }
-
-}  // namespace
 
 int64_t slot_of(TimeForm form, int64_t at, const TimeStep& step) {
   const SlotPlace place = place_of(form, at, step);

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/series/calendar.h"
-#include "examples/timeseries/series/time_slots.h"
 #include "examples/timeseries/series/time_step.h"
 #include "examples/timeseries/series/times.h"
 #include "framework/check.h"
@@ -24,8 +23,7 @@ using Day = TimeStep::Day;
 // --- arithmetic --------------------------------------------------------------------------------------------
 
 bool has_days(TimeForm form) { return form == TimeForm::date || form == TimeForm::date_time; }
-int64_t unit_of(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // a day
-int64_t days_in(TimeForm form, int64_t at) { return floor_div(at, unit_of(form)); }
+int64_t days_in(TimeForm form, int64_t at) { return floor_div(at, day_unit(form)); }
 
 // Counts days from Monday to Friday. Saturday and Sunday count as the Friday before.
 int64_t business_day_of(int64_t days) { return 5 * floor_div(days + 3, 7) + std::min(weekday_of(days), 4); }
@@ -86,7 +84,7 @@ int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t step
     case Unit::business_day: {
       require_input(ahead < 20'000'000, "{} rows ahead are beyond the year 30000", steps);
       const int64_t days = days_in(form, from);
-      return from + (days_of_business_day(business_day_of(days) + ahead) - days) * unit_of(form) - shift;
+      return from + (days_of_business_day(business_day_of(days) + ahead) - days) * day_unit(form) - shift;
     }
     case Unit::month: {
       const int64_t month = month_of(form, from);
@@ -95,7 +93,7 @@ int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t step
       const bool own = step.day == Day::of_month && step.of_month == 0;  // months without days
       const int of_month = own ? month_day(days_in(form, from)).day : step.of_month;
       const int64_t later = days_of({month + ahead, day_in(month + ahead, step.day, of_month)});
-      return from + (later - days_in(form, from)) * unit_of(form) - shift;
+      return from + (later - days_in(form, from)) * day_unit(form) - shift;
     }
   }
   return at + ahead;
