@@ -19,11 +19,20 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
 
+}  // namespace
+
+std::string lower_case(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), lower);
+  return small;
+}
+
+namespace {
+
 // The index of a name, written out or as its first three letters; -1: not among `names`.
 template <std::size_t count>
 int place_in(const std::array<std::string_view, count>& names, std::string_view word) {
-  std::string small(word);
-  std::transform(small.begin(), small.end(), small.begin(), lower);
+  std::string small = lower_case(word);
   if (small == "sept") small = "sep";
   for (std::size_t i = 0; i < count; ++i)
     if (small == names[i] || small == names[i].substr(0, 3)) return static_cast<int>(i);

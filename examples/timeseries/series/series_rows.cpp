@@ -28,20 +28,14 @@ void put_rows(Series& series, const NewRows& rows, double value) {
 
 namespace {
 
-// The times and offsets of the longest series; of all rows if the file has one series.
-struct LongestSeries {
-  std::span<const int64_t> at, offsets;
-  explicit LongestSeries(const Series& series) {
-    int longest = 0;
-    for (int k = 1; k < series.count(); ++k)
-      if (series.end_of(k) - series.begin_of(k) > series.end_of(longest) - series.begin_of(longest))
-        longest = k;
-    const auto begin = static_cast<std::size_t>(series.begin_of(longest)),
-               rows = static_cast<std::size_t>(series.end_of(longest)) - begin;
-    at = std::span(series.times.at).subspan(begin, rows);
-    if (!series.times.offsets.empty()) offsets = std::span(series.times.offsets).subspan(begin, rows);
-  }
-};
+// The number of the series with the most rows.
+int longest_series(const Series& series) {
+  int longest = 0;
+  for (int k = 1; k < series.count(); ++k)
+    if (series.end_of(k) - series.begin_of(k) > series.end_of(longest) - series.begin_of(longest))
+      longest = k;
+  return longest;
+}
 
 // Takes the model's step if the file's rows fit it.
 void take_step_of_model(Series& series, std::span<const int64_t> at, const SeriesOptions& options) {
@@ -122,11 +116,15 @@ void cut_open_end(Series& series, const SeriesOptions& options) {
 void settle_step(Series& series, const SeriesOptions& options) {
   Times& times = series.times;
   if (series.time_name.empty()) return;
-  const LongestSeries longest(series);
-  const FoundStep found = find_step(times.form, longest.at, longest.offsets);
+  const int longest = longest_series(series);
+  const auto begin = static_cast<std::size_t>(series.begin_of(longest)),
+             rows = static_cast<std::size_t>(series.end_of(longest)) - begin;
+  const auto at = std::span(std::as_const(times.at)).subspan(begin, rows);
+  const auto offsets = std::span(std::as_const(times.offsets));
+  const FoundStep found = find_step(times.form, at, offsets.empty() ? offsets : offsets.subspan(begin, rows));
   times.step = found.step;
   if (options.step && options.step->unit != TimeStep::Unit::unknown) {
-    take_step_of_model(series, longest.at, options);
+    take_step_of_model(series, at, options);
   } else if (!options.step && !options.model.empty() && times.step.unit != TimeStep::Unit::unknown) {
     series.notes.push_back(fmt::format("{} does not say how far apart its rows are: taken from {}, {}",
                                        options.model, series.origin, to_text(times.step)));
