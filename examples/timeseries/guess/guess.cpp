@@ -12,7 +12,6 @@
 #include "examples/timeseries/data/series_data.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "examples/timeseries/files/series_file.h"
-#include "examples/timeseries/guess/file_columns.h"
 #include "examples/timeseries/guess/wishes.h"
 #include "examples/timeseries/series/season.h"
 #include "framework/check.h"
@@ -56,8 +55,6 @@ std::vector<std::vector<double>> sample_of(const Series& series, const std::vect
 }
 
 // --- choices -----------------------------------------------------------------------------------------------
-
-std::string rows_text(int64_t rows) { return fmt::format("{} rows", rows); }
 
 int64_t clamped(int64_t value, int64_t least, int64_t most) { return std::max(least, std::min(value, most)); }
 
@@ -256,7 +253,7 @@ class Guesser {
     load();
     window_ = recipe_.data.window;
     if (wishes_.network)
-      say({"window", rows_text(window_),
+      say({"window", fmt::format("{} rows", window_),
            has_season_ ? "two seasons, or the longer one; a sixth of the rows at most"
                        : "a sixth of the rows at most",
            "--set data.window=N"});
