@@ -175,19 +175,18 @@ TrainedOn trained_on(const Metadata& metadata, size_t channels, const std::strin
   }
   const auto found = metadata.find(range_key);
   if (found == metadata.end()) return trained;
-  const auto refuse_unless = [&](bool good) {
-    require_input(good, "{}: '{}' in its metadata is not the least and the most of {} channels", path,
-                  range_key, channels);
-  };
   const auto range = parse_json(found->second);
+  bool good = false;
   try {
     trained.least = range.at("least").get<std::vector<double>>();
     trained.most = range.at("most").get<std::vector<double>>();
-  } catch (const nlohmann::json::exception&) { refuse_unless(false); }
-  refuse_unless(trained.least.size() == trained.most.size() && trained.least.size() <= channels);
-  for (size_t k = 0; k < trained.least.size(); ++k)
-    refuse_unless(std::isfinite(trained.least[k]) && std::isfinite(trained.most[k]) &&
-                  trained.least[k] <= trained.most[k]);
+    good = trained.least.size() <= channels &&
+           std::ranges::equal(trained.least, trained.most, [](double least, double most) {
+             return std::isfinite(least) && std::isfinite(most) && least <= most;
+           });
+  } catch (const nlohmann::json::exception&) {}  // said below
+  require_input(good, "{}: '{}' in its metadata is not the least and the most of {} channels", path,
+                range_key, channels);
   return trained;
 }
 

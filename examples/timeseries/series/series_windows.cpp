@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,10 +38,9 @@ void fill_in_channels(const Series& series, SeriesWindowOptions& options) {
 SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const Part& part,
                              std::string_view part_name, const SeriesWindowOptions& options)
     : series_(&series), scaling_(scaling), options_(options) {
-  for (const auto& [what, value, least] : {std::tuple{"window", options.window, 1},
-                                           {"horizon", options.horizon, 1},
-                                           {"stride", options.stride, 1}})
-    require_input(value >= least, "windows: {} must be at least {}, not {}", what, least, value);
+  for (const auto& [what, value] :
+       {std::pair{"window", options.window}, {"horizon", options.horizon}, {"stride", options.stride}})
+    require_input(value >= 1, "windows: {} must be at least 1, not {}", what, value);
   fill_in_channels(series, options_);
   require(scaling.members == series.count() &&
               static_cast<int>(scaling.channels.size()) == series.width() * series.count(),

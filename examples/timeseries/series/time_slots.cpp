@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <functional>
+#include <iterator>
 #include <vector>
 
 #include <fmt/format.h>
@@ -97,12 +99,9 @@ int64_t after_slots(TimeForm form, int64_t at, const TimeStep& step, int64_t pla
 std::optional<TimeStep> find_slots(TimeForm form, std::span<const int64_t> times) {
   const auto rows = std::ssize(times);
   std::optional<TimeStep> best;
-  bool is_even = true;
-  for (int64_t i = 2; i < rows && is_even; ++i) {
-    const auto k = static_cast<std::size_t>(i);
-    is_even = times[k] - times[k - 1] == times[1] - times[0];
-  }
-  if (is_even) return best;
+  std::vector<int64_t> apart;
+  std::ranges::transform(times.subspan(1), times, std::back_inserter(apart), std::minus{});
+  if (std::ranges::adjacent_find(apart, std::not_equal_to{}) == apart.end()) return best;  // evenly spaced
   const bool whole_days = std::ranges::all_of(
       times, [&](int64_t t) { return (t - times[0]) * (one_day / day_unit(form)) % one_day == 0; });
   int64_t most = (9 * (rows - 1) + 9) / 10 - 1;  // rows at the place after the previous row's
