@@ -44,7 +44,7 @@ void check(const Series& series) {
     const Scaling scaling =
         fit_scaling(series, whole_series(series), ScalingKind::standard, notes, Transform::log);
     for (int channel = 0; channel < series.width(); ++channel) {
-      if (!scaling.is_log(channel)) continue;
+      if (!scaling.at(channel).is_log) continue;
       const double scaled = scaling.apply(series.at(0, channel), channel);
       fuzz::expect(std::isfinite(scaled), "a logarithm is finite");
       fuzz::expect(scaling.undo(scaled, channel) >= 0, "what comes back is no number below 0");

@@ -71,8 +71,8 @@ TEST_CASE("ETTh1: the naive rows of the standard protocol, seven channels and OT
   std::vector<std::string> notes;
   const Scaling scaling = fit_scaling(series, split.train, ScalingKind::standard, notes);
   const int ot = series.channel("OT");
-  CHECK(digits(scaling.shift[static_cast<std::size_t>(ot)], 6) == "17.128262");
-  CHECK(digits(scaling.scale[static_cast<std::size_t>(ot)], 6) == "9.176491");
+  CHECK(digits(scaling.channels[static_cast<std::size_t>(ot)].shift, 6) == "17.128262");
+  CHECK(digits(scaling.channels[static_cast<std::size_t>(ot)].scale, 6) == "9.176491");
   struct Row {
     int horizon;
     int64_t windows;

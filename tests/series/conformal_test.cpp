@@ -19,7 +19,7 @@ Series zigzag(int rows) {
   return make_series({"y"}, values);
 }
 SeriesWindows windows_over(const Series& series, int horizon = 1) {
-  return SeriesWindows(series, {.shift = {0}, .scale = {1}}, {{2, series.rows(), 0}}, "test",
+  return SeriesWindows(series, {.channels = {{0, 1}}}, {{2, series.rows(), 0}}, "test",
                        {.window = 2, .horizon = horizon});
 }
 
@@ -133,7 +133,7 @@ TEST_CASE(
 TEST_CASE("neither the row that is forecast nor a filled-in one is in a window's unit") {
   Series series = zigzag(60);
   series.filled.assign(60, 0);
-  const SeriesWindows windows(series, {.shift = {0}, .scale = {1}}, {{4, series.rows(), 0}}, "test",
+  const SeriesWindows windows(series, {.channels = {{0, 1}}}, {{4, series.rows(), 0}}, "test",
                               {.window = 4});
   ConformalInterval interval(windows, {});
   for (int k = 0; k < 8; ++k) err(interval, series, 10 + k, 2);
@@ -289,7 +289,7 @@ TEST_CASE("80 % of the values lie within, also after the noise has changed") {
   for (int row = 0; row < 4100; ++row)
     values.push_back((row < 2000 ? 1 : 2) * (random.uniform() + random.uniform() - 1));
   const Series series = make_series({"y"}, values);
-  const SeriesWindows windows(series, {.shift = {0}, .scale = {1}}, {{40, series.rows(), 0}}, "test",
+  const SeriesWindows windows(series, {.channels = {{0, 1}}}, {{40, series.rows(), 0}}, "test",
                               {.window = 40});
   ConformalInterval interval(windows, {});
   int within = 0, counted = 0;

@@ -145,9 +145,10 @@ TEST_CASE("each series is scaled by its own rows, and errors count in these unit
   const Part train = {{0, 4, 0}, {6, 10, 6}};
   const Scaling scaling = fit_scaling(series, train, ScalingKind::standard, notes);
   CHECK(scaling.members == 2);
-  CHECK(scaling.shift == Values{1.5, 2001.5});
-  CHECK(scaling.scale[0] == doctest::Approx(std::sqrt(1.25)));
-  CHECK(scaling.of(1).shift == Values{2001.5});
+  CHECK(scaling.channels[0].shift == 1.5);
+  CHECK(scaling.channels[1].shift == 2001.5);
+  CHECK(scaling.channels[0].scale == doctest::Approx(std::sqrt(1.25)));
+  CHECK(scaling.of(1).at(0).shift == 2001.5);
   SeriesWindows windows(series, scaling, {{4, 6, 0}, {10, 12, 6}}, "test", {.window = 2, .horizon = 1});
   const SeriesBatch batch = windows.batch(0, 4);
   const std::vector<real> target = batch.target.to_host();
@@ -173,7 +174,7 @@ TEST_CASE("each series is scaled by its own rows, and errors count in these unit
   CHECK(std::isnan(without.of_member(1).mase));
   // One without rows that train is measured on all that it has; a constant one is named with its series.
   const Scaling all = fit_scaling(series, {{0, 4, 0}}, ScalingKind::standard, notes);
-  CHECK(all.shift[1] == 2002.5);
+  CHECK(all.channels[1].shift == 2002.5);
   const Series flat = parse("store,y\na,1\na,1\nb,1\nb,2\n");
   notes.clear();
   fit_scaling(flat, {{0, 2, 0}, {2, 4, 2}}, ScalingKind::standard, notes);

@@ -21,7 +21,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 TEST_CASE("errors of forecasts by step, by target and overall, by hand") {
   // Rows of two channels; window 1, horizon 2: origins 1 and 2.
   const Series series = make_series({"a", "b"}, {0, 10, 2, 20, 4, 40, 6, 0});
-  Scaling scaling{.shift = {1, 5}, .scale = {2, 10}};
+  Scaling scaling{.channels = {{1, 2}, {5, 10}}};
   const SeriesWindows windows(series, scaling, {{0, 4, 0}}, "test", {.window = 1, .horizon = 2});
   REQUIRE(windows.count() == 2);
   ForecastScores scores(windows, {2, 10});
@@ -66,7 +66,7 @@ TEST_CASE("errors of forecasts by step, by target and overall, by hand") {
 
 TEST_CASE("an interval's coverage, Winkler and pinball scores, by hand") {
   const Series series = make_series({"a"}, {0, 2, 4, 6, 8});
-  const SeriesWindows windows(series, {.shift = {0}, .scale = {2}}, {{1, 5, 0}}, "test", {.window = 1});
+  const SeriesWindows windows(series, {.channels = {{0, 2}}}, {{1, 5, 0}}, "test", {.window = 1});
   REQUIRE(windows.count() == 4);
   ForecastScores scores(windows);
   const double none = std::nan("");
@@ -100,7 +100,7 @@ TEST_CASE("the scale of mase is the error of the seasonal naive forecast within 
   filled.filled.assign(10, 0),
       filled.filled[2] = 1;  // what was filled in is no end of a step, nor its beginning
   CHECK(mase_scale(filled, {{0, 4, 0}}, 1, both)[0] == 4);
-  const SeriesWindows windows(series, {.shift = {0, 0}, .scale = {1, 1}}, {{4, 5, 0}}, "test", {.window = 1});
+  const SeriesWindows windows(series, {.channels = {{0, 1}, {0, 1}}}, {{4, 5, 0}}, "test", {.window = 1});
   ForecastScores scores(windows, mase_scale(series, {{0, 4, 0}}, 1, both));
   scores.add(windows.origins(), Values{93, 9});
   CHECK(scores.of_target(0).mase == doctest::Approx(3));

@@ -111,9 +111,9 @@ TEST_CASE("a label is not scaled, nor called constant") {
   for (const ScalingKind kind : {ScalingKind::standard, ScalingKind::minmax}) {
     std::vector<std::string> notes;
     const Scaling scaling = fit_scaling(series, whole_series(series), kind, notes);
-    CHECK(scaling.scale[0] > 1);
-    CHECK(scaling.shift[1] == 0);
-    CHECK(scaling.scale[1] == 1);
+    CHECK(scaling.channels[0].scale > 1);
+    CHECK(scaling.channels[1].shift == 0);
+    CHECK(scaling.channels[1].scale == 1);
     fit_scaling(series, {{0, 2, 0}}, kind, notes);  // rows without a fault
     CHECK(notes.empty());
   }

@@ -94,8 +94,8 @@ TEST_CASE("scaling is measured on the training part alone") {
   const Part train = split_at_rows(5, 3, 4).train;
   std::vector<std::string> notes;
   Scaling scaling = fit_scaling(series, train, ScalingKind::standard, notes);
-  CHECK(scaling.shift[0] == doctest::Approx(5.0 / 3));
-  CHECK(scaling.scale[0] == doctest::Approx(std::sqrt(8.0 / 9)));  // over n
+  CHECK(scaling.channels[0].shift == doctest::Approx(5.0 / 3));
+  CHECK(scaling.channels[0].scale == doctest::Approx(std::sqrt(8.0 / 9)));  // over n
   CHECK(scaling.undo(scaling.apply(12.5, 0), 0) == doctest::Approx(12.5));
   CHECK(scaling.apply(8, 1) == 1);  // constant: shifted, not scaled
   REQUIRE(notes.size() == 1);
@@ -109,7 +109,7 @@ TEST_CASE("scaling is measured on the training part alone") {
   CHECK(notes.empty());
   CHECK(fit_scaling(series, train, ScalingKind::none, notes).apply(1000, 0) == 1000);
   const Series tenths = make_series({"x"}, {0.1, 0.1, 0.1});  // whose mean rounds to another number
-  CHECK(fit_scaling(tenths, whole_series(tenths), ScalingKind::standard, notes).scale[0] == 1);
+  CHECK(fit_scaling(tenths, whole_series(tenths), ScalingKind::standard, notes).channels[0].scale == 1);
   const Series wide = make_series({"x"}, {-1.7e308, 1.7e308});
   CHECK(lacks(input_error_of([&] { fit_scaling(wide, whole_series(wide), ScalingKind::standard, notes); }),
               {"channel 'x'", "cannot be scaled"}) == "");
@@ -274,7 +274,7 @@ TEST_CASE("a transform is scaled in turn, and errors keep the unit of the values
   const Part part = {{0, 4, 0}};
   const Scaling log = fit_scaling(series, part, ScalingKind::standard, notes, Transform::log);
   const Scaling plain = fit_scaling(series, part, ScalingKind::standard, notes);
-  CHECK(log.scale == plain.scale);
+  for (const int channel : {0, 1}) CHECK(log.at(channel).scale == plain.at(channel).scale);
   CHECK(log.apply(1, 0) == doctest::Approx(-3 / std::sqrt(5)));  // of -3, -1, 1, 3 the deviation is √5
   CHECK(log.undo(log.apply(123, 0), 0) == doctest::Approx(123));
   const Scaling range = fit_scaling(series, part, ScalingKind::minmax, notes, Transform::log);
@@ -293,7 +293,7 @@ TEST_CASE("a transform is of the channels that are named, and others may be 0") 
   const Scaling log = fit_scaling(series, {{0, 4, 0}}, ScalingKind::standard, notes, Transform::log, {0});
   CHECK(log.apply(1, 0) == doctest::Approx(-3 / std::sqrt(5)));
   CHECK(log.apply(0, 1) == -1);  // of 0, 1, 0, 1 mean and deviation are a half
-  CHECK(!log.is_log(1));
+  CHECK(!log.at(1).is_log);
   require_positive(series, log);
 }
 
@@ -310,7 +310,10 @@ TEST_CASE("of a value that is missing from the beginning on a window has the mea
   CHECK(series.calendar == 2);
   std::vector<std::string> notes;
   const Scaling scaling = fit_scaling(series, whole_series(series), ScalingKind::standard, notes);
-  CHECK(scaling.shift == std::vector<double>{6, 3.5, 0, 0});
+  CHECK(scaling.channels.size() == 4);
+  CHECK(scaling.at(0).shift == 6);
+  CHECK(scaling.at(1).shift == 3.5);
+  for (const int indicator : {2, 3}) CHECK(scaling.at(indicator).shift == 0);
   SeriesWindows windows(series, scaling, whole_series(series), "train",
                         {.window = 2, .horizon = 1, .inputs = {0, 2}, .targets = {0}});
   const std::vector<real> input = windows.input_before(4).to_host(),

@@ -271,8 +271,7 @@ ForecastRows Forecaster::forecast_rows(const std::string& only) const {
   ForecastRows rows(series_, targets(), steps_, only);
   for (int member = 0; member < series_.count(); ++member)
     for (const int target : rows.targets)
-      rows.scale[static_cast<size_t>(member)].push_back(
-          scaling().scale[static_cast<size_t>(scaling().place(target, member))]);
+      rows.scale[static_cast<size_t>(member)].push_back(scaling().at(scaling().place(target, member)).scale);
   return rows;
 }
 

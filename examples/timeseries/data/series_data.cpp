@@ -92,15 +92,6 @@ void require_valid_rows(const Recipe& recipe, const Series& series, const Series
             "which optimizer.average_from = 0 waits for: name an epoch");
 }
 
-std::vector<std::string> warnings_of(const Recipe& recipe) {
-  std::vector<std::string> warnings;
-  if (recipe.data.missing == Missing::interpolate)
-    warnings.push_back(
-        "data.missing = \"interpolate\": a filled-in value that is read has seen the value after it, which may be the one "
-        "that is forecast: the scores leak");
-  return warnings;
-}
-
 std::vector<std::string> names_of_members(const Series& series) {
   std::vector<std::string> names;
   for (const SeriesMember& member : series.members) names.push_back(member.name);
@@ -212,9 +203,12 @@ static SeriesOptions options_of_tests(const Recipe& recipe, const SavedModel* sa
   return options;
 }
 
-SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose& purpose)
-    : warnings(warnings_of(recipe)) {
+SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose& purpose) {
   const auto& [saved, trains, fold] = purpose;
+  if (recipe.data.missing == Missing::interpolate)
+    warnings.push_back(
+        "data.missing = \"interpolate\": a filled-in value that is read has seen the value after it, which may be the one "
+        "that is forecast: the scores leak");
   if (!csv.empty() || !is_name(recipe.data.file)) file = csv.empty() ? fs::path(recipe.data.file) : csv;
   all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
   notes = series().notes;
@@ -239,7 +233,7 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
     const fs::path path = file.parent_path() / name;
     const auto same_stem = [&](const std::string& other) { return fs::path(other).stem() == path.stem(); };
     const bool alone = std::ranges::count_if(recipe.data.test_files, same_stem) == 1;
-    all.push_back(with_calendar(recipe, load_csv(path, of_test)));
+    all.push_back(with_calendar(recipe, unroll::load_series(path, of_test)));
     for (const std::string& note : all.back().notes)
       notes.push_back(fmt::format("{}: {}", path.filename().string(), note));
     const Part rows = whole_series(all.back());

@@ -1,7 +1,6 @@
 #include "examples/timeseries/data/series_read.h"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -9,6 +8,7 @@
 #include "data/text_file.h"
 #include "examples/timeseries/data/bundled_series.h"
 #include "examples/timeseries/files/series_file.h"
+#include "examples/timeseries/series/series_rows.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "training/report/run_description.h"
@@ -54,20 +54,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
   return options;
 }
 
-// A command may look at its file twice, but a pipe has its text once: that is kept.
-std::string csv_text(const fs::path& csv) {
-  static std::map<fs::path, std::string> of_pipes;
-  std::error_code error;  // which reading says
-  if (csv != standard_input && fs::is_regular_file(csv, error)) return read_series_file(csv);
-  const auto known = of_pipes.find(csv);
-  return known != of_pipes.end() ? known->second : of_pipes.emplace(csv, read_series_file(csv)).first->second;
-}
-
 bool is_name(const std::string& file) { return file.find_first_of("./") == std::string::npos; }
-
-Series load_csv(const fs::path& csv, const SeriesOptions& options) {
-  return parse_series(csv_text(csv), name_of_series_file(csv), options);
-}
 
 Series with_calendar(const Recipe& recipe, Series series) {
   if (recipe.data.missing == Missing::mask) add_indicators(series);
@@ -79,7 +66,7 @@ namespace {
 
 Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) {
   const SeriesOptions options = series_options(recipe, saved);
-  if (!csv.empty()) return load_csv(csv, options);
+  if (!csv.empty()) return unroll::load_series(csv, options);
   const std::string& file = recipe.data.file;
   require_input(!file.empty(), "{}: the recipe wants a series of yours; name its file with --csv",
                 recipe.name);
@@ -103,35 +90,26 @@ Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) 
 
 void add_rows(Series& series, int64_t rows) {
   if (rows == 0) return;
-  std::vector<int64_t> from, added;  // the old row of each, and times of those that are added
+  NewRows all;
+  all.from.reserve(series.times.at.size() + static_cast<size_t>(rows * series.count()));
   try {
     for (int member = 0; member < series.count(); ++member) {
-      const auto last = static_cast<size_t>(series.end_of(member) - 1);
+      const int64_t end = series.end_of(member);
       const Times times{.form = series.times.form,
                         .compact = series.times.compact,
                         .utc = series.times.utc,
-                        .at = {series.times.at[last]},
+                        .at = {series.times.at[static_cast<size_t>(end - 1)]},
                         .step = series.times.step};
       (void)times.time(rows);  // says how many rows there are, if the last lies too far ahead
-      for (int64_t k = 1; k <= rows; ++k) added.push_back(times.time(k).count);
+      for (int64_t row = series.begin_of(member); row < end; ++row) all.from.push_back(row);
+      for (int64_t k = 1; k <= rows; ++k) all.add_empty(end - 1, times.time(k).count);
     }
   } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", series.origin, error.what())); }
-  from.reserve(series.times.at.size() + added.size());
-  for (int member = 0; member < series.count(); ++member) {
-    const int64_t end = series.end_of(member);
-    for (int64_t row = series.begin_of(member); row < end; ++row) from.push_back(row);
-    from.insert(from.end(), static_cast<size_t>(rows), end - 1);
-  }
-  series.take_rows(from);
-  int64_t moved = 0;
-  for (SeriesMember& member : series.members) member.begin += moved, moved += rows, member.end += moved;
-  for (int member = 0; member < series.count(); ++member) {
-    const int64_t end = series.end_of(member);
-    std::copy_n(added.begin() + member * rows, rows, series.times.at.begin() + (end - rows));
-    const auto clear = [&](auto& all, int64_t each) {
-      if (!all.empty()) std::fill(all.begin() + (end - rows) * each, all.begin() + end * each, 0);
-    };
-    clear(series.values, series.width()), clear(series.filled, series.width()), clear(series.lines, 1);
+  put_rows(series, all, 0);
+  for (const auto& [row, time] : all.empty) {  // has no cells to fill in, and no line
+    const auto first = static_cast<std::ptrdiff_t>(row) * series.width();
+    if (!series.filled.empty()) std::fill_n(series.filled.begin() + first, series.width(), 0);
+    if (!series.lines.empty()) series.lines[row] = 0;
   }
 }
 
@@ -157,7 +135,7 @@ Series read_future(const SavedModel& saved, const std::vector<std::string>& name
   SeriesOptions options = series_options(saved.recipe, &saved);
   options.channels = names, options.gaps = Gaps::allow;
   options.step.reset(), options.open_end.clear();
-  return load_csv(file, options);
+  return unroll::load_series(file, options);
 }
 
 // Puts what is known of the rows beyond each series' end into them, of the first `future.steps` from the file, from there on the
@@ -233,7 +211,7 @@ std::vector<std::string> columns_of_future(const Recipe& recipe) {
 }
 
 bool has_column(const fs::path& csv, char separator, const std::string& name) {
-  const std::string text = csv_text(csv);
+  const std::string text = read_series_file(csv);
   CsvReader reader(text, name_of_series_file(csv), separator);
   return reader.next() && std::ranges::find(reader.cells(), name) != reader.cells().end();
 }
@@ -245,7 +223,7 @@ Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
   std::erase(options.channels, recipe.data.label);
   options.times_alone = options.channels.empty();  // it reads the calendar
   options.label.clear();
-  Series series = load_csv(csv, options);
+  Series series = unroll::load_series(csv, options);
   series.insert_channels(static_cast<int>(label), {recipe.data.label},
                          {std::vector<double>(static_cast<size_t>(series.rows()))});
   series.label = static_cast<int>(label);

@@ -24,8 +24,6 @@ Series load_series(const SavedModel& saved, const std::filesystem::path& csv, in
                    const FutureRows& future = {});
 // The columns that a model reads of the rows to forecast (data.known).
 std::vector<std::string> columns_of_future(const Recipe& recipe);
-// The text of a file. A pipe can be read only once, so its text is kept.
-std::string csv_text(const std::filesystem::path& csv);
 // The options to read a recipe's file, or a saved model's if there is one.
 SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nullptr);
 bool has_column(const std::filesystem::path& csv, char separator, const std::string& name);
@@ -39,7 +37,6 @@ std::string describe(const Recipe& recipe, const std::filesystem::path& csv);
 
 // Whether `file` is a bundled series' name rather than a path.
 bool is_name(const std::string& file);
-Series load_csv(const std::filesystem::path& csv, const SeriesOptions& options);
 Series with_calendar(const Recipe& recipe, Series series);
 
 }  // namespace timeseries

@@ -18,7 +18,7 @@ BlankModel::BlankModel(const SavedModel& saved, const std::string& form) : serie
   const ModelFacts& facts = saved.facts;
   const SavedModel one = facts.members.empty() ? saved : saved.of_series(facts.members.front());
   require_input(
-      facts.members.empty() || facts.scaling.logs.empty(),
+      facts.members.empty() || !facts.scaling.has_logs(),
       "{}: {}: each of {} series has a transform of its own (scaling.transform), which has no form here",
       form, saved.path.string(), facts.members.size());
   const SeriesWindows windows =

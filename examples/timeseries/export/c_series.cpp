@@ -44,18 +44,14 @@ struct StepScaling {
     step.call("multiply", row, {factor});
     step.end_loop();
   }
-  double scale_of(size_t at) const {
-    return scaling.is_log(static_cast<int>(at)) ? scaling.log_scale[at] : scaling.scale[at];
-  }
-  double shift_of(size_t at) const {
-    return scaling.is_log(static_cast<int>(at)) ? scaling.log_shift[at] : scaling.shift[at];
-  }
+  double scale_of(size_t at) const { return scaling.channels[at].used_scale(); }
+  double shift_of(size_t at) const { return scaling.channels[at].used_shift(); }
   // A function of each channel whose logarithm is scaled.
   void each_log(const StepVector& x, const std::vector<int>& channels, const char* name,
                 const char* function) const {
     const int width = static_cast<int>(channels.size()), rows = x.size / width;
     for (int k = 0; k < width; ++k) {
-      if (!scaling.is_log(channels[static_cast<size_t>(k)])) continue;
+      if (!scaling.at(channels[static_cast<size_t>(k)]).is_log) continue;
       const StepVector own = step.work(name, rows), place = x.part(k, x.size);
       step.call({.kernel = "move", .sizes = {rows, 1, width}, .places = {own.place, place.place}});
       step.call(function, own);

@@ -12,11 +12,8 @@ namespace timeseries {
 using Json = nlohmann::ordered_json;
 
 static Json scaling_json(const Scaling& scaling, int channel) {
-  const auto at = static_cast<size_t>(channel);
-  const bool log = scaling.is_log(channel);
-  return {{"log", log},
-          {"shift", log ? scaling.log_shift[at] : scaling.shift[at]},
-          {"scale", log ? scaling.log_scale[at] : scaling.scale[at]}};
+  const ChannelScaling& of = scaling.at(channel);
+  return {{"log", of.is_log}, {"shift", of.used_shift()}, {"scale", of.used_scale()}};
 }
 
 std::string live_json(const SavedModel& saved, const LookedWindow& window, const LiveOption& live) {

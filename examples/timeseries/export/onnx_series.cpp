@@ -18,17 +18,17 @@ struct OnnxScaling {
   OnnxValue series;  // [batch], the place of each row's; of no graph: there is one
 
   // A number of each of some channels: [channels], or with several series by row [batch, channels].
-  OnnxValue of(OnnxGraph& graph, const std::vector<double>& values, const std::vector<int>& channels) const {
+  OnnxValue of(OnnxGraph& graph, double ChannelScaling::*number, const std::vector<int>& channels) const {
     std::vector<double> chosen;
     const int members = saved.facts.scaling.members;
     for (int member = 0; member < members; ++member)
       for (const int channel : channels)
-        chosen.push_back(values[static_cast<size_t>(saved.facts.scaling.place(channel, member))]);
+        chosen.push_back(saved.facts.scaling.at(saved.facts.scaling.place(channel, member)).*number);
     const OnnxValue all = graph.reals(chosen);
     return series.graph ? rows(reshape(all, {members, std::ssize(channels)}), series) : all;
   }
   bool transforms(const std::vector<int>& channels) const {
-    return std::ranges::any_of(channels, [&](int c) { return saved.facts.scaling.is_log(c); });
+    return std::ranges::any_of(channels, [&](int c) { return saved.facts.scaling.at(c).is_log; });
   }
   // Calls f(channel, its values) for each: one whose logarithm is scaled by itself.
   template <class F>
@@ -40,24 +40,26 @@ struct OnnxScaling {
   }
   // x [rows, batch, channels]
   OnnxValue apply(const OnnxValue& x, const std::vector<int>& channels) const {
-    const Scaling& s = saved.facts.scaling;
-    if (!transforms(channels)) return (x - of(*x.graph, s.shift, channels)) / of(*x.graph, s.scale, channels);
+    if (!transforms(channels))
+      return (x - of(*x.graph, &ChannelScaling::shift, channels)) /
+             of(*x.graph, &ChannelScaling::scale, channels);
     return each(x, 2, channels, [&](int channel, const OnnxValue& value) {
       const auto number = [&](double v) { return x.graph->number(v, OnnxType::real64); };
-      const auto at = static_cast<size_t>(channel);
-      if (!s.is_log(channel)) return (value - number(s.shift[at])) / number(s.scale[at]);
-      return (unary(Unary::log, value) - number(s.log_shift[at])) / number(s.log_scale[at]);
+      const ChannelScaling& s = saved.facts.scaling.at(channel);
+      return ((s.is_log ? unary(Unary::log, value) : value) - number(s.used_shift())) /
+             number(s.used_scale());
     });
   }
   // y [outputs, horizon, batch, channels]
   OnnxValue undo(const OnnxValue& y, const std::vector<int>& channels) const {
-    const Scaling& s = saved.facts.scaling;
-    if (!transforms(channels)) return y * of(*y.graph, s.scale, channels) + of(*y.graph, s.shift, channels);
+    if (!transforms(channels))
+      return y * of(*y.graph, &ChannelScaling::scale, channels) +
+             of(*y.graph, &ChannelScaling::shift, channels);
     return each(y, 3, channels, [&](int channel, const OnnxValue& value) {
       const auto number = [&](double v) { return y.graph->number(v, OnnxType::real64); };
-      const auto at = static_cast<size_t>(channel);
-      if (!s.is_log(channel)) return value * number(s.scale[at]) + number(s.shift[at]);
-      return unary(Unary::exp, value * number(s.log_scale[at]) + number(s.log_shift[at]));
+      const ChannelScaling& s = saved.facts.scaling.at(channel);
+      const OnnxValue scaled = value * number(s.used_scale()) + number(s.used_shift());
+      return s.is_log ? unary(Unary::exp, scaled) : scaled;
     });
   }
 };

@@ -21,10 +21,7 @@ bool says_missing(std::string_view cell) {
   if (cell.size() > longest || (!cell.empty() && cell[0] >= '0' && cell[0] <= '9')) return false;
   constexpr std::array<std::string_view, 11> words = {"",     "na", "n/a", "#n/a", "#nv", "nan",
                                                       "null", "?",  ".",   "-",    "–"};
-  const auto same = [](char a, char b) { return a == b || (a >= 'A' && a <= 'Z' && a + ('a' - 'A') == b); };
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return std::equal(cell.begin(), cell.end(), word.begin(), word.end(), same);
-  });
+  return std::ranges::find(words, lower_case(cell)) != words.end();
 }
 
 std::optional<double> parse_number(std::string_view cell, char decimal) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/files/cells.h"
+#include "examples/timeseries/series/calendar.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -57,8 +58,7 @@ void RowTimes::refuse_order(const SeriesText& file, const Times& times, const Ti
   file.require_one_series();
   Time before = times.time(static_cast<int64_t>(times.at.size()) - 1);
   before.count = last;
-  constexpr int64_t hour = 3'600'000'000;
-  const bool clock = time.form == TimeForm::date_time && !time.utc && std::abs(last - time.count) <= hour;
+  const bool clock = time.form == TimeForm::date_time && !time.utc && std::abs(last - time.count) <= one_hour;
   std::string hint = clock ? "; where clocks are set back, an hour comes twice: times with an offset "
                              "(2021-10-31T02:00+01:00) tell which is which"
                            : or_a_channel(columns, options);

@@ -356,8 +356,7 @@ void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std:
 
 }  // namespace
 
-std::string toml_list(const std::vector<std::string>& names) {
-  constexpr std::size_t most = 12;
+std::string toml_list(const std::vector<std::string>& names, std::size_t most) {
   std::string text;
   for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
     text += (i ? ", " : "") + toml_string(names[i]);

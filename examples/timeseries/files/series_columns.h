@@ -47,8 +47,8 @@ DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns, 
 // "day/month/year"
 const char* described(DateOrder order);
 
-// Names as a recipe lists them, only the first ones of a long list: ["load", "noise"]
-std::string toml_list(const std::vector<std::string>& names);
+// Names as a recipe lists them, only the first `most` of a long list: ["load", "noise"]
+std::string toml_list(const std::vector<std::string>& names, std::size_t most = 12);
 // A line of a recipe: data.time = "when"
 std::string toml_line(std::string_view key, std::string_view value);
 

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,7 +13,6 @@
 #include "examples/timeseries/files/row_times.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/series/series.h"
-#include "examples/timeseries/series/series_members.h"
 #include "examples/timeseries/series/series_rows.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
@@ -171,6 +172,45 @@ void require_no_times(const Series& series, const SeriesColumns& columns, const 
   }
 }
 
+// Groups the rows of a file with several series by their series while they are read.
+class SeriesMembers {
+ public:
+  struct Rows {  // of one series: how many, and the last one
+    int64_t count = 0, last = -1;
+  };
+  // Adds a row of the series `name`, and gives the rows before it. Rows of one series mostly stand together, which needs
+  // no look-up.
+  Rows add_row(std::string_view name) {
+    if (names_.empty() || names_[now_] != name) {
+      const auto [place, is_new] = places_.emplace(std::string(name), names_.size());
+      now_ = place->second;
+      if (is_new) names_.emplace_back(name), rows_.emplace_back();
+    }
+    of_row_.push_back(static_cast<uint32_t>(now_));
+    return std::exchange(rows_[now_], {rows_[now_].count + 1, std::ssize(of_row_) - 1});
+  }
+  // Names the series' members and groups each one's rows, in their order.
+  void settle(Series& series) const {
+    std::vector<int64_t> next;  // place of each series' next row
+    for (std::size_t k = 0; k < names_.size(); ++k) {
+      next.push_back(k == 0 ? 0 : series.members.back().end);
+      series.members.push_back({names_[k], next.back(), next.back() + rows_[k].count});
+    }
+    if (std::is_sorted(of_row_.begin(), of_row_.end())) return;
+    std::vector<int64_t> from(of_row_.size());
+    for (std::size_t row = 0; row < of_row_.size(); ++row)
+      from[static_cast<std::size_t>(next[of_row_[row]]++)] = static_cast<int64_t>(row);
+    series.take_rows(from);
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<Rows> rows_;  // by name
+  std::unordered_map<std::string, std::size_t> places_;
+  std::vector<uint32_t> of_row_;  // series by row
+  std::size_t now_ = 0;
+};
+
 // Reads a series row by row.
 class SeriesReader {
  public:
@@ -229,20 +269,17 @@ class SeriesReader {
 
   void read_time() {
     std::vector<int64_t>& at = series_.times.at;
-    const int64_t* last = at.empty() ? nullptr : &at.back();
-    const bool several = columns_.id >= 0;
-    if (several) {
+    SeriesMembers::Rows before{.count = series_.rows(), .last = series_.rows() - 1};
+    if (columns_.id >= 0) {
       if (says_missing(file_.cell(columns_.id)))
         throw InputError(
             fmt::format("{}: a row does not name its series (data.id)", file_.where(columns_.id)));
-      members_.next_row(file_.cell(columns_.id));
-      last = members_.last_time();
+      before = members_.add_row(file_.cell(columns_.id));
     } else if (columns_.time < 0 && first_.is_ordered()) {
       first_.add(parse_number(csv_.cells().front(), options_.decimal));
     }
-    if (columns_.time < 0) return at.push_back(several ? members_.rows_before() : series_.rows());
-    times_.read(file_, series_.times, last);
-    if (several) members_.set_time(at.back());
+    if (columns_.time < 0) return at.push_back(before.count);
+    times_.read(file_, series_.times, before.last < 0 ? nullptr : &at[before.last]);
   }
 
   void read_values() {

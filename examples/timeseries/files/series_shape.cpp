@@ -28,9 +28,8 @@ constexpr std::array number_parts = {
     NumberPart{{"hour", "hr", "stunde", "heure"}, TimeForm::date, "{} {:02}:00"}};
 
 bool says_one_of(const std::string& name, const std::array<std::string_view, 4>& words) {
-  std::string small = name;
-  for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  return std::any_of(words.begin(), words.end(), [&](auto word) { return small.find(word) != small.npos; });
+  const std::string small = lower_case(name);
+  return std::ranges::any_of(words, [&](auto word) { return small.find(word) != small.npos; });
 }
 
 // The time and the cell of another column, as one cell; "": the cell is no part of a time.
@@ -133,15 +132,10 @@ std::optional<std::string> time_in_parts(std::string_view text, const SeriesColu
     found.push_back(i), i = static_cast<std::size_t>(-1);  // a further part may stand before it
   }
   if (found.size() < 2 || !are_in_order(times)) return std::nullopt;
-  std::string names;
-  for (std::size_t k = 0; k < found.size(); ++k)
-    names += fmt::format("{}'{}'",
-                         k == 0                 ? ""
-                         : k + 1 < found.size() ? ", "
-                                                : " and ",
-                         one_line(columns.names[found[k]]));
+  std::vector<std::string> names;
+  for (const std::size_t i : found) names.push_back("'" + one_line(columns.names[i]) + "'");
   return fmt::format("{}: the time stands in columns {}: write one column in their place, as {} in line {}",
-                     read.origin(), names, one_line(example), csv.line());
+                     read.origin(), listed(names), one_line(example), csv.line());
 }
 
 }  // namespace unroll

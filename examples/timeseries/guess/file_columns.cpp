@@ -1,5 +1,4 @@
-#include "examples/timeseries/guess/file_columns.h"
-
+// How the file of a series without a recipe is read. See wishes.h.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -9,6 +8,7 @@
 #include "data/csv.h"
 #include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/series_columns.h"
+#include "examples/timeseries/guess/wishes.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 

@@ -66,8 +66,7 @@ SavedModel train_on_file(const RunOptions& run, const Recipe& recipe, const std:
   RunOptions quiet = run;
   quiet.quiet = true, quiet.dry_run = true;
   SeriesTraining training(quiet, recipe);
-  for (const std::string& note : training.data().notes) console.print("note    {}\n", note);
-  for (const std::string& warning : training.data().warnings) console.print("warning {}\n", warning);
+  print_notes(console, training.data());
   training.fit();
   SavedModel saved{.path = csv, .recipe = recipe, .facts = training.data().facts};
   auto weights = std::make_shared<std::map<std::string, Tensor>>();

@@ -10,8 +10,8 @@
 
 #include "examples/timeseries/baselines/combination.h"
 #include "examples/timeseries/data/series_data.h"
+#include "examples/timeseries/files/series_columns.h"
 #include "examples/timeseries/files/series_file.h"
-#include "examples/timeseries/guess/file_columns.h"
 #include "examples/timeseries/guess/wishes.h"
 #include "examples/timeseries/series/season.h"
 #include "framework/check.h"
@@ -54,16 +54,7 @@ std::vector<std::vector<double>> sample_of(const Series& series, const std::vect
   return sample;
 }
 
-// ["gru", "linear"], as recipes write lists
-std::string toml_words(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + toml_string(word);
-  return "[" + text + "]";
-}
-
 // --- choices -----------------------------------------------------------------------------------------------
-
-std::string rows_text(int64_t rows) { return fmt::format("{} rows", rows); }
 
 int64_t clamped(int64_t value, int64_t least, int64_t most) { return std::max(least, std::min(value, most)); }
 
@@ -106,18 +97,16 @@ std::vector<std::string> calendar_of(const Season& season, const TimeStep& step)
   throw InputError(fmt::format("{}; as an option: --set {}", message, option));
 }
 
-// --- the recipe so far -------------------------------------------------------------------------------------
-
-// A recipe while it is guessed: its keys so far, and the guesses to print.
-class Draft {
+// Guesses one part after another: each rests on those before it.
+class Guesser {
  public:
-  // `wishes` must outlive the draft.
-  Draft(const std::filesystem::path& csv, const Wishes& wishes) : wishes_(wishes), early_(wishes) {
+  Guesser(const std::filesystem::path& csv, const Wishes& wishes)
+      : csv_(csv), wishes_(wishes), early_(wishes.overrides) {
     file_.name = csv == standard_input      ? "input"
                  : csv.extension() == ".gz" ? csv.stem().stem().string()
                                             : csv.stem().string();
     file_.origin = "the recipe guessed for " + name_of_series_file(csv);
-    std::erase_if(early_.overrides, [](const Override& o) {
+    std::erase_if(early_, [](const Override& o) {
       constexpr std::array keys = {"data.file",       "data.separator", "data.decimal",       "data.time",
                                    "data.date_order", "data.only",      "data.missing",       "data.gaps",
                                    "data.id",         "data.channels",  "data.targets",       "data.period",
@@ -128,51 +117,6 @@ class Draft {
     });
   }
 
-  // Sets a key to a value as recipes write it, in place of an earlier one.
-  void set(const std::string& section, const std::string& key, const std::string& value) {
-    keys_[section + "." + key] = value;
-  }
-  void set(const std::string& section, const std::string& key, int64_t value) {
-    set(section, key, std::to_string(value));
-  }
-  void set(const std::string& section, std::initializer_list<std::pair<const char*, const char*>> keys) {
-    for (const auto& [key, value] : keys) set(section, key, value);
-  }
-  // Reads the recipe from the keys so far, with the overrides that are read while keys are missing. Throws InputError like
-  // load_recipe.
-  void load() { load_with(early_); }
-  void load_whole() { load_with(wishes_); }  // with all overrides: no key is missing
-  void note(const Guess& guess) { guesses_.push_back(guess); }
-  // Notes a guess, unless the user's overrides name its key.
-  void say(const Guess& guess) {
-    const std::string key = guess.option.substr(0, guess.option.find('='));  // "--set data.window"
-    if (!key.starts_with("--set ") || !says(wishes_, key.substr(6))) note(guess);
-  }
-  const Recipe& recipe() const { return recipe_; }
-  const std::vector<Guess>& guesses() const { return guesses_; }
-
- private:
-  void load_with(const Wishes& wishes) {
-    file_.text.clear();
-    for (const auto& [key, value] : keys_) file_.text += fmt::format("{} = {}\n", key, value);
-    recipe_ = load_recipe(file_, wishes.overrides);
-    recipe_.name = file_.name;
-  }
-
-  const Wishes& wishes_;
-  Wishes early_;  // with those overrides that say how the file is read and cut
-  RecipeFile file_;
-  Recipe recipe_;
-  std::vector<Guess> guesses_;
-  std::map<std::string, std::string> keys_;  // "data.period", and its value as recipes write it
-};
-
-// Guesses one part after another: each rests on those before it.
-class Guesser {
- public:
-  Guesser(const std::filesystem::path& csv, const Wishes& wishes)
-      : csv_(csv), wishes_(wishes), draft_(csv, wishes) {}
-
   GuessedRecipe guess() {
     const Series series = read_series();
     measure(series);
@@ -181,31 +125,50 @@ class Guesser {
     guess_window();
     guess_baselines();
     if (wishes_.network) guess_network(series);
-    draft_.load_whole();
-    return {recipe_, draft_.guesses()};
+    load(wishes_.overrides);  // all of them: no key is missing
+    return {recipe_, guesses_};
   }
 
  private:
   bool says(const std::string& key) const { return timeseries::says(wishes_, key); }
 
+  // Sets keys to values as recipes write them, in place of earlier ones.
+  void set(const std::string& key, const std::string& value) { keys_[key] = value; }
+  void set(const std::string& key, int64_t value) { set(key, std::to_string(value)); }
+  void set(std::initializer_list<std::pair<const char*, const char*>> keys) {
+    for (const auto& [key, value] : keys) set(key, value);
+  }
+  // Reads the recipe from the keys so far, with overrides. Throws InputError like load_recipe.
+  void load(const std::vector<Override>& overrides) {
+    file_.text.clear();
+    for (const auto& [key, value] : keys_) file_.text += fmt::format("{} = {}\n", key, value);
+    recipe_ = load_recipe(file_, overrides);
+    recipe_.name = file_.name;
+  }
+  void load() { load(early_); }
+  // Notes a guess, unless the user's overrides name its key.
+  void say(const Guess& guess) {
+    const std::string key = guess.option.substr(0, guess.option.find('='));  // "--set data.window"
+    if (!key.starts_with("--set ") || !says(key.substr(6))) guesses_.push_back(guess);
+  }
+
   void take(const FileReading& reading) {
-    for (const auto& [key, value] : reading.keys) draft_.set("data", key, value);
-    for (const Guess& guess : reading.guesses) draft_.say(guess);
-    draft_.load();
+    for (const auto& [key, value] : reading.keys) set("data." + key, value);
+    for (const Guess& guess : reading.guesses) say(guess);
+    load();
   }
 
   // Guesses how the file is read, and reads it.
   Series read_series() {
-    const std::string content = csv_text(csv_);
+    const std::string content = read_series_file(csv_);
     const char separator = separator_of(content);
-    if (csv_ != standard_input)
-      draft_.set("data", "file", toml_string(std::filesystem::absolute(csv_).string()));
-    draft_.set("data", "separator", toml_string(std::string(1, separator)));
-    draft_.load();
+    if (csv_ != standard_input) set("data.file", toml_string(std::filesystem::absolute(csv_).string()));
+    set("data.separator", toml_string(std::string(1, separator)));
+    load();
     const FileReading columns =
         reading_of_file(content, name_of_series_file(csv_), series_options(recipe_), wishes_);
-    if (!says("data.channels")) draft_.set("data", "channels", toml_words(columns.targets));
-    if (!says("data.targets")) draft_.set("data", "targets", toml_words(columns.targets));
+    if (!says("data.channels")) set("data.channels", toml_list(columns.targets, columns.targets.size()));
+    if (!says("data.targets")) set("data.targets", toml_list(columns.targets, columns.targets.size()));
     take(columns);
     SeriesOptions options = series_options(recipe_);
     options.channels_guessed = wishes_.columns.empty() && !says("data.channels");
@@ -214,7 +177,7 @@ class Guesser {
       if (!says("data.open_end")) options.open_end = recipe_.data.targets;
     }
     if (!says("data.gaps") && options.missing != Missing::error) options.gaps = Gaps::fill;
-    Series series = load_csv(csv_, options);
+    Series series = unroll::load_series(csv_, options);
     take(reading_of_holes(series, wishes_));
     return series;
   }
@@ -230,15 +193,14 @@ class Guesser {
                   name_of_series_file(csv_), rows_, rows_ == 1 ? "" : "s",
                   wishes_.network ? "train on" : "forecast from", rows_ == 1 ? "is" : "are", fewest);
     if (several_)
-      draft_.note(
+      guesses_.push_back(
           {"series", fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
            fmt::format("lengths are those of '{}', the median", one_line(series.members[typical].name)),
            "--set data.id=NAME"});
-    draft_.say({"time",
-                series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
-                series.time_name.empty() ? "no column of dates: rows are numbered"
-                                         : "rows are " + apart_text(series.times.step),
-                "--set data.time=NAME"});
+    say({"time", series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
+         series.time_name.empty() ? "no column of dates: rows are numbered"
+                                  : "rows are " + apart_text(series.times.step),
+         "--set data.time=NAME"});
   }
 
   void guess_season(const Series& series) {
@@ -248,9 +210,9 @@ class Guesser {
     } else {
       season_ =
           season_of_most(sample_of(series, d.targets, wishes_.train + wishes_.valid), series.times.step);
-      draft_.say({"season", to_text(season_), season_.why, "--set data.period=N"});
-      draft_.set("data", "period", season_.period);
-      draft_.set("data", "second_period", season_.second_period);
+      say({"season", to_text(season_), season_.why, "--set data.period=N"});
+      set("data.period", season_.period);
+      set("data.second_period", season_.second_period);
     }
     has_season_ = season_.period > 1, is_short_season_ = has_season_ && season_.period <= 60;
   }
@@ -263,20 +225,19 @@ class Guesser {
     if (steps == 0) {
       steps = is_short_season_ ? clamped(season_.period, 1, rows_ / 4)
                                : clamped(12, 1, std::max<int64_t>(rows_ / 10, 1));
-      draft_.say({"steps", fmt::format("{}", steps),
-                  has_season_ && steps == season_.period ? "a season"
-                  : is_short_season_                     ? "a quarter of the rows at most"
-                                                         : "a tenth of the rows at most",
-                  "--steps N"});
+      say({"steps", fmt::format("{}", steps),
+           has_season_ && steps == season_.period ? "a season"
+           : is_short_season_                     ? "a quarter of the rows at most"
+                                                  : "a tenth of the rows at most",
+           "--steps N"});
     }
     // A network is validated on rows that hold its horizon.
     const bool is_long = wishes_.network && !several_ && steps > valid_rows_ && !says("data.horizon");
-    draft_.set("data", "horizon", is_long ? std::max<int64_t>(valid_rows_, 1) : steps);
-    draft_.load();
+    set("data.horizon", is_long ? std::max<int64_t>(valid_rows_, 1) : steps);
+    load();
     horizon_ = recipe_.data.horizon;
     if (horizon_ < steps)
-      draft_.say(
-          {"horizon", fmt::format("{} of {} steps", horizon_, steps),
+      say({"horizon", fmt::format("{} of {} steps", horizon_, steps),
            fmt::format("{} rows leave no more to validate it on; the further steps go on from the first",
                        rows_),
            "--set data.horizon=N"});
@@ -288,69 +249,71 @@ class Guesser {
                       : has_season_             ? 2 * season_.period
                                                 : 12;
     if (season_.period > most) longest = std::max<int64_t>(4 * horizon_, 12);  // no window holds a season
-    draft_.set("data", "window", clamped(std::max(longest, horizon_), least_window, most));
-    draft_.load();
+    set("data.window", clamped(std::max(longest, horizon_), least_window, most));
+    load();
     window_ = recipe_.data.window;
     if (wishes_.network)
-      draft_.say({"window", rows_text(window_),
-                  has_season_ ? "two seasons, or the longer one; a sixth of the rows at most"
-                              : "a sixth of the rows at most",
-                  "--set data.window=N"});
+      say({"window", fmt::format("{} rows", window_),
+           has_season_ ? "two seasons, or the longer one; a sixth of the rows at most"
+                       : "a sixth of the rows at most",
+           "--set data.window=N"});
     if (several_ && wishes_.network) return;  // its rows are split by their number
-    draft_.set("data", "train", fmt::format("{:.6g}{}", wishes_.train, wishes_.train == 1 ? ".0" : ""));
-    draft_.set("data", "valid", fmt::format("{:.6g}{}", wishes_.valid, wishes_.valid == 0 ? ".0" : ""));
+    set("data.train", fmt::format("{:.6g}{}", wishes_.train, wishes_.train == 1 ? ".0" : ""));
+    set("data.valid", fmt::format("{:.6g}{}", wishes_.valid, wishes_.valid == 0 ? ".0" : ""));
   }
 
   void guess_baselines() {
-    draft_.set("data", {{"ridge", "true"}, {"ces", "true"}, {"pretrained", "true"}});
-    if (!several_) draft_.set("data", "combination", "true");
+    set({{"data.ridge", "true"}, {"data.ces", "true"}, {"data.pretrained", "true"}});
+    if (!several_) set("data.combination", "true");
     if (season_.period > longest_of_ets)
       leave_out_ets(fmt::format("a season of more than {} rows has too many states", longest_of_ets));
-    draft_.load();
+    load();
   }
 
   void leave_out_ets(const std::string& why) {
-    draft_.set("data", "ets", "false");
-    if (wishes_.network) draft_.say({"ETS", "left out", why, "--set data.ets=true"});
+    set("data.ets", "false");
+    if (wishes_.network) say({"ETS", "left out", why, "--set data.ets=true"});
   }
 
   void guess_network(const Series& series) {
     const auto calendar = calendar_of(season_, series.times.step);
-    if (!calendar.empty() && !says("data.calendar")) draft_.set("data", "calendar", toml_words(calendar));
-    draft_.set("model", {{"cell", "\"gru\""}, {"shared_channels", "true"}, {"normalization", "\"last\""}});
-    draft_.set("model", "segment", segment_of(window_));
+    if (!calendar.empty() && !says("data.calendar"))
+      set("data.calendar", toml_list(calendar, calendar.size()));
+    set({{"model.cell", "\"gru\""}, {"model.shared_channels", "true"}, {"model.normalization", "\"last\""}});
+    set("model.segment", segment_of(window_));
     if (several_) {
       guess_for_several(series);
     } else {
       const int64_t batches = (windows() + 31) / 32;
-      draft_.set("data", "batch", 32);
-      draft_.set("model", "hidden", 32);
-      draft_.set("training", "epochs", clamped((1500 + batches - 1) / batches, 4, 150));
-      draft_.say(
-          {"model", "one GRU over segments, trained now",
+      set("data.batch", 32);
+      set("model.hidden", 32);
+      set("training.epochs", clamped((1500 + batches - 1) / batches, 4, 150));
+      say({"model", "one GRU over segments, trained now",
            says("data.known") ? "the members of the mean do not read what is known ahead" : "by channel",
            "--set model.architecture=linear"});
     }
-    draft_.set("optimizer", {{"kind", "\"adamw\""}, {"learning_rate", "0.003"}, {"weight_decay", "0.01"}});
-    draft_.set("schedule", {{"kind", "\"cosine\""}});
+    set({{"optimizer.kind", "\"adamw\""},
+         {"optimizer.learning_rate", "0.003"},
+         {"optimizer.weight_decay", "0.01"}});
+    set({{"schedule.kind", "\"cosine\""}});
   }
 
   // One network learns from every series, and its last rows validate and test it.
   void guess_for_several(const Series& series) {
     constexpr int64_t batch = 128, all_steps = 2000, most_for_ets = 50;
-    draft_.set("data", "batch", batch);
-    draft_.set("data", "split", toml_string("rows"));
-    draft_.set("data", "valid_rows", horizon_);
-    draft_.set("data", "test_rows", horizon_);
-    draft_.say({"parts", fmt::format("{} rows each to validate and to test", horizon_),
-                "the last ones of every series", "--set data.test_rows=N"});
+    set("data.batch", batch);
+    set("data.split", toml_string("rows"));
+    set("data.valid_rows", horizon_);
+    set("data.test_rows", horizon_);
+    say({"parts", fmt::format("{} rows each to validate and to test", horizon_),
+         "the last ones of every series", "--set data.test_rows=N"});
     if (series.count() > most_for_ets && season_.period <= longest_of_ets)
       leave_out_ets(fmt::format("it is slow on more than {} series", most_for_ets));
     const int64_t of_all = (windows() * series.count() + batch - 1) / batch;
-    draft_.set("training", "epochs", clamped(all_steps / of_all, 2, 100));
-    draft_.set("model", "hidden", 64);
-    draft_.say({"model", "one GRU over segments, for all series", "each scaled by itself",
-                "--set model.architecture=linear"});
+    set("training.epochs", clamped(all_steps / of_all, 2, 100));
+    set("model.hidden", 64);
+    say({"model", "one GRU over segments, for all series", "each scaled by itself",
+         "--set model.architecture=linear"});
   }
 
   int64_t windows() const { return std::max<int64_t>(rows_ - window_ - horizon_ + 1, 1); }
@@ -359,9 +322,12 @@ class Guesser {
 
   const std::filesystem::path csv_;
   const Wishes& wishes_;
-  Draft draft_;
-  const Recipe& recipe_ = draft_.recipe();  // as far as it is loaded
-  bool several_ = false;                    // series
+  std::vector<Override> early_;  // those that say how the file is read and cut: read while keys are missing
+  RecipeFile file_;
+  std::map<std::string, std::string> keys_;  // "data.period", and its value as recipes write it
+  Recipe recipe_;                            // as far as it is loaded
+  std::vector<Guess> guesses_;
+  bool several_ = false;  // series
   bool has_season_ = false, is_short_season_ = false;
   int64_t rows_ = 0, valid_rows_ = 0, window_ = 0, horizon_ = 0;
   Season season_;

@@ -58,12 +58,14 @@ DateOrder date_order_of(std::string_view code) {
 }
 
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model) {
-  nlohmann::ordered_json channels{
-      {"names", facts.channels}, {"shift", facts.scaling.shift}, {"scale", facts.scaling.scale}};
-  if (!facts.scaling.logs.empty()) {  // a power of 0 is a logarithm, as Box and Cox count them
-    for (const uint8_t is_log : facts.scaling.logs)
-      channels["power"].push_back(is_log ? nlohmann::ordered_json(0) : nlohmann::ordered_json());
-    channels["inner_shift"] = facts.scaling.log_shift, channels["inner_scale"] = facts.scaling.log_scale;
+  nlohmann::ordered_json channels{{"names", facts.channels}};
+  for (const ChannelScaling& of : facts.scaling.channels)
+    channels["shift"].push_back(of.shift), channels["scale"].push_back(of.scale);
+  for (const ChannelScaling& of : facts.scaling.channels) {
+    if (!facts.scaling.has_logs()) break;
+    // A power of 0 is a logarithm, as Box and Cox count them.
+    channels["power"].push_back(of.is_log ? nlohmann::ordered_json(0) : nlohmann::ordered_json());
+    channels["inner_shift"].push_back(of.log_shift), channels["inner_scale"].push_back(of.log_scale);
   }
   if (!facts.members.empty()) channels["series"] = facts.members;
   Metadata metadata{{"program", "unroll timeseries"},
@@ -84,60 +86,62 @@ void save_model(const std::filesystem::path& path, const Recipe& recipe, const M
   write_safetensors(path, state_dict(model.params), metadata);
 }
 
-// The channels, series and words in a model's metadata, and their scaling.
+static Scaling scaling_of(const SafetensorsFile& file, const nlohmann::json& channels, size_t count,
+                          int members) {
+  Scaling scaling{.channels = std::vector<ChannelScaling>(count), .members = members};
+  const auto take = [&](const char* shift_key, double ChannelScaling::*shift, const char* scale_key,
+                        double ChannelScaling::*scale) {
+    const auto shifts = channels.at(shift_key).get<std::vector<double>>(),
+               scales = channels.at(scale_key).get<std::vector<double>>();
+    require_input(shifts.size() == count && scales.size() == count,
+                  "{}: {} channels in its metadata, {} shifts and {} scales", file.path(), count,
+                  shifts.size(), scales.size());
+    for (size_t k = 0; k < count; ++k) {
+      require_input(std::isfinite(shifts[k]), "{}: a shift in its metadata is {}", file.path(), shifts[k]);
+      require_input(std::isfinite(scales[k]) && scales[k] > 0, "{}: a scale in its metadata is {}",
+                    file.path(), scales[k]);
+      scaling.channels[k].*shift = shifts[k], scaling.channels[k].*scale = scales[k];
+    }
+  };
+  take("shift", &ChannelScaling::shift, "scale", &ChannelScaling::scale);
+  if (!channels.contains("power")) return scaling;
+  take("inner_shift", &ChannelScaling::log_shift, "inner_scale", &ChannelScaling::log_scale);
+  const auto& powers = channels.at("power");
+  require_input(powers.size() == count, "{}: {} channels in its metadata, and {} powers", file.path(), count,
+                powers.size());
+  for (size_t k = 0; k < count; ++k) {
+    scaling.channels[k].is_log = !powers[k].is_null();
+    require_input(powers[k].is_null() || powers[k].get<double>() == 0, "{}: a power in its metadata is {}",
+                  file.path(), powers[k].dump());
+  }
+  return scaling;
+}
+
+// The channels and series in a model's metadata, and their scaling.
 static ModelFacts channels_of(const SafetensorsFile& file) {
   ModelFacts facts;
-  const auto channels = parse_json(metadata_of(file, "timeseries", "channels"));
-  try {
-    facts.channels = channels.at("names");
-    facts.scaling.shift = channels.at("shift").get<std::vector<double>>();
-    facts.scaling.scale = channels.at("scale").get<std::vector<double>>();
-    if (channels.contains("series")) facts.members = channels.at("series").get<std::vector<std::string>>();
-    if (channels.contains("power")) {
-      for (const auto& power : channels.at("power")) {
-        require_input(power.is_null() || power.get<double>() == 0, "{}: a power in its metadata is {}",
-                      file.path(), power.dump());
-        facts.scaling.logs.push_back(!power.is_null());
-      }
-      facts.scaling.log_shift = channels.at("inner_shift").get<std::vector<double>>();
-      facts.scaling.log_scale = channels.at("inner_scale").get<std::vector<double>>();
-    }
-  } catch (const nlohmann::json::exception&) {
-    throw InputError(
-        fmt::format("{}: the channels in its metadata are no JSON of names, shift and scale", file.path()));
-  }
   const auto require_names = [&](std::vector<std::string> names, const char* what) {
     std::ranges::sort(names);
     const auto twice = std::ranges::adjacent_find(names);
     require_input(twice == names.end(), "{}: two {} in its metadata are '{}'", file.path(), what,
                   twice == names.end() ? "" : one_line(*twice));
   };
-  require_names(facts.channels, "channels"), require_names(facts.members, "series");
-  facts.scaling.members = static_cast<int>(std::max<size_t>(facts.members.size(), 1));
+  const auto channels = parse_json(metadata_of(file, "timeseries", "channels"));
+  try {
+    facts.channels = channels.at("names");
+    if (channels.contains("series")) facts.members = channels.at("series").get<std::vector<std::string>>();
+    require_names(facts.channels, "channels"), require_names(facts.members, "series");
+    const size_t members = std::max<size_t>(facts.members.size(), 1);
+    facts.scaling = scaling_of(file, channels, facts.channels.size() * members, static_cast<int>(members));
+  } catch (const nlohmann::json::exception&) {
+    throw InputError(
+        fmt::format("{}: the channels in its metadata are no JSON of names, shift and scale", file.path()));
+  }
   return facts;
-}
-
-static void check_scaling(const SafetensorsFile& file, const Scaling& scaling, size_t channels) {
-  const auto require_scaling = [&](const std::vector<double>& shift, const std::vector<double>& scale) {
-    require_input(shift.size() == channels && scale.size() == shift.size(),
-                  "{}: {} channels in its metadata, {} shifts and {} scales", file.path(), channels,
-                  shift.size(), scale.size());
-    for (const double value : shift)
-      require_input(std::isfinite(value), "{}: a shift in its metadata is {}", file.path(), value);
-    for (const double value : scale)
-      require_input(std::isfinite(value) && value > 0, "{}: a scale in its metadata is {}", file.path(),
-                    value);
-  };
-  require_scaling(scaling.shift, scaling.scale);
-  if (scaling.logs.empty()) return;
-  require_scaling(scaling.log_shift, scaling.log_scale);
-  require_input(scaling.logs.size() == channels, "{}: {} channels in its metadata, and {} powers",
-                file.path(), channels, scaling.logs.size());
 }
 
 static ModelFacts facts_of(const SafetensorsFile& file) {
   ModelFacts facts = channels_of(file);
-  check_scaling(file, facts.scaling, facts.channels.size() * static_cast<size_t>(facts.scaling.members));
   for (const auto& [key, text] : texts_of(facts))
     if (const auto found = file.metadata().find(key); found != file.metadata().end()) *text = found->second;
   facts.trained = trained_on(file.metadata(), facts.channels.size(), file.path());
@@ -196,7 +200,7 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
   std::vector<std::string> of_others, unused;
   std::vector<int> transformed;
   for (int channel = 0; channel < series.width(); ++channel)
-    if (facts.scaling.is_log(channel)) transformed.push_back(channel);
+    if (facts.scaling.at(channel).is_log) transformed.push_back(channel);
   Scaling scaling =
       fit_scaling(series, part, recipe.scaling.kind, unused, recipe.scaling.transform, transformed);
   for (int member = 0; member < series.count(); ++member) {
@@ -206,14 +210,8 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
       of_others.push_back("'" + one_line(name) + "'");
       continue;
     }
-    const auto take = [&](auto& to, const auto& from) {
-      if (!to.empty())
-        std::copy_n(from.begin() + facts.scaling.place(0, found->second), series.width(),
-                    to.begin() + scaling.place(0, member));
-    };
-    take(scaling.shift, facts.scaling.shift), take(scaling.scale, facts.scaling.scale);
-    take(scaling.logs, facts.scaling.logs);
-    take(scaling.log_shift, facts.scaling.log_shift), take(scaling.log_scale, facts.scaling.log_scale);
+    std::copy_n(facts.scaling.channels.begin() + facts.scaling.place(0, found->second), series.width(),
+                scaling.channels.begin() + scaling.place(0, member));
   }
   if (const size_t others = of_others.size()) {
     constexpr size_t most = 5;

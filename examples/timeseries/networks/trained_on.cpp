@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 
 #include <fmt/format.h>
 
@@ -41,13 +42,8 @@ std::optional<int64_t> first_row_from(const Series& series, const std::string& t
     const int64_t count = in_form(times.time(row), coarser).count;
     return after ? count <= at : count < at;
   };
-  int64_t begin = series.begin_of(member), end = series.end_of(member);
-  while (begin < end)
-    if (const int64_t middle = begin + (end - begin) / 2; before(middle))
-      begin = middle + 1;
-    else
-      end = middle;
-  return begin;
+  return *std::ranges::partition_point(std::views::iota(series.begin_of(member), series.end_of(member)),
+                                       before);
 }
 
 }  // namespace
@@ -179,19 +175,18 @@ TrainedOn trained_on(const Metadata& metadata, size_t channels, const std::strin
   }
   const auto found = metadata.find(range_key);
   if (found == metadata.end()) return trained;
-  const auto refuse_unless = [&](bool good) {
-    require_input(good, "{}: '{}' in its metadata is not the least and the most of {} channels", path,
-                  range_key, channels);
-  };
   const auto range = parse_json(found->second);
+  bool good = false;
   try {
     trained.least = range.at("least").get<std::vector<double>>();
     trained.most = range.at("most").get<std::vector<double>>();
-  } catch (const nlohmann::json::exception&) { refuse_unless(false); }
-  refuse_unless(trained.least.size() == trained.most.size() && trained.least.size() <= channels);
-  for (size_t k = 0; k < trained.least.size(); ++k)
-    refuse_unless(std::isfinite(trained.least[k]) && std::isfinite(trained.most[k]) &&
-                  trained.least[k] <= trained.most[k]);
+    good = trained.least.size() <= channels &&
+           std::ranges::equal(trained.least, trained.most, [](double least, double most) {
+             return std::isfinite(least) && std::isfinite(most) && least <= most;
+           });
+  } catch (const nlohmann::json::exception&) {}  // said below
+  require_input(good, "{}: '{}' in its metadata is not the least and the most of {} channels", path,
+                range_key, channels);
   return trained;
 }
 
@@ -202,7 +197,7 @@ void FarOutside::look(double value, int channel, int64_t row) {
   if (at >= trained_.least.size()) return;  // of the calendar, or nothing is known
   const double least = trained_.least[at], most = trained_.most[at];
   if (least <= value && value <= most) return;
-  const double range = most > least ? most - least : scaling_.scale[at];
+  const double range = most > least ? most - least : scaling_.at(channel).scale;
   const double ranges = (value < least ? least - value : value - most) / range;
   if (ranges <= 10) return;
   ++count_;
@@ -215,30 +210,31 @@ void FarOutside::look(const Series& series, int64_t begin, int64_t end, const st
     for (const int channel : channels) look(series.at(row, channel), channel, row);
 }
 
-std::string FarOutside::furthest(const Series& series, const char* is, const char* range_of) const {
+std::optional<std::string> FarOutside::warning(const Series& series, const char* is, const char* so,
+                                               const char* range_of) const {
+  if (count_ == 0) return {};
   const auto at = static_cast<size_t>(channel_);
   const std::string others = count_ == 2  ? " (so is 1 other value)"
                              : count_ > 2 ? fmt::format(" (so are {} other values)", with_commas(count_ - 1))
                                           : "";
-  return fmt::format("'{}' {} {:.4g} at {}, far outside of {:.4g} to {:.4g}, the range of {}{}",
+  return fmt::format("'{}' {} {:.4g} at {}, far outside of {:.4g} to {:.4g}, the range of {}{}: {}",
                      one_line(series.channels[at]), is, value_, series.times.text(row_), trained_.least[at],
-                     trained_.most[at], range_of, others);
+                     trained_.most[at], range_of, others, so);
 }
 
 std::optional<std::string> FarOutside::warning_of_inputs(const Series& series) const {
-  if (count_ == 0) return {};
-  return furthest(series, "is") + ": the model never met such values; are they in the units of training?";
+  return warning(series, "is", "the model never met such values; are they in the units of training?");
 }
 
 std::optional<std::string> FarOutside::warning_of_forecasts(const Series& series) const {
-  if (count_ == 0) return {};
-  return furthest(series, "is forecast as") + ": not credible";
+  return warning(series, "is forecast as", "not credible");
 }
 
 std::optional<std::string> FarOutside::warning_of_training(const Series& series) const {
-  if (count_ == 0) return {};
-  return furthest(series, "is", "the other rows that train") +
-         ": it sets scale and loss, and flattens the forecasts; if it is a mistake, or stands for a missing value, empty the cell";
+  return warning(
+      series, "is",
+      "it sets scale and loss, and flattens the forecasts; if it is a mistake, or stands for a missing value, empty the cell",
+      "the other rows that train");
 }
 
 namespace {

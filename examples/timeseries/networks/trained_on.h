@@ -58,8 +58,9 @@ class FarOutside {
       const Series& series) const;  // of a range of most rows that train
 
  private:
-  std::string furthest(const Series& series, const char* is,
-                       const char* range_of = "the rows that trained") const;
+  // Names the furthest value and says what follows: it `is` far outside of `range_of`, so `so`.
+  std::optional<std::string> warning(const Series& series, const char* is, const char* so,
+                                     const char* range_of = "the rows that trained") const;
   const TrainedOn& trained_;
   const Scaling& scaling_;
   double furthest_ = 10, value_ = 0;  // in ranges beyond the nearer end

@@ -52,12 +52,6 @@ void check_known(const RecipeReader& reader, const Recipe& r) {
   }
 }
 
-// Refuses keys that work only with a single series.
-void check_series(const RecipeReader& reader, const Recipe& r) {
-  if (r.data.id.empty()) return;
-  reader.refuse_if(!r.data.only.empty(), "data.only", "reads one series, and data.id reads all");
-}
-
 }  // namespace
 
 void check_rules(const RecipeReader& reader, const Recipe& r) {
@@ -116,7 +110,8 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   check_shares_beside_test_files(reader, r);
   reader.refuse_if(r.data.split == SplitKind::rows && r.data.train_rows == 0 && r.data.test_rows == 0,
                    "data.split", "= \"rows\" needs data.train_rows or data.test_rows");
-  check_series(reader, r);
+  reader.refuse_if(!r.data.id.empty() && !r.data.only.empty(), "data.only",
+                   "reads one series, and data.id reads all");
   reader.refuse_if(r.data.split == SplitKind::time && (r.data.valid_from.empty() || r.data.test_from.empty()),
                    "data.split", "= \"time\" needs data.valid_from and data.test_from");
   if (!r.validates()) {

@@ -38,7 +38,7 @@ double ConformalInterval::unit_of(int64_t origin, std::size_t target) const {
     const double off = series_->at(row, channel) - mean;
     squares += off * off / n;
   }
-  const double scale = scaling_.scale[scaling_.place(channel, member)];
+  const double scale = scaling_.at(scaling_.place(channel, member)).scale;
   return scale * std::cbrt(std::max(std::sqrt(squares) / scale, 0.1));
 }
 
@@ -85,31 +85,23 @@ void ConformalInterval::take_known(int64_t origin) {
       errors.take(errors.to_come.front());
 }
 
-double ConformalInterval::reach(std::size_t i, double level) const {
+double ConformalInterval::reach(std::size_t i) const {
   const auto& sorted = errors_[i].sorted;
-  const double found = errors_[i].quantile(level);
+  const double found = errors_[i].quantile(options_.level);
   if (!std::isnan(found) || !options_.has_quantiles) return found;
   return static_cast<int64_t>(sorted.size()) < least_errors ? 0 : std::max(sorted.back(), 0.0);
-}
-
-SeriesBounds::Ends ConformalInterval::ends(const Place& place, double value, Ends from, double by,
-                                           double level) const {
-  constexpr double none = std::numeric_limits<double>::quiet_NaN();
-  if (std::isnan(by)) return {none, none};
-  from.low -= by, from.high += by;
-  // Quantiles narrowed past each other meet at the forecast.
-  if (from.low > from.high) from = {value, value};
-  return bounds_.around(place, value, from, 1 - level);
 }
 
 void ConformalInterval::widen(int64_t origin, std::span<double> values, std::span<double> low,
                               std::span<double> high, std::span<const double> further) {
   take_known(origin);
   for_each_value(origin, low, high, [&](std::size_t i, const Place& place, double unit) {
-    const double by = unit * (reach(i, options_.level) + (further.empty() ? 0 : further[i]));
+    const double by = unit * (reach(i) + (further.empty() ? 0 : further[i]));  // NaN: there is no interval
     values[i] = place.bound.clamp(values[i]);
-    Ends found =
-        ends(place, values[i], {place.bound.clamp(low[i]), place.bound.clamp(high[i])}, by, options_.level);
+    Ends found{place.bound.clamp(low[i]) - by, place.bound.clamp(high[i]) + by};
+    // Quantiles narrowed past each other meet at the forecast.
+    if (found.low > found.high) found = {values[i], values[i]};
+    found = bounds_.around(place, values[i], found, 1 - options_.level);
     if (!(found.low < found.high)) found.low = found.high = std::numeric_limits<double>::quiet_NaN();
     low[i] = found.low, high[i] = found.high;
   });

@@ -91,8 +91,7 @@ class ConformalInterval {
   };
   using Ends = SeriesBounds::Ends;
   using Place = SeriesBounds::Place;
-  Ends ends(const Place& place, double value, Ends from, double by, double level) const;
-  double reach(std::size_t i, double level) const;  // in units; NaN: no interval
+  double reach(std::size_t i) const;  // in units; NaN: no interval
   double unit_of(int64_t origin, std::size_t target) const;
   void take_known(int64_t origin);
   // Calls use(i, place, unit) for each value i of [steps, targets], with the unit of the window before the origin.

@@ -88,14 +88,12 @@ void ForecastScores::add(std::span<const int64_t> origins, std::span<const doubl
         if (series.is_filled(origin + step, channel)) continue;
         const double truth = series.at(origin + step, channel), forecast = predictions[i];
         const double error = forecast - truth;
-        const double scale = scaling.scale[base + channel];
+        const double scale = scaling.at(base + channel).scale;
         const double scaled = error / scale;
         const double size = std::abs(forecast) + std::abs(truth);
         const double naive = mase_scale_[static_cast<std::size_t>(member) * targets.size() + t];
         const bool has_mase = naive > 0 || of_member_.empty();
-        Sums one;
-        if (!ends.low.empty()) one.add_interval(truth, forecast, ends, i, scale);
-        one.add({.count = 1,
+        Sums one{.count = 1,
                  .scaled_square = scaled * scaled,
                  .scaled_absolute = std::abs(scaled),
                  .square = error * error,
@@ -104,11 +102,8 @@ void ForecastScores::add(std::span<const int64_t> origins, std::span<const doubl
                  .mase = naive > 0   ? std::abs(error) / naive
                          : !has_mase ? 0
                                      : std::numeric_limits<double>::quiet_NaN(),
-                 .with_mase = has_mase,
-                 .intervals = 0,
-                 .within = 0,
-                 .winkler = 0,
-                 .pinball = 0});
+                 .with_mase = has_mase};
+        if (!ends.low.empty()) one.add_interval(truth, forecast, ends, i, scale);
         sums_[static_cast<std::size_t>(step) * targets.size() + t].add(one);
         if (!of_member_.empty()) of_member_[member].add(one);
       }

@@ -19,11 +19,20 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
 
+}  // namespace
+
+std::string lower_case(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), lower);
+  return small;
+}
+
+namespace {
+
 // The index of a name, written out or as its first three letters; -1: not among `names`.
 template <std::size_t count>
 int place_in(const std::array<std::string_view, count>& names, std::string_view word) {
-  std::string small(word);
-  std::transform(small.begin(), small.end(), small.begin(), lower);
+  std::string small = lower_case(word);
   if (small == "sept") small = "sep";
   for (std::size_t i = 0; i < count; ++i)
     if (small == names[i] || small == names[i].substr(0, 3)) return static_cast<int>(i);
@@ -90,159 +99,100 @@ std::optional<Time> number(std::string_view text) {
   return Time{TimeForm::number, value};
 }
 
-std::optional<Time> date_of(const Scanner& scan, int64_t year, int64_t month, int64_t of_month) {
-  if (!scan.good || year < 1 || of_month < 1 || of_month > days_in_month(year, static_cast<int>(month)))
-    return std::nullopt;
-  return Time{TimeForm::date, days_of(year, static_cast<int>(month), static_cast<int>(of_month))};
-}
-std::optional<Time> month_of(const Scanner& scan, int64_t year, int64_t month) {
-  if (!scan.good) return std::nullopt;
-  return Time{TimeForm::month, 12 * year + month - 1};
-}
+// The numbers of a date; 0: it has none of these.
+struct DateNumbers {
+  int64_t year = 0, month = 0, day = 0, quarter = 0, week = 0;
+};
+// A number in a form: its letter there, how many digits it may have, and its values.
+struct FormNumber {
+  char letter;
+  std::size_t least_digits, most_digits;
+  int64_t least, most;
+  int64_t DateNumbers::*to;
+};
+constexpr FormNumber form_numbers[] = {
+    {'Y', 4, 4, 1, 9999, &DateNumbers::year}, {'m', 1, 2, 1, 12, &DateNumbers::month},
+    {'M', 2, 2, 1, 12, &DateNumbers::month},  {'d', 1, 2, 1, 31, &DateNumbers::day},
+    {'q', 1, 1, 1, 4, &DateNumbers::quarter}, {'w', 1, 2, 1, 53, &DateNumbers::week}};
 
-int64_t read_year(Scanner& scan) { return scan.digits(4, 4, 1, 9999); }
+// Letters are the numbers above; A and B a day and a month in the column's order; y a year of four digits or two; N a
+// month's name; _ a separator or none; $ the end, which months and quarters need. 1999.05 and 01.1970 are numbers.
+constexpr std::string_view date_forms[] = {"Y-m-d", "Y/m/d", "Y.m.d", "Y-M$",  "Y/M$",  "Y_N$",
+                                           "Y_N_d", "Y_Qq$", "Y_Ww",  "A/B/y", "A-B-y", "A.B.y",
+                                           "m/Y$",  "m-Y$",  "d_N_y", "N_y$",  "N_d_Y", "Qq_Y$"};
+
 // Also reads two digits, beside an order: order_of_dates() gives one to a column whose years are sure to stand last.
 int64_t read_last_year(Scanner& scan, DateOrder order) {
-  if (order == DateOrder::unknown || scan.digits_ahead() != 2) return read_year(scan);
+  if (order == DateOrder::unknown || scan.digits_ahead() != 2) return scan.digits(4, 4, 1, 9999);
   constexpr int64_t latest = 29, earliest = 69;  // programs disagree on the century of those between
   const int64_t year = scan.digits(2, 2, 0, 99);
   scan.good = scan.good && (year <= latest || year >= earliest);
   return year + (year <= latest ? 2000 : 1900);
 }
-int64_t read_day(Scanner& scan) { return scan.digits(1, 2, 1, 31); }
-// The month's number from 1. The scan fails if no month has this name.
-int64_t read_month_name(Scanner& scan) {
-  const int place = place_in(month_names, scan.word());
-  scan.good = scan.good && place >= 0;
-  return place + 1;
+
+// Reads a form from the left. The scan fails if the text has another one.
+DateNumbers read_form(Scanner& scan, std::string_view form, DateOrder order) {
+  DateNumbers found;
+  for (char c : form) {
+    if (!scan.good) break;
+    if (c == 'A' || c == 'B') {
+      scan.good = order != DateOrder::unknown;
+      c = (c == 'A') == (order == DateOrder::day_first) ? 'd' : 'm';
+    }
+    const auto number = std::ranges::find(form_numbers, c, &FormNumber::letter);
+    if (number != std::end(form_numbers))
+      found.*number->to = scan.digits(number->least_digits, number->most_digits, number->least, number->most);
+    else if (c == 'y')
+      found.year = read_last_year(scan, order);
+    else if (c == 'N')
+      scan.good = (found.month = place_in(month_names, scan.word()) + 1) > 0;
+    else if (c == '_')
+      scan.gap();
+    else
+      scan.good = c == '$' ? scan.left.empty() : scan.accept(c) || scan.accept(lower(c));
+  }
+  return found;
 }
 
-// The quarter's number of Q1 1970, or of the rest of 1970 Q1.
-std::optional<int64_t> read_quarter(Scanner& scan) {
-  if (scan.left.size() < 2 || lower(scan.left[0]) != 'q' || !is_digit(scan.left[1])) return std::nullopt;
-  scan.left.remove_prefix(1);
-  return scan.digits(1, 1, 1, 4);
-}
-std::optional<Time> quarter_of(const Scanner& scan, int64_t year, int64_t quarter) {
-  if (!scan.good) return std::nullopt;
-  return Time{TimeForm::quarter, 12 * year + 3 * (quarter - 1)};
-}
-
-// Monday of week 1, which holds the fourth of January, and of the later ones: the rest of 1970-W01.
-std::optional<Time> read_week(Scanner& scan, int64_t year) {
-  scan.left.remove_prefix(1);
-  const int64_t week = scan.digits(1, 2, 1, 53);
-  if (!scan.good || year < 1) return std::nullopt;
-  const int64_t fourth = days_of(year, 1, 4), monday = fourth - weekday_of(fourth) + 7 * (week - 1);
-  if (monday + 3 >= days_of(year + 1, 1, 1)) return std::nullopt;  // most years have 52
-  return Time{TimeForm::date, monday};
+// None: no calendar has this day or week.
+std::optional<Time> time_of(const DateNumbers& n) {
+  if (n.quarter > 0) return Time{TimeForm::quarter, 12 * n.year + 3 * (n.quarter - 1)};
+  if (n.week > 0) {  // Monday of week 1, which holds the fourth of January, and of the later ones
+    const int64_t fourth = days_of(n.year, 1, 4), monday = fourth - weekday_of(fourth) + 7 * (n.week - 1);
+    if (monday + 3 >= days_of(n.year + 1, 1, 1)) return std::nullopt;  // most years have 52
+    return Time{TimeForm::date, monday};
+  }
+  if (n.day == 0) return Time{TimeForm::month, 12 * n.year + n.month - 1};
+  const int month = static_cast<int>(n.month);
+  if (n.day > days_in_month(n.year, month)) return std::nullopt;
+  return Time{TimeForm::date, days_of(n.year, month, static_cast<int>(n.day))};
 }
 
-// 1970 Q1, 1970-W01, 1970-01, 1970-01-31, 1970 Jan, 1970-Jan-31
-std::optional<Time> read_year_first(Scanner& scan) {
-  const int64_t year = read_year(scan);
-  Scanner named = scan;
-  named.gap();
-  if (const auto quarter = read_quarter(named)) {
-    scan = named;
-    return quarter_of(scan, year, *quarter);
+std::optional<Time> read_form_of_date(Scanner& scan, DateOrder order) {
+  if (scan.digits_ahead() == 8) {  // 19700131T1405: alone it is a number
+    const DateNumbers found{scan.fixed(4, 1, 9999), scan.fixed(2, 1, 12), scan.fixed(2, 1, 31)};
+    return scan.good ? time_of(found) : std::nullopt;
   }
-  if (named.left.size() > 1 && lower(named.left[0]) == 'w' && is_digit(named.left[1])) {
-    scan = named;
-    return read_week(scan, year);
+  for (const std::string_view form : date_forms) {
+    Scanner rest = scan;
+    const DateNumbers found = read_form(rest, form, order);
+    if (!rest.good) continue;
+    scan = rest;
+    return time_of(found);
   }
-  if (!named.left.empty() && is_letter(named.left[0]) && lower(named.left[0]) != 't') {
-    scan = named;
-    const int64_t month = read_month_name(scan);
-    if (scan.left.empty()) return month_of(scan, year, month);
-    scan.gap();
-    return date_of(scan, year, month, read_day(scan));
-  }
-  const char dash = scan.left.starts_with('/') ? '/' : scan.left.starts_with('.') ? '.' : '-';
-  scan.expect(dash);
-  const bool two = scan.digits_ahead() == 2;
-  const int64_t month = scan.digits(1, 2, 1, 12);
-  if (!scan.left.starts_with(dash)) {
-    // 1999.05 is a number, and 1999-1 may be a quarter.
-    scan.good = scan.good && two && dash != '.';
-    return month_of(scan, year, month);
-  }
-  scan.expect(dash);
-  const int64_t of_month = read_day(scan);
-  return scan.good ? date_of(scan, year, month, of_month) : std::nullopt;
-}
-
-// 31 Jan 1970, 31/01/1970, 01/31/1970, 01/1970
-std::optional<Time> read_day_first(Scanner& scan, DateOrder order) {
-  const int64_t first = read_day(scan);
-  Scanner named = scan;
-  named.gap();
-  if (!named.left.empty() && is_letter(named.left[0])) {
-    scan = named;
-    const int64_t month = read_month_name(scan);
-    scan.gap();
-    const int64_t year = read_last_year(scan, order);
-    return scan.good ? date_of(scan, year, month, first) : std::nullopt;
-  }
-  if (scan.left.empty() || std::string_view("/-.").find(scan.left[0]) == std::string_view::npos)
-    return std::nullopt;
-  const char dash = scan.left[0];
-  scan.expect(dash);
-  if (scan.digits_ahead() == 4) {
-    scan.good = scan.good && dash != '.' && first <= 12;  // 01.1970 is a number
-    return month_of(scan, read_year(scan), first);
-  }
-  const int64_t second = read_day(scan);
-  scan.expect(dash);
-  const int64_t year = read_last_year(scan, order);
-  const bool day_first = order == DateOrder::day_first;
-  const int64_t month = day_first ? second : first, of_month = day_first ? first : second;
-  scan.good = scan.good && order != DateOrder::unknown && month <= 12;
-  return scan.good ? date_of(scan, year, month, of_month) : std::nullopt;
-}
-
-// Q1 1970, Jan 1970, Jan 31, 1970
-std::optional<Time> read_name_first(Scanner& scan, DateOrder order) {
-  if (const auto quarter = read_quarter(scan)) {
-    scan.gap();
-    const int64_t year = read_year(scan);
-    return quarter_of(scan, year, *quarter);
-  }
-  const int64_t month = read_month_name(scan);
-  scan.gap();
-  Scanner last = scan;
-  const int64_t of_last = read_last_year(last, order);
-  if (last.done()) {
-    scan = last;
-    return month_of(scan, of_last, month);
-  }
-  const int64_t of_month = read_day(scan);
-  scan.gap();
-  const int64_t year = read_year(scan);
-  return scan.good ? date_of(scan, year, month, of_month) : std::nullopt;
+  return std::nullopt;
 }
 
 // Reads a quarter, a month or a date, with or without a weekday in front. The rest is a time of day.
 std::optional<Time> read_date(Scanner& scan, DateOrder order) {
   Scanner named = scan;
   const int weekday = place_in(weekday_names, named.word());
-  if (weekday >= 0) {
-    scan = named;
-    scan.accept(',');
-    scan.expect(' ');
-  }
-  std::optional<Time> date;
-  if (!scan.left.empty() && is_letter(scan.left[0]))
-    date = read_name_first(scan, order);
-  else if (scan.digits_ahead() == 8) {  // 19700131T1405: alone it is a number
-    const int64_t year = scan.fixed(4, 1, 9999), month = scan.fixed(2, 1, 12), day = scan.fixed(2, 1, 31);
-    date = scan.good ? date_of(scan, year, month, day) : std::nullopt;
-  } else {
-    date = scan.digits_ahead() == 4 ? read_year_first(scan) : read_day_first(scan, order);
-  }
-  if (weekday >= 0 && (!date || date->form != TimeForm::date || weekday_of(date->count) != weekday))
-    return std::nullopt;
-  return date;
+  if (weekday < 0) return read_form_of_date(scan, order);
+  scan = named;
+  scan.accept(',');
+  scan.expect(' ');
+  const auto date = read_form_of_date(scan, order);
+  return date && date->form == TimeForm::date && weekday_of(date->count) == weekday ? date : std::nullopt;
 }
 
 // The offset in the rest, in microseconds east of UTC: Z, UTC, +02:00, +0200 or +02.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -19,24 +20,11 @@ Part whole_series(const Series& series) {
   return part;
 }
 
-Scaling Scaling::of(int member) const {
-  const auto part = [&](const auto& all) {
-    if (all.empty()) return all;
-    return std::vector(all.begin() + place(0, member), all.begin() + place(0, member + 1));
-  };
-  return {.shift = part(shift),
-          .scale = part(scale),
-          .logs = part(logs),
-          .log_shift = part(log_shift),
-          .log_scale = part(log_scale)};
-}
-
 void require_positive(const Series& series, const Scaling& scaling) {
-  if (scaling.logs.empty()) return;
+  if (!scaling.has_logs()) return;
   for (int member = 0; member < series.count(); ++member)
     for (int channel = 0; channel < series.width() - series.calendar; ++channel) {
-      const int place = scaling.place(channel, member);
-      if (!scaling.is_log(place)) continue;
+      if (!scaling.at(scaling.place(channel, member)).is_log) continue;
       for (int64_t row = series.begin_of(member); row < series.end_of(member); ++row) {
         // Rows beyond the file's have no line and no value.
         const auto at = static_cast<std::size_t>(row);
@@ -59,26 +47,19 @@ std::string name_of(const Series& series, int channel, const Part& part) {
   return fmt::format("{} of '{}'", name, one_line(series.members[member].name));
 }
 
-void fit_logarithms(Scaling& scaling, const Series& series, const Part& part, ScalingKind kind,
-                    const std::vector<int>& channels) {
-  const auto width = static_cast<std::size_t>(series.width());
-  scaling.logs.assign(width, 0), scaling.log_shift.assign(width, 0), scaling.log_scale.assign(width, 1);
-  for (const int channel : channels) {
-    const auto at = static_cast<std::size_t>(channel);
-    scaling.logs[at] = 1;
-    double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0, squares = 0, rows = 0;
-    const auto each = [&](auto use) {
-      for (const Span& span : part)
-        for (int64_t row = span.begin; row < span.end; ++row)
-          if (!series.is_filled(row, channel)) use(std::log(series.at(row, channel)));
-    };
-    each([&](double x) { ++rows, least = std::min(least, x), most = std::max(most, x), sum += x; });
-    each([&](double x) { squares += (x - sum / rows) * (x - sum / rows); });
-    if (kind == ScalingKind::none) continue;
-    scaling.log_shift[at] = kind == ScalingKind::standard && most > least ? sum / rows : least;
-    if (most > least)
-      scaling.log_scale[at] = kind == ScalingKind::standard ? std::sqrt(squares / rows) : most - least;
-  }
+void fit_logarithm(ChannelScaling& scaling, const Series& series, const Part& part, ScalingKind kind,
+                   int channel) {
+  double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0, squares = 0, rows = 0;
+  const auto each = [&](auto use) {
+    for (const Span& span : part)
+      for (int64_t row = span.begin; row < span.end; ++row)
+        if (!series.is_filled(row, channel)) use(std::log(series.at(row, channel)));
+  };
+  each([&](double x) { ++rows, least = std::min(least, x), most = std::max(most, x), sum += x; });
+  each([&](double x) { squares += (x - sum / rows) * (x - sum / rows); });
+  scaling.log_shift = kind == ScalingKind::standard && most > least ? sum / rows : least;
+  if (most > least)
+    scaling.log_scale = kind == ScalingKind::standard ? std::sqrt(squares / rows) : most - least;
 }
 
 // Statistics of channels' observed values, all in one pass over rows: a row of a long file is far from the next.
@@ -114,29 +95,26 @@ struct Measured {
 };
 
 // Fits the scaling of one series on the rows in `part`.
-Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, const std::vector<int>& logs,
-                std::vector<std::string>& constant) {
-  Scaling scaling;
-  if (!logs.empty()) fit_logarithms(scaling, series, part, kind, logs);
-  scaling.shift.assign(series.width(), 0);
-  scaling.scale.assign(series.width(), 1);
-  if (kind == ScalingKind::none) return scaling;
+void fit_one(std::span<ChannelScaling> scaling, const Series& series, const Part& part, ScalingKind kind,
+             std::vector<std::string>& constant) {
+  if (kind == ScalingKind::none) return;
+  for (std::size_t at = 0; at < scaling.size(); ++at)
+    if (scaling[at].is_log) fit_logarithm(scaling[at], series, part, kind, static_cast<int>(at));
   const Measured measured(series, part);
   for (int channel = 0; channel < series.width() - series.calendar; ++channel) {
     if (channel == series.label) continue;
     const auto& [rows, least, most, sum, squares] = measured.channels[channel];
     require_input(rows > 0, "{}: channel {}: all values to measure its scale on are missing", series.origin,
                   name_of(series, channel, part));
-    const std::size_t at = static_cast<std::size_t>(channel);
+    ChannelScaling& to = scaling[static_cast<std::size_t>(channel)];
     const bool varies = most > least;  // rounding may leave a constant a deviation above 0
-    scaling.shift[at] = kind == ScalingKind::standard && varies ? sum : least;
-    if (varies) scaling.scale[at] = kind == ScalingKind::standard ? std::sqrt(squares) : most - least;
+    to.shift = kind == ScalingKind::standard && varies ? sum : least;
+    if (varies) to.scale = kind == ScalingKind::standard ? std::sqrt(squares) : most - least;
     if (!varies) constant.push_back(name_of(series, channel, part));
-    require_input(std::isfinite(scaling.scale[at]) && scaling.scale[at] > 0,
+    require_input(std::isfinite(to.scale) && to.scale > 0,
                   "{}: channel {} spreads from {} to {}, which cannot be scaled", series.origin,
                   name_of(series, channel, part), least, most);
   }
-  return scaling;
 }
 
 }  // namespace
@@ -144,29 +122,22 @@ Scaling fit_one(const Series& series, const Part& part, ScalingKind kind, const 
 Scaling fit_scaling(const Series& series, const Part& part, ScalingKind kind, std::vector<std::string>& notes,
                     Transform transform, const std::vector<int>& transformed) {
   require(rows_of(part) > 0, "scaling: no rows to measure");
-  std::vector<int> logs = transform == Transform::log ? transformed : std::vector<int>();
-  for (int channel = 0;
-       transform == Transform::log && transformed.empty() && channel < series.width() - series.calendar;
-       ++channel)
-    if (channel != series.label) logs.push_back(channel);
-  Scaling all;
-  all.members = series.count();
-  if (!logs.empty()) {  // checks all values, also those of rows that are not measured
-    Scaling any = all;
-    any.scale.assign(static_cast<std::size_t>(series.width()) * static_cast<std::size_t>(any.members), 1);
-    any.logs.resize(any.scale.size());
-    for (int member = 0; member < any.members; ++member)
-      for (const int channel : logs) any.logs[any.place(channel, member)] = 1;
-    require_positive(series, any);
-  }
+  const auto width = static_cast<std::size_t>(series.width()),
+             members = static_cast<std::size_t>(series.count());
+  Scaling all{.channels = std::vector<ChannelScaling>(width * members), .members = series.count()};
+  const auto is_transformed = [&](int channel) {
+    if (!transformed.empty()) return std::ranges::find(transformed, channel) != transformed.end();
+    return channel < series.width() - series.calendar && channel != series.label;
+  };
+  for (std::size_t place = 0; transform == Transform::log && place < all.channels.size(); ++place)
+    all.channels[place].is_log = is_transformed(static_cast<int>(place % width));
+  require_positive(series, all);  // checks all values, also those of rows that are not measured
   std::vector<std::string> constant;
   for (int member = 0; member < series.count(); ++member) {
     Part own = within(part, series.begin_of(member), series.end_of(member));
     if (own.empty()) own = {{series.begin_of(member), series.end_of(member), series.begin_of(member)}};
-    const Scaling one = fit_one(series, own, kind, logs, constant);
-    const auto append = [](auto& to, const auto& from) { to.insert(to.end(), from.begin(), from.end()); };
-    append(all.shift, one.shift), append(all.scale, one.scale), append(all.logs, one.logs);
-    append(all.log_shift, one.log_shift), append(all.log_scale, one.log_scale);
+    const auto first = static_cast<std::size_t>(all.place(0, member));
+    fit_one(std::span(all.channels).subspan(first, width), series, own, kind, constant);
   }
   constexpr std::size_t shown = 5;
   if (!constant.empty())

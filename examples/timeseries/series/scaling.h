@@ -1,6 +1,7 @@
 // Scaling of channels: y = (x - shift) / scale. Several series are each scaled by themselves.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -20,31 +21,38 @@ enum class ScalingKind : uint8_t {
 // Takes values above 0, before scaling.
 enum class Transform : uint8_t { none, log };
 
+struct ChannelScaling {
+  // Errors always count in units of `scale`, which is measured on original values.
+  double shift = 0, scale = 1;
+  bool is_log = false;  // the logarithm is scaled, by these two
+  double log_shift = 0, log_scale = 1;
+
+  double used_shift() const { return is_log ? log_shift : shift; }
+  double used_scale() const { return is_log ? log_scale : scale; }
+  double apply(double value) const {
+    return ((is_log ? std::log(value) : value) - used_shift()) / used_scale();
+  }
+  double undo(double value) const {
+    const double scaled = value * used_scale() + used_shift();
+    return is_log ? std::exp(scaled) : scaled;
+  }
+};
+
 struct Scaling {
-  std::vector<double> shift, scale;  // [series, channels]; 0 and 1 for a label and calendar features
-  // Which channels' logarithms are scaled, and their shift and scale. All empty: none. Errors always count in units of
-  // `scale`, which is measured on original values.
-  std::vector<uint8_t> logs = {};
-  std::vector<double> log_shift = {}, log_scale = {};
-  int members = 1;  // series that share a file
+  std::vector<ChannelScaling> channels;  // [series, channels]; a label and calendar features stay as they are
+  int members = 1;                       // series that share a file
 
-  // The index of a series' channel in these vectors; the functions below take it.
+  // The index of a series' channel; the functions below take it.
   int place(int channel, int member) const {
-    return member * (static_cast<int>(scale.size()) / members) + channel;
+    return member * (static_cast<int>(channels.size()) / members) + channel;
   }
-  Scaling of(int member) const;
-  bool is_log(int place) const { return !logs.empty() && logs[at(place)]; }
-  double apply(double value, int place) const {
-    return is_log(place) ? (std::log(value) - log_shift[at(place)]) / log_scale[at(place)]
-                         : (value - shift[at(place)]) / scale[at(place)];
+  const ChannelScaling& at(int place) const { return channels[static_cast<std::size_t>(place)]; }
+  double apply(double value, int place) const { return at(place).apply(value); }
+  double undo(double value, int place) const { return at(place).undo(value); }
+  Scaling of(int member) const {
+    return {{channels.begin() + place(0, member), channels.begin() + place(0, member + 1)}};
   }
-  double undo(double value, int place) const {
-    return is_log(place) ? std::exp(value * log_scale[at(place)] + log_shift[at(place)])
-                         : value * scale[at(place)] + shift[at(place)];
-  }
-
- private:
-  static std::size_t at(int place) { return static_cast<std::size_t>(place); }
+  bool has_logs() const { return std::ranges::any_of(channels, &ChannelScaling::is_log); }
 };
 
 // Measures the scaling on observed values of `part`, the training part (whole_series() would leak). Each of several

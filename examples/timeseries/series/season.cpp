@@ -8,11 +8,12 @@
 
 #include <fmt/format.h>
 
+#include "examples/timeseries/series/calendar.h"
+
 namespace unroll {
 namespace {
 
 constexpr double least_strength = 0.2, least_of_few = 0.5, near_largest = 0.8;
-constexpr int64_t second = 1'000'000, hour = 3600 * second, day = 24 * hour;
 
 }  // namespace
 
@@ -20,10 +21,10 @@ CalendarPeriod calendar_period(int64_t period, const TimeStep& step) {
   using enum CalendarPeriod;
   const auto slots = std::ssize(step.slots);
   if (step.unit == TimeStep::Unit::month) return slots > 0 && period == slots ? month : year;
-  if (slots > 0) return (step.count == unroll::day) == (period == slots) ? day : week;
+  if (slots > 0) return (step.count == one_day) == (period == slots) ? day : week;
   if (step.unit == TimeStep::Unit::business_day) return week;
   const double days =
-      static_cast<double>(period) * static_cast<double>(step.count) / static_cast<double>(unroll::day);
+      static_cast<double>(period) * static_cast<double>(step.count) / static_cast<double>(one_day);
   return days > 200 ? year : days == 7 ? week : days == 1 ? day : hour;
 }
 
@@ -178,8 +179,8 @@ std::vector<int64_t> calendar_periods(const TimeStep& step) {
   switch (step.unit) {
     case TimeStep::Unit::slots: {
       const auto of_first_day = std::ranges::count_if(
-          step.slots, [&](int64_t slot) { return slot / day == step.slots.front() / day; });
-      if (step.count == day) return {slots, 7 * slots};
+          step.slots, [&](int64_t slot) { return slot / one_day == step.slots.front() / one_day; });
+      if (step.count == one_day) return {slots, 7 * slots};
       if (of_first_day < slots) add(slots, slots / of_first_day);
       periods.push_back(slots);
       break;
@@ -192,9 +193,9 @@ std::vector<int64_t> calendar_periods(const TimeStep& step) {
       add(5, step.count);
       break;
     case TimeStep::Unit::microsecond:
-      for (const int64_t whole : {hour, day, 7 * day}) add(whole, step.count);
-      if (step.count == day) periods.push_back(365);
-      if (step.count == 7 * day) periods.push_back(52);
+      for (const int64_t whole : {one_hour, one_day, 7 * one_day}) add(whole, step.count);
+      if (step.count == one_day) periods.push_back(365);
+      if (step.count == 7 * one_day) periods.push_back(52);
       break;
     case TimeStep::Unit::unknown:
     case TimeStep::Unit::number:

@@ -104,76 +104,72 @@ namespace {
 
 // A position on a circle that takes `period` to pass.
 struct Cycle {
-  std::string name;
+  const char* name;
   double (*place)(const CalendarTime&);
   double period;
 };
+constexpr Cycle cycles[] = {
+    {"minute", [](const CalendarTime& t) { return t.minute + t.second / 60.0; }, 60},
+    {"hour", [](const CalendarTime& t) { return t.hour + t.minute / 60.0 + t.second / 3600.0; }, 24},
+    {"weekday", [](const CalendarTime& t) { return double(t.weekday); }, 7},
+    {"day", [](const CalendarTime& t) { return t.day - 1.0; }, 31},
+    {"day_of_year", [](const CalendarTime& t) { return t.day_of_year - 1.0; }, 366},
+    {"month", [](const CalendarTime& t) { return t.month - 1.0; }, 12},
+};
 
-const std::vector<Cycle>& cycles() {
-  static const std::vector<Cycle> all = {
-      {"minute", [](const CalendarTime& t) { return t.minute + t.second / 60.0; }, 60},
-      {"hour", [](const CalendarTime& t) { return t.hour + t.minute / 60.0 + t.second / 3600.0; }, 24},
-      {"weekday", [](const CalendarTime& t) { return double(t.weekday); }, 7},
-      {"day", [](const CalendarTime& t) { return t.day - 1.0; }, 31},
-      {"day_of_year", [](const CalendarTime& t) { return t.day_of_year - 1.0; }, 366},
-      {"month", [](const CalendarTime& t) { return t.month - 1.0; }, 12},
-  };
-  return all;
-}
+// Channels to append to a series as features of its calendar.
+struct Features {
+  Series& series;
+  std::vector<std::string> names = {};
+  std::vector<std::vector<double>> columns = {};
+
+  template <class Value>
+  void add(const std::string& name, Value value) {
+    for (const auto* all : {&series.channels, &names})
+      require_input(std::ranges::find(*all, name) == all->end(), "{}: there is a channel '{}' already",
+                    series.origin, one_line(name));
+    names.push_back(name);
+    columns.emplace_back();
+    for (int64_t row = 0; row < series.rows(); ++row) columns.back().push_back(value(row));
+  }
+  void append() const {
+    series.insert_channels(series.width(), names, columns);
+    series.calendar += static_cast<int>(names.size());
+  }
+};
 
 }  // namespace
 
 void add_indicators(Series& series) {
   require(series.calendar == 0, "series: what is missing is marked before the calendar is added");
-  std::vector<std::string> names;
-  std::vector<std::vector<double>> columns;
-  for (int channel = 0; channel < series.width(); ++channel) {
-    if (channel == series.label) continue;
-    names.push_back(series.channels[channel] + " missing");
-    require_input(std::ranges::find(series.channels, names.back()) == series.channels.end(),
-                  "{}: there is a channel '{}' already", series.origin, one_line(names.back()));
-    columns.emplace_back();
-    for (int64_t row = 0; row < series.rows(); ++row)
-      columns.back().push_back(series.is_filled(row, channel));
-  }
-  series.insert_channels(series.width(), names, columns);
-  series.calendar += static_cast<int>(names.size());
+  Features features{series};
+  for (int channel = 0; channel < series.width(); ++channel)
+    if (channel != series.label)
+      features.add(series.channels[channel] + " missing",
+                   [&](int64_t row) { return series.is_filled(row, channel); });
+  features.append();
 }
 
-void add_calendar(Series& series, const std::vector<std::string>& features) {
-  if (features.empty()) return;
+void add_calendar(Series& series, const std::vector<std::string>& names) {
+  if (names.empty()) return;
   require_input(series.times.form != TimeForm::number, "{}: there are no dates to take the {} from",
-                series.origin, features.front());
-  const int64_t rows = series.rows();
-  std::vector<std::string> added;
-  std::vector<std::vector<double>> columns;
-  const auto add = [&](const std::string& name, auto value) {
-    const auto is_there = [&](const std::vector<std::string>& all) {
-      return std::find(all.begin(), all.end(), name) != all.end();
-    };
-    require_input(!is_there(series.channels) && !is_there(added), "{}: there is a channel '{}' already",
-                  series.origin, name);
-    added.push_back(name);
-    columns.emplace_back();
-    for (int64_t row = 0; row < rows; ++row) columns.back().push_back(value(series.times.calendar(row)));
-  };
-  for (const std::string& feature : features) {
-    const auto cycle =
-        std::find_if(cycles().begin(), cycles().end(), [&](const Cycle& c) { return c.name == feature; });
-    if (cycle == cycles().end()) {
-      std::vector<std::string> names;
-      for (const Cycle& c : cycles()) names.push_back(c.name);
-      throw InputError(fmt::format("no calendar feature '{}'{}; there are {}", one_line(feature),
-                                   did_you_mean(nearest(feature, names)), fmt::join(names, ", ")));
+                series.origin, names.front());
+  Features features{series};
+  for (const std::string& name : names) {
+    const auto cycle = std::ranges::find(cycles, name, &Cycle::name);
+    if (cycle == std::end(cycles)) {
+      std::vector<std::string> all;
+      for (const Cycle& c : cycles) all.emplace_back(c.name);
+      throw InputError(fmt::format("no calendar feature '{}'{}; there are {}", one_line(name),
+                                   did_you_mean(nearest(name, all)), fmt::join(all, ", ")));
     }
-    const auto angle = [&](const CalendarTime& t) {
-      return 2 * std::numbers::pi * cycle->place(t) / cycle->period;
+    const auto angle = [&](int64_t row) {
+      return 2 * std::numbers::pi * cycle->place(series.times.calendar(row)) / cycle->period;
     };
-    add(feature + "_sin", [&](const CalendarTime& t) { return std::sin(angle(t)); });
-    add(feature + "_cos", [&](const CalendarTime& t) { return std::cos(angle(t)); });
+    features.add(name + "_sin", [&](int64_t row) { return std::sin(angle(row)); });
+    features.add(name + "_cos", [&](int64_t row) { return std::cos(angle(row)); });
   }
-  series.insert_channels(series.width(), added, columns);
-  series.calendar += static_cast<int>(added.size());
+  features.append();
 }
 
 std::vector<double> values_of(const Series& series, int channel, int64_t begin, int64_t end) {

@@ -8,26 +8,34 @@
 
 #include <fmt/format.h>
 
+#include "examples/timeseries/series/calendar.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
 namespace unroll {
+
+void put_rows(Series& series, const NewRows& rows, double value) {
+  for (SeriesMember& member : series.members)  // rows ascend
+    for (int64_t* border : {&member.begin, &member.end})
+      *border = std::lower_bound(rows.from.begin(), rows.from.end(), *border) - rows.from.begin();
+  series.take_rows(rows.from);
+  const auto width = static_cast<std::size_t>(series.width());
+  for (const auto& [row, time] : rows.empty) {
+    series.times.at[row] = time;
+    std::fill_n(series.values.begin() + static_cast<int64_t>(row * width), width, value);
+  }
+}
+
 namespace {
 
-// The times and offsets of the longest series; of all rows if the file has one series.
-struct LongestSeries {
-  std::span<const int64_t> at, offsets;
-  explicit LongestSeries(const Series& series) {
-    int longest = 0;
-    for (int k = 1; k < series.count(); ++k)
-      if (series.end_of(k) - series.begin_of(k) > series.end_of(longest) - series.begin_of(longest))
-        longest = k;
-    const auto begin = static_cast<std::size_t>(series.begin_of(longest)),
-               rows = static_cast<std::size_t>(series.end_of(longest)) - begin;
-    at = std::span(series.times.at).subspan(begin, rows);
-    if (!series.times.offsets.empty()) offsets = std::span(series.times.offsets).subspan(begin, rows);
-  }
-};
+// The number of the series with the most rows.
+int longest_series(const Series& series) {
+  int longest = 0;
+  for (int k = 1; k < series.count(); ++k)
+    if (series.end_of(k) - series.begin_of(k) > series.end_of(longest) - series.begin_of(longest))
+      longest = k;
+  return longest;
+}
 
 // Takes the model's step if the file's rows fit it.
 void take_step_of_model(Series& series, std::span<const int64_t> at, const SeriesOptions& options) {
@@ -38,26 +46,6 @@ void take_step_of_model(Series& series, std::span<const int64_t> at, const Serie
                 options.model.empty() ? "the first file's" : ": the model's", apart_text(model),
                 series.origin, apart_text(times.step));
   times.step = *step;
-}
-
-// Replaces a series' rows: `from` has the old row of each. An old row may repeat for one without values, which takes
-// over the offset and words: `empty` has the place and time of those.
-struct NewRows {
-  std::vector<int64_t> from;
-  std::vector<std::pair<std::size_t, int64_t>> empty;
-  void add_empty(int64_t row, int64_t time) { empty.emplace_back(from.size(), time), from.push_back(row); }
-};
-
-void put_rows(Series& series, const NewRows& rows) {
-  for (SeriesMember& member : series.members)  // rows ascend
-    for (int64_t* border : {&member.begin, &member.end})
-      *border = std::lower_bound(rows.from.begin(), rows.from.end(), *border) - rows.from.begin();
-  series.take_rows(rows.from);
-  const auto width = static_cast<std::size_t>(series.width());
-  for (const auto& [row, time] : rows.empty) {
-    series.times.at[row] = time;
-    std::fill_n(series.values.begin() + static_cast<int64_t>(row * width), width, std::nan(""));
-  }
 }
 
 // Adds a row for each step without one, if these are few. Many gaps are a pattern of the rows, and stay.
@@ -86,7 +74,7 @@ void fill_gaps(Series& series) {
     }
   const int64_t added = std::ssize(rows.from) - series.rows();
   if (added == 0 || rows_by_gap * (gaps - 1) > series.rows() || rows_by_new * added > series.rows()) return;
-  put_rows(series, rows);
+  put_rows(series, rows, std::nan(""));
   series.added_rows = added;
   series.notes.push_back(fmt::format(
       "{} row{} that the file lacks {} put in, without values (data.gaps = \"fill\"); the first above line {}",
@@ -122,25 +110,28 @@ void cut_open_end(Series& series, const SeriesOptions& options) {
       fmt::format("{} without a value of {} at the end: to be forecast, from line {} on (data.open_end)",
                   series.open_rows == 1 ? "a row" : fmt::format("{} rows", series.open_rows),
                   one_line(fmt::format("'{}'", fmt::join(options.open_end, "', '"))), series.lines[first]));
-  put_rows(series, rows);
+  put_rows(series, rows, std::nan(""));
 }
 
 void settle_step(Series& series, const SeriesOptions& options) {
   Times& times = series.times;
   if (series.time_name.empty()) return;
-  const LongestSeries longest(series);
-  const FoundStep found = find_step(times.form, longest.at, longest.offsets);
+  const int longest = longest_series(series);
+  const auto begin = static_cast<std::size_t>(series.begin_of(longest)),
+             rows = static_cast<std::size_t>(series.end_of(longest)) - begin;
+  const auto at = std::span(std::as_const(times.at)).subspan(begin, rows);
+  const auto offsets = std::span(std::as_const(times.offsets));
+  const FoundStep found = find_step(times.form, at, offsets.empty() ? offsets : offsets.subspan(begin, rows));
   times.step = found.step;
   if (options.step && options.step->unit != TimeStep::Unit::unknown) {
-    take_step_of_model(series, longest.at, options);
+    take_step_of_model(series, at, options);
   } else if (!options.step && !options.model.empty() && times.step.unit != TimeStep::Unit::unknown) {
     series.notes.push_back(fmt::format("{} does not say how far apart its rows are: taken from {}, {}",
                                        options.model, series.origin, to_text(times.step)));
   }
   if (times.step == found.step)
     series.notes.insert(series.notes.end(), found.notes.begin(), found.notes.end());
-  constexpr int64_t day = 86'400'000'000;
-  const bool rough = times.step.unit == TimeStep::Unit::microsecond && times.step.count % day == 0 &&
+  const bool rough = times.step.unit == TimeStep::Unit::microsecond && times.step.count % one_day == 0 &&
                      4 * times.step.jitter > times.step.count;
   require_input(
       !rough || options.gaps == Gaps::allow || !options.model.empty(),
@@ -165,9 +156,8 @@ void settle_step(Series& series, const SeriesOptions& options) {
     const int64_t before = shown(i - 1), now = shown(i);
     const double steps = steps_between(times.form, before, now, times.step);
     if ((3 * steps >= 2 && 2 * steps <= 3) || ++uneven > 1) continue;
-    constexpr int64_t hour = 3'600'000'000;
-    const bool clock = times.form == TimeForm::date_time && !times.utc && times.step.count <= hour &&
-                       now - before == times.step.count + hour;
+    const bool clock = times.form == TimeForm::date_time && !times.utc && times.step.count <= one_hour &&
+                       now - before == times.step.count + one_hour;
     first =
         fmt::format("{} after {}, where rows are {}{}", difference_text(times.form, before, now, times.step),
                     times.text(static_cast<int64_t>(i) - 1), apart_text(times.step),
@@ -197,10 +187,6 @@ void fill_in(Series& series, Missing missing) {
     return series.values[row * width + channel];
   };
   int64_t filled = 0, first_row = series.rows();
-  const auto mark = [&](int64_t row, int channel, uint8_t how) {
-    series.filled.resize(series.values.size());
-    series.filled[row * width + channel] = how;
-  };
   const auto fill = [&](int member, int channel) {
     const int64_t begin = series.begin_of(member), end = series.end_of(member);
     for (int64_t row = begin; row < end; ++row) {
@@ -214,23 +200,17 @@ void fill_in(Series& series, Missing missing) {
             series.members.empty() ? ""
                                    : fmt::format(" in series '{}'", one_line(series.members[member].name)));
       };
-      if (missing == Missing::mask && row == begin) {
-        beside(next < end, "after");
-        for (int64_t i = row; i < next; ++i) {
-          value(i, channel) = value(next, channel);
-          mark(i, channel, 2);
-        }
-        first_row = std::min(first_row, row), filled += next - row;
-        continue;
-      }
-      beside(row > begin, "before");
-      if (missing == Missing::interpolate) beside(next < end, "after");
-      const double before = value(row - 1, channel);
+      const bool is_unknown = missing == Missing::mask && row == begin;
+      if (!is_unknown) beside(row > begin, "before");
+      if (is_unknown || missing == Missing::interpolate) beside(next < end, "after");
       for (int64_t i = row; i < next; ++i) {
         const double share = static_cast<double>(i - row + 1) / static_cast<double>(next - row + 1);
-        value(i, channel) =
-            missing == Missing::interpolate ? (1 - share) * before + share * value(next, channel) : before;
-        mark(i, channel, 1);
+        value(i, channel) = is_unknown ? value(next, channel)
+                            : missing == Missing::interpolate
+                                ? (1 - share) * value(row - 1, channel) + share * value(next, channel)
+                                : value(row - 1, channel);
+        series.filled.resize(series.values.size());
+        series.filled[i * width + channel] = is_unknown ? 2 : 1;
       }
       first_row = std::min(first_row, row);
       filled += next - row;

@@ -1,9 +1,23 @@
 // Finishes a series once all its rows are read.
 #pragma once
 
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include "examples/timeseries/series/series.h"
 
 namespace unroll {
+
+// Rows in place of a series' own: `from` has the old row of each. An old row may repeat for one without values, which takes
+// over the offset, words and line: `empty` has the place and time of those.
+struct NewRows {
+  std::vector<int64_t> from;
+  std::vector<std::pair<std::size_t, int64_t>> empty;
+  void add_empty(int64_t row, int64_t time) { empty.emplace_back(from.size(), time), from.push_back(row); }
+};
+// Puts them into the series; the values of empty rows are `value`. Requires: `from` ascends.
+void put_rows(Series& series, const NewRows& rows, double value);
 
 // Finds the step between rows and checks that they are a step apart: else throws InputError with the line, or adds a
 // note. Throws InputError, naming both, if it is not the step that the options ask for. Gaps::fill adds rows of NaN.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,14 +38,13 @@ void fill_in_channels(const Series& series, SeriesWindowOptions& options) {
 SeriesWindows::SeriesWindows(const Series& series, const Scaling& scaling, const Part& part,
                              std::string_view part_name, const SeriesWindowOptions& options)
     : series_(&series), scaling_(scaling), options_(options) {
-  for (const auto& [what, value, least] : {std::tuple{"window", options.window, 1},
-                                           {"horizon", options.horizon, 1},
-                                           {"stride", options.stride, 1}})
-    require_input(value >= least, "windows: {} must be at least {}, not {}", what, least, value);
+  for (const auto& [what, value] :
+       {std::pair{"window", options.window}, {"horizon", options.horizon}, {"stride", options.stride}})
+    require_input(value >= 1, "windows: {} must be at least 1, not {}", what, value);
   fill_in_channels(series, options_);
   require(scaling.members == series.count() &&
-              static_cast<int>(scaling.scale.size()) == series.width() * series.count(),
-          "windows: a scaling of {} channels of {} series for {} of {}", scaling.scale.size(),
+              static_cast<int>(scaling.channels.size()) == series.width() * series.count(),
+          "windows: a scaling of {} channels of {} series for {} of {}", scaling.channels.size(),
           scaling.members, series.width() * series.count(), series.count());
   require(options.lead == 0 || options.lead == 1, "windows: a lead of {} is neither 0 nor 1", options.lead);
   for (const int target : options_.targets)

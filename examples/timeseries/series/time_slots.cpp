@@ -1,14 +1,15 @@
-// See time_slots.h.
-#include "examples/timeseries/series/time_slots.h"
-
+// See time_step.h.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <functional>
+#include <iterator>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "examples/timeseries/series/calendar.h"
+#include "examples/timeseries/series/time_step.h"
 #include "framework/check.h"
 
 namespace unroll {
@@ -19,8 +20,6 @@ using Unit = TimeStep::Unit;
 constexpr int64_t one_week = 7 * one_day;
 constexpr std::array<const char*, 7> weekdays = {"Monday", "Tuesday",  "Wednesday", "Thursday",
                                                  "Friday", "Saturday", "Sunday"};
-
-int64_t day_unit(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // a day
 
 // The number of a day, week or month, and the place in it: microseconds, or the day of the month.
 struct SlotPlace {
@@ -71,11 +70,11 @@ std::vector<int64_t> places_in(TimeForm form, std::span<const int64_t> times, co
   return slots.size() < 2 || too_many ? std::vector<int64_t>{} : slots;
 }
 
+}  // namespace
+
 std::string listed(const std::vector<std::string>& words) {
   return fmt::format("{} and {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
 }
-
-}  // namespace
 
 int64_t slot_of(TimeForm form, int64_t at, const TimeStep& step) {
   const SlotPlace place = place_of(form, at, step);
@@ -100,12 +99,9 @@ int64_t after_slots(TimeForm form, int64_t at, const TimeStep& step, int64_t pla
 std::optional<TimeStep> find_slots(TimeForm form, std::span<const int64_t> times) {
   const auto rows = std::ssize(times);
   std::optional<TimeStep> best;
-  bool is_even = true;
-  for (int64_t i = 2; i < rows && is_even; ++i) {
-    const auto k = static_cast<std::size_t>(i);
-    is_even = times[k] - times[k - 1] == times[1] - times[0];
-  }
-  if (is_even) return best;
+  std::vector<int64_t> apart;
+  std::ranges::transform(times.subspan(1), times, std::back_inserter(apart), std::minus{});
+  if (std::ranges::adjacent_find(apart, std::not_equal_to{}) == apart.end()) return best;  // evenly spaced
   const bool whole_days = std::ranges::all_of(
       times, [&](int64_t t) { return (t - times[0]) * (one_day / day_unit(form)) % one_day == 0; });
   int64_t most = (9 * (rows - 1) + 9) / 10 - 1;  // rows at the place after the previous row's

@@ -75,4 +75,28 @@ FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const 
 std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, const TimeStep& model,
                                   const TimeStep& file);
 
+// --- for the files time_*.cpp --------------------------------------------------------------------------------
+//
+// Steps with `slots`: rows lie at several places of a day, a week or a month, in turn: Monday, Wednesday and Friday; the
+// 1st and the 15th; each hour from 9 to 17.
+
+// The number of the last place at or before a time. Times are on the clock whose calendar the rows follow.
+int64_t slot_of(TimeForm form, int64_t at, const TimeStep& step);
+// The time `places` places after `at`. Throws InputError beyond the year 30000.
+int64_t after_slots(TimeForm form, int64_t at, const TimeStep& step, int64_t places);
+
+// Finds the places of times: each is taken at least twice, at least nine of ten rows are at the place after the
+// previous row's, and the places are not evenly spaced. None if there are no such places.
+std::optional<TimeStep> find_slots(TimeForm form, std::span<const int64_t> times);
+
+// "a, b and c"
+std::string listed(const std::vector<std::string>& words);
+// "09:00": microseconds since midnight.
+std::string clock_text(int64_t t);
+// "on Monday, Wednesday and Friday", "from 09:00 to 17:00, 9 times a day"
+std::string slots_text(const TimeStep& step);
+
+// A day in the unit of a form that has days.
+constexpr int64_t day_unit(TimeForm form) { return form == TimeForm::date_time ? 86'400'000'000 : 1; }
+
 }  // namespace unroll

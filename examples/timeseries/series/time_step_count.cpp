@@ -1,15 +1,15 @@
 // See time_step.h.
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <limits>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "examples/timeseries/series/calendar.h"
-#include "examples/timeseries/series/time_slots.h"
 #include "examples/timeseries/series/time_step.h"
 #include "examples/timeseries/series/times.h"
 #include "framework/check.h"
@@ -23,8 +23,7 @@ using Day = TimeStep::Day;
 // --- arithmetic --------------------------------------------------------------------------------------------
 
 bool has_days(TimeForm form) { return form == TimeForm::date || form == TimeForm::date_time; }
-int64_t unit_of(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }  // a day
-int64_t days_in(TimeForm form, int64_t at) { return floor_div(at, unit_of(form)); }
+int64_t days_in(TimeForm form, int64_t at) { return floor_div(at, day_unit(form)); }
 
 // Counts days from Monday to Friday. Saturday and Sunday count as the Friday before.
 int64_t business_day_of(int64_t days) { return 5 * floor_div(days + 3, 7) + std::min(weekday_of(days), 4); }
@@ -85,7 +84,7 @@ int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t step
     case Unit::business_day: {
       require_input(ahead < 20'000'000, "{} rows ahead are beyond the year 30000", steps);
       const int64_t days = days_in(form, from);
-      return from + (days_of_business_day(business_day_of(days) + ahead) - days) * unit_of(form) - shift;
+      return from + (days_of_business_day(business_day_of(days) + ahead) - days) * day_unit(form) - shift;
     }
     case Unit::month: {
       const int64_t month = month_of(form, from);
@@ -94,7 +93,7 @@ int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t step
       const bool own = step.day == Day::of_month && step.of_month == 0;  // months without days
       const int of_month = own ? month_day(days_in(form, from)).day : step.of_month;
       const int64_t later = days_of({month + ahead, day_in(month + ahead, step.day, of_month)});
-      return from + (later - days_in(form, from)) * unit_of(form) - shift;
+      return from + (later - days_in(form, from)) * day_unit(form) - shift;
     }
   }
   return at + ahead;
@@ -207,17 +206,10 @@ std::string difference_text(TimeForm form, int64_t from, int64_t to, const TimeS
 
 namespace {
 
-constexpr std::array<const char*, 6> unit_codes = {"unknown",      "number", "microsecond",
-                                                   "business_day", "month",  "slots"};
-constexpr std::array<const char*, 6> day_codes = {"of_month",       "last",        "last_business",
-                                                  "first_business", "nth_weekday", "several"};
-
-template <class E, std::size_t count>
-std::optional<E> coded(const std::array<const char*, count>& codes, std::string_view word) {
-  const auto found = std::find(codes.begin(), codes.end(), word);
-  if (found == codes.end()) return std::nullopt;
-  return static_cast<E>(found - codes.begin());
-}
+constexpr std::array<std::string_view, 6> unit_codes = {"unknown",      "number", "microsecond",
+                                                        "business_day", "month",  "slots"};
+constexpr std::array<std::string_view, 6> day_codes = {"of_month",       "last",        "last_business",
+                                                       "first_business", "nth_weekday", "several"};
 
 }  // namespace
 
@@ -232,56 +224,45 @@ std::string step_code(const TimeStep& step) {
 }
 
 std::optional<TimeStep> parse_step(std::string_view code) {
-  std::vector<std::string_view> words;
-  for (std::size_t begin = 0; begin <= code.size(); begin = code.find(' ', begin) + 1) {
-    words.push_back(code.substr(begin, code.find(' ', begin) - begin));
-    if (code.find(' ', begin) == code.npos) break;
-  }
-  const auto number = [&](std::size_t i, int64_t least, int64_t most) -> std::optional<int64_t> {
-    int64_t value = 0;
-    if (i >= words.size()) return std::nullopt;
-    const char* const end = words[i].data() + words[i].size();
-    const auto [stopped, error] = std::from_chars(words[i].data(), end, value);
-    if (error != std::errc() || stopped != end || value < least || value > most) return std::nullopt;
-    return value;
+  std::istringstream in{std::string(code)};
+  std::string unit, day = "of_month";
+  TimeStep step;
+  in >> unit >> step.count;
+  const bool months = unit == "month";
+  if (months)
+    in >> day >> step.of_month;
+  else
+    in >> step.jitter;
+  in >> step.summer;
+  const auto of_unit = std::ranges::find(unit_codes, unit), of_day = std::ranges::find(day_codes, day);
+  if (!in || of_unit == unit_codes.end() || of_day == day_codes.end()) return std::nullopt;
+  step.unit = static_cast<Unit>(of_unit - unit_codes.begin());
+  step.day = static_cast<Day>(of_day - day_codes.begin());
+  in >> step.zone;
+  for (int64_t slot = 0; in >> slot;) step.slots.push_back(slot);
+  if (step_code(step) != code) return std::nullopt;  // further words, or other ones
+
+  const bool by_slots = step.unit == Unit::slots, is_nth = step.day == Day::nth_weekday;
+  const int64_t most = months                            ? 12'000
+                       : step.unit == Unit::business_day ? 1'000'000
+                       : by_slots                        ? 7 * one_day
+                       : step.unit == Unit::number       ? 2 * largest_number
+                                                         : int64_t{1} << 60;
+  const auto lies_in = [](int64_t number, int64_t from, int64_t to) {
+    return from <= number && number <= to;
   };
-  const auto unit = coded<Unit>(unit_codes, words[0]);
-  if (!unit) return std::nullopt;
-  const bool months = *unit == Unit::month, business = *unit == Unit::business_day;
-  const bool by_slots = *unit == Unit::slots;
-  const int64_t most = months                  ? 12'000
-                       : business              ? 1'000'000
-                       : by_slots              ? 7 * one_day
-                       : *unit == Unit::number ? 2 * largest_number
-                                               : int64_t{1} << 60;
-  const auto count = number(1, *unit == Unit::unknown ? 0 : 1, most);
-  const auto where = months && words.size() > 2 ? coded<Day>(day_codes, words[2]) : Day::of_month;
-  const int64_t most_of_month = where == Day::nth_weekday ? 41 : 31;
-  const auto amount =
-      number(months ? 3 : 2, where == Day::nth_weekday ? 7 : 0, months ? most_of_month : most);
-  const auto summer = number(months ? 4 : 3, -1, one_day - 1);
-  const std::size_t least = months ? 5 : 4;
-  const bool several = by_slots || (months && where == Day::several);
-  const bool has_zone = words.size() > least && (months || business || by_slots);
-  const auto zone = has_zone ? number(least, -one_day, one_day) : 0;
-  if (!count || !where || !amount || !summer || !zone ||
-      (by_slots && *count != one_day && *count != 7 * one_day) ||
-      (several ? words.size() < least + 3 : words.size() != least + has_zone))
-    return std::nullopt;
-  std::vector<int64_t> slots;
-  for (std::size_t i = least + 1; several && i < words.size(); ++i) {
-    const auto slot = number(i, slots.empty() ? int64_t{months} : slots.back() + 1, months ? 31 : *count - 1);
-    if (!slot) return std::nullopt;
-    slots.push_back(*slot);
-  }
-  return TimeStep{.unit = *unit,
-                  .count = *count,
-                  .day = *where,
-                  .of_month = months ? static_cast<int>(*amount) : 0,
-                  .jitter = months ? 0 : *amount,
-                  .summer = *summer,
-                  .zone = *zone,
-                  .slots = std::move(slots)};
+  const bool has_zone = months || by_slots || step.unit == Unit::business_day;
+  const bool has_slots = by_slots || step.day == Day::several;
+  const auto& slots = step.slots;
+  const bool good =
+      lies_in(step.count, step.unit == Unit::unknown ? 0 : 1, most) &&
+      lies_in(step.of_month, is_nth ? 7 : 0, is_nth ? 41 : 31) && lies_in(step.jitter, 0, most) &&
+      lies_in(step.summer, -1, one_day - 1) &&
+      lies_in(step.zone, has_zone ? -one_day : 0, has_zone ? one_day : 0) &&
+      (!by_slots || step.count == one_day || step.count == 7 * one_day) &&
+      (has_slots ? slots.size() >= 2 : slots.empty()) && std::ranges::is_sorted(slots, std::less_equal{}) &&
+      (slots.empty() || (slots.front() >= int64_t{months} && slots.back() <= (months ? 31 : step.count - 1)));
+  return good ? std::optional(step) : std::nullopt;
 }
 
 }  // namespace unroll

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/series/calendar.h"
-#include "examples/timeseries/series/time_slots.h"
 #include "examples/timeseries/series/time_step.h"
 #include "examples/timeseries/series/times.h"
 
@@ -93,7 +92,7 @@ bool keep_to(TimeForm form, std::span<const int64_t> at, const TimeStep& step) {
 
 // Finds months of times on one day of the month, all at one time of day.
 std::optional<FoundStep> find_months(TimeForm form, std::span<const int64_t> at) {
-  const int64_t unit = form == TimeForm::date ? 1 : one_day;
+  const int64_t unit = day_unit(form);
   Counts months;
   int largest = 0;
   for (const int64_t t : at) {
@@ -102,44 +101,38 @@ std::optional<FoundStep> find_months(TimeForm form, std::span<const int64_t> at)
     months.push_back(date.month);
     largest = std::max(largest, date.day);
   }
-  TimeStep step{.unit = Unit::month,
-                .count = spacing_of(differences_of(months), 1).step,
-                .day = Day::of_month,
-                .of_month = largest};
-  TimeStep end = step;
-  end.day = Day::last, end.of_month = 0;
-  const bool on_day = keep_to(form, at, step), at_end = keep_to(form, at, end);
-  FoundStep found{at_end ? end : step};
-  if (on_day && at_end) {
-    bool differ = false;
-    for (int64_t k = 1; k <= 12 && k * step.count <= 1200; ++k)
-      differ = differ || time_after(form, at.back(), step, k) != time_after(form, at.back(), end, k);
-    if (differ)
-      found.notes.push_back(fmt::format(
-          "each row lies on the last day of its month, and none of these is longer than {} days: rows "
-          "beyond the last are taken to keep to the end of the month, not to the {}th",
-          largest, largest));
-  }
-  if (on_day || at_end) return found;
-  for (const Day where : {Day::last_business, Day::first_business}) {
-    found.step.day = where, found.step.of_month = 0;
-    if (keep_to(form, at, found.step)) return found;
-  }
+  const int64_t count = spacing_of(differences_of(months), 1).step;
+  const auto step_on = [&](Day where, int of_month) {
+    return TimeStep{.unit = Unit::month, .count = count, .day = where, .of_month = of_month};
+  };
+  const TimeStep on_day = step_on(Day::of_month, largest), at_end = step_on(Day::last, 0);
+  std::vector<TimeStep> steps = {at_end, on_day, step_on(Day::last_business, 0),
+                                 step_on(Day::first_business, 0)};
   // The third Friday, or the last one. Three rows may be four weeks apart by chance.
   const Counts differences = differences_of(at);
-  if (at.size() < 3 || std::ranges::count(differences, differences[0]) == std::ssize(differences))
-    return std::nullopt;
   const int64_t days = floor_div(at[0], unit);
-  for (const int nth : {(month_day(days).day + 6) / 7, 5}) {
-    found.step.day = Day::nth_weekday, found.step.of_month = 7 * nth + weekday_of(days);
-    if (keep_to(form, at, found.step)) return found;
-  }
-  return std::nullopt;
+  if (at.size() >= 3 && std::ranges::count(differences, differences[0]) != std::ssize(differences))
+    for (const int nth : {(month_day(days).day + 6) / 7, 5})
+      steps.push_back(step_on(Day::nth_weekday, 7 * nth + weekday_of(days)));
+  const auto kept =
+      std::ranges::find_if(steps, [&](const TimeStep& step) { return keep_to(form, at, step); });
+  if (kept == steps.end()) return std::nullopt;
+  FoundStep found{*kept};
+  if (*kept != at_end || !keep_to(form, at, on_day)) return found;
+  bool differ = false;
+  for (int64_t k = 1; k <= 12 && k * on_day.count <= 1200; ++k)
+    differ = differ || time_after(form, at.back(), on_day, k) != time_after(form, at.back(), at_end, k);
+  if (differ)
+    found.notes.push_back(fmt::format(
+        "each row lies on the last day of its month, and none of these is longer than {} days: rows "
+        "beyond the last are taken to keep to the end of the month, not to the {}th",
+        largest, largest));
+  return found;
 }
 
 // Whether times are all from Monday to Friday, in succession but for gaps, and span a weekend at least once.
 bool are_business_days(TimeForm form, std::span<const int64_t> at) {
-  const int64_t unit = form == TimeForm::date ? 1 : one_day;
+  const int64_t unit = day_unit(form);
   const TimeStep business{.unit = Unit::business_day, .count = 1};
   bool over = false;
   std::size_t one = 0;

@@ -51,22 +51,14 @@ std::optional<Time> dotted_month(std::string_view text) {
 namespace {
 
 // The words in a column's name, in letters of either case.
-class NameWords {
- public:
-  explicit NameWords(std::string_view name) : word_(name) {
-    for (char& c : word_)
-      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  }
+struct NameWords {
+  std::string word;
   bool say(std::initializer_list<std::string_view> parts) const {
-    return std::any_of(parts.begin(), parts.end(),
-                       [&](std::string_view part) { return word_.find(part) != std::string::npos; });
+    return std::ranges::any_of(parts, [&](std::string_view part) { return word.find(part) != word.npos; });
   }
   bool are(std::initializer_list<std::string_view> words) const {
-    return std::find(words.begin(), words.end(), word_) != words.end();
+    return std::ranges::find(words, word) != words.end();
   }
-
- private:
-  std::string word_;
 };
 
 // The difference that more than half of the neighbours have, if there is one.
@@ -98,7 +90,7 @@ bool most_are(const std::vector<int64_t>& numbers, std::size_t rows, Is is) {
 }  // namespace
 
 TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows) {
-  const NameWords words(name);
+  const NameWords words{lower_case(name)};
   const auto most_have = [&](TimeForm form) {
     return most_are(numbers, rows, [&](int64_t number) { return from_digits(number, form).has_value(); });
   };
@@ -129,7 +121,7 @@ bool are_stamps(const std::vector<int64_t>& numbers, std::size_t rows) {
 }
 
 std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows) {
-  const NameWords words(name);
+  const NameWords words{lower_case(name)};
   const NumberSteps apart(numbers);
   const bool named = words.say({"time", "date", "stamp", "epoch", "unix"}) || words.are({"ts", "ds", "t"});
   if (!named && apart.most.value_or(0) == 0) return "";
