@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "framework/random.h"
+#include "tests/series/fitted.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -163,11 +164,11 @@ TEST_CASE(
   Values y = noise(60, 0, 3);
   for (double& value : y) value = std::exp(value);  // values lie further above the middle than below
   const Series series = make_series({"y"}, y);
-  const std::vector<int> only = {0};
   const Combination ets_alone(series, whole(series), 0, {.horizon = 1, .members = {"ets"}}),
       network(series, whole(series), 0, {.horizon = 1, .members = {"pretrained"}});
-  const auto early = ets(series, {{0, 48, 0}}, 1, only), late = ets(series, whole(series), 1, only),
-             quantiles = pretrained(series, {{0, 48, 0}}, 1, only);
+  const auto early = fitted(ets, series, {{0, 48, 0}}, {.period = 1}),
+             late = fitted(ets, series, whole(series), {.period = 1}),
+             quantiles = fitted(pretrained, series, {{0, 48, 0}}, {.period = 1});
   double of_early = 0, of_late = 0;
   Values ratios, of_high;
   for (int64_t row = 48; row < 60; ++row) {

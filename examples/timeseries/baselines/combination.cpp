@@ -80,14 +80,7 @@ int64_t rows_of_folds(int64_t rows, const CombinationOptions& options) {
 
 }  // namespace
 
-const std::vector<std::string>& combination_words() {
-  static const std::vector<std::string> words = [] {
-    std::vector<std::string> all;
-    for (const MemberWord& word : member_words) all.emplace_back(word.word);
-    return all;
-  }();
-  return words;
-}
+std::vector<std::string> combination_words() { return words_of(member_words); }
 
 std::vector<double> combination_weights(std::span<const double> first, std::span<const double> mean_squares,
                                         double folds) {

@@ -21,7 +21,7 @@
 namespace unroll {
 
 // The words of all members, those of the baselines' table.
-const std::vector<std::string>& combination_words();
+std::vector<std::string> combination_words();
 
 struct CombinationOptions {
   int64_t period = 1, second_period = 0;  // rows of a season

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/baselines/baselines.h"
-#include "examples/timeseries/baselines/least_squares.h"
+#include "examples/timeseries/baselines/fitting.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "framework/signals.h"

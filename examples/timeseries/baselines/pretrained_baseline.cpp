@@ -68,12 +68,11 @@ struct Kept {
 
 }  // namespace
 
-std::optional<ForecastBaseline> pretrained(const Series& series, const Part& train, int64_t period,
-                                           std::span<const int> targets) {
-  if (train.empty()) return std::nullopt;
-  for (const int channel : targets)
-    if (!can_be_read(read(series, train.back().end, channel))) return std::nullopt;
-  const auto kept = std::make_shared<Kept>(Kept{period});
+Fitted pretrained(const BaselineRows& rows) {
+  if (rows.train.empty()) return std::nullopt;
+  for (const int channel : rows.targets)
+    if (!can_be_read(read(rows.series, rows.train.back().end, channel))) return std::nullopt;
+  const auto kept = std::make_shared<Kept>(Kept{rows.keys.period});
   return ForecastBaseline{
       .name = "pretrained",
       .history = 3,

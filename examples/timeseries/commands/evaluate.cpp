@@ -143,7 +143,7 @@ void baselines(Command& command) {
       "Scores the baselines on the windows that a recipe's model would be scored on: {}; to detect, the "
       "majority class, a threshold of one channel, logistic regression. A model that does not beat them has "
       "learnt nothing.",
-      fmt::join(baseline_words(), ", ")));
+      fmt::join(words_of(forecast_baselines), ", ")));
   options.add_with_recipe(command, {.engine = false});
   command.group("Series");
   add_csv_option(command, csv);

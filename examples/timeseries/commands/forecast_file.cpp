@@ -45,12 +45,13 @@ void ForecastOptions::give(const ForecastRows& rows, const std::vector<Forecast>
 namespace {
 
 std::vector<std::string> members_in(const std::string& words) {
+  const std::vector<std::string> known = combination_words();
   std::vector<std::string> members;
   for (const auto part : words | std::views::split(',')) {
     const std::string word(part.begin(), part.end());
-    require_input(std::ranges::find(combination_words(), word) != combination_words().end(),
+    require_input(std::ranges::find(known, word) != known.end(),
                   "forecast: --members: there is no '{}'{}", one_line(word),
-                  which_was_meant(word, combination_words()));
+                  which_was_meant(word, known));
     members.push_back(word);
   }
   return members;
