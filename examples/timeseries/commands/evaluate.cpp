@@ -17,16 +17,6 @@ namespace timeseries {
 
 namespace {
 
-void print(const Console& console, const Evaluation& evaluation, bool with_model) {
-  console.print("{}\n", evaluation.part), console.print(table_of(evaluation));
-  for (const std::string& warning : evaluation.warnings) console.print("warning {}\n", warning);
-  if (with_model)
-    for (const std::string& line : verdicts(evaluation)) console.print("{}\n", line);
-  console.print("protocol: {}\n", evaluation.protocol);
-  for (const RunDescription::Table& table : further_tables(evaluation))
-    console.print("\n{}\n", table.title), console.print(table);
-}
-
 // A forecast's rows of a CSV: a line for each step and channel. Filled-in values have no truth.
 std::string csv_of(const WindowForecast& forecast, const Series& series, const std::vector<int>& targets) {
   const auto end = [](double value) { return std::isnan(value) ? std::string() : fmt::format("{}", value); };

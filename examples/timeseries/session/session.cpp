@@ -220,24 +220,17 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
   if (recipe_.data.score == Scored::valid) parts = {{"valid", *data_.valid}};
   for (TestPart& part : parts) {
     const Evaluation evaluation = evaluate(recipe_, data_, part, &model_);
+    console_.print("\n"), print(console_, evaluation, true);
     RunDescription::Table table = table_of(evaluation);
-    console_.print("\n{}\n", part.name), console_.print(table);
-    for (const std::string& warning : evaluation.warnings) {
-      console_.print("warning {}\n", warning);
+    for (const std::string& warning : evaluation.warnings)
       table.note += fmt::format(" Warning: {}.", warning);
-    }
-    for (const std::string& line : verdicts(evaluation)) {
-      console_.print("{}\n", line);
+    for (const std::string& line : verdicts(evaluation))
       table.note += fmt::format(" On these windows {}.", line);
-    }
-    console_.print("protocol: {}\n", evaluation.protocol);
     table.note += fmt::format(" Protocol: {}.", evaluation.protocol);
     description.results.push_back(tile_of(evaluation));
     description.tables.insert(description.tables.end() - 1, table);
-    for (const RunDescription::Table& further : further_tables(evaluation)) {
-      console_.print("\n{}\n", further.title), console_.print(further);
+    for (const RunDescription::Table& further : further_tables(evaluation))
       description.tables.insert(description.tables.end() - 1, further);
-    }
     for (Chart& chart : pictures_of(recipe_, data_, part, evaluation))
       description.charts.push_back(std::move(chart));
     scores_[part.name] = json_of(evaluation);
