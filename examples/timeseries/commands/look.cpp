@@ -7,7 +7,6 @@
 #include "examples/timeseries/export/live_series.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/guess/from_file.h"
-#include "examples/timeseries/look/look_forecaster.h"
 #include "examples/timeseries/look/look_numbers.h"
 #include "examples/timeseries/pretrained/window.h"
 #include "examples/timeseries/recipe/options.h"
