@@ -252,7 +252,6 @@ Watching watching(const Command& command, const AnomaliesOptions& asked) {
   Wishes wishes = asked.file.wishes(command, 1, overrides);
   wishes.train = 0.3, wishes.valid = 0.2;
   all.recipe = asked.guess(command, wishes);
-  asked.check_target(command, all.recipe);
   all.data = std::make_unique<SeriesData>(all.recipe, asked.csv, Purpose{.trains = false});
   print_notes({.out = stderr}, *all.data);
   all.baseline = baseline_row("combination")
@@ -290,7 +289,7 @@ void anomalies(Command& command) {
     show(stderr, "anomalies: none\n");
   else
     console.print("\n{}\n", table.title), console.print(table);
-  asked.print_or_write(found.csv());
+  print_or_write(asked.out, found.csv());
   asked.draw(found.chart(drawn));
 }
 

@@ -1,7 +1,6 @@
 #include "examples/timeseries/scores/scores.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <map>
 
@@ -163,8 +162,7 @@ void add_detections(const SeriesModel* model, const Recipe& recipe, const Series
                     SeriesWindows& windows, Evaluation& evaluation) {
   if (model)
     evaluation.detections.push_back(
-        {"the model",
-         score_detection(detect(*model, windows, recipe.data.eval_batch), window_labels(windows))});
+        {"the model", score_detection(detect(recipe, *model, windows), window_labels(windows))});
   for (const DetectionBaseline& baseline :
        {majority_class(*data.train), threshold_baseline(*data.train), logistic_regression(*data.train)})
     evaluation.detections.push_back({baseline.name, score(baseline, windows)});
@@ -218,16 +216,9 @@ SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int size
           .score = [](const ScoreSum& sum) { return sum.total / static_cast<double>(sum.count); }};
 }
 
-std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int size) {
-  windows.in_order();
+std::vector<double> detect(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows) {
   std::vector<double> probabilities;
-  for (int64_t k = 0; k < windows.batches(size); ++k) {
-    stop_if_signalled();
-    const SeriesBatch batch = windows.batch(k, size);
-    const Tensor found = model.predict(batch.input);
-    require_finite(found, windows, batch.origins.front());
-    std::ranges::copy(found.to_host(), std::back_inserter(probabilities));
-  }
+  forecasts_of(recipe, model)(windows, [&](WindowForecast& of) { probabilities.push_back(of.values[0]); });
   return probabilities;
 }
 

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "examples/timeseries/scores/verdict.h"
 #include "examples/timeseries/series/detection_scores.h"
 #include "examples/timeseries/series/forecast_scores.h"
+#include "training/report/chart.h"
 #include "training/report/run_description.h"
 #include "training/shared_score.h"
 
@@ -57,7 +59,7 @@ struct Evaluation {
 SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int batch);
 
 // A detector's probabilities, in order of time.
-std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int batch);
+std::vector<double> detect(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows);
 
 // Scores the baselines and, unless it is nullptr, the model. Passes each forecast of the model, with its interval
 // (NaN: none), to `each`. Requires: recipe and data outlive the result.
@@ -96,5 +98,17 @@ std::vector<std::string> verdicts(const Evaluation& evaluation);
 RunDescription::Figure tile_of(const Evaluation& evaluation);
 // {"last value": {"rmse": …}, …}, with the model's verdict
 nlohmann::ordered_json json_of(const Evaluation& evaluation);
+
+// --- as pictures (pictures.cpp) -----------------------------------------------------------------------------
+
+// Pictures of the forecasts of `part`, whose scores `evaluation` has; none of a detector.
+std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, const TestPart& part,
+                               const Evaluation& evaluation);
+
+// The rows [first, end) of a channel over time: those before `known` as the chart's first series. The second is for forecasts.
+Chart chart_of_rows(const Series& series, int channel, int64_t first, int64_t known, int64_t end);
+// Draws a target of a forecast [steps, targets] as the second series of such a chart, and its interval, if there is one, as the band.
+void draw_forecast(Chart& chart, int64_t first, const WindowForecast& forecast, size_t targets,
+                   size_t target);
 
 }  // namespace timeseries

@@ -5,7 +5,7 @@
 
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/model/saved_model.h"
-#include "examples/timeseries/scores/pictures.h"
+#include "examples/timeseries/scores/scores.h"
 #include "training/program/cli/explanations.h"
 #include "training/program/cli/invocation.h"
 #include "training/program/run/first_weights.h"
@@ -83,8 +83,6 @@ RunDescription SeriesTraining::description() const {
               format_number(static_cast<double>(model_.params.count())), describe(recipe_, options_.data)),
           .names = {.unit = "values", .perplexity = false},
           .facts = facts(),
-          .results = {},
-          .levels = {},
           .tables = tables};
 }
 
