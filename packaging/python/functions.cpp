@@ -55,7 +55,7 @@ std::string forecast_by_model(const SeriesModel& model, const std::string& csv, 
   const timeseries::SavedModel& saved = model.saved;
   timeseries::Forecaster forecaster(saved, csv, steps > 0 ? steps : saved.recipe.data.horizon,
                                     future);
-  const timeseries::ForecastRows rows = forecaster.forecast_rows("");
+  const timeseries::ForecastRows rows = forecaster.forecast_rows();
   Json found{{"forecasts", Json::array()}, {"notes", forecaster.series().notes}};
   for (const timeseries::Forecast& forecast : forecaster.forecast_all()) {
     found["forecasts"].push_back(rows.json(forecast));

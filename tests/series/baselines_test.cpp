@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "data/text/ngram.h"
-#include "examples/timeseries/baselines/least_squares.h"
+#include "examples/timeseries/baselines/fitting.h"
 #include "framework/signals.h"
 #include "tests/support.h"
 

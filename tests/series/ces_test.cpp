@@ -9,6 +9,7 @@
 
 #include "examples/timeseries/baselines/baselines.h"
 #include "tests/reference.h"
+#include "tests/series/fitted.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -56,19 +57,19 @@ TEST_CASE("states, likelihood and forecasts are statsforecast's, and the fit is 
       const CesModel model = model_in(of, season);
       CHECK(std::string(model.name()) == word);
       const double theirs = of["log_likelihood"];
-      CHECK(log_likelihood(model, y) == doctest::Approx(theirs).epsilon(1e-9));
+      CHECK(log_likelihood(model, {y}) == doctest::Approx(theirs).epsilon(1e-9));
       const Values expected = of["forecast"], found = forecast_of(model, y, expected.size());
       for (std::size_t h = 0; h < expected.size(); ++h)
         CHECK(found[h] == doctest::Approx(expected[h]).epsilon(1e-9));
 
-      const auto fitted = fit_ces(season, y, {}, data["period"]);
+      const auto fitted = fit_ces(season, {y}, data["period"]);
       REQUIRE(fitted);
       CHECK(fitted->log_likelihood > theirs - 0.1);
-      CHECK(log_likelihood(*fitted, y) == doctest::Approx(fitted->log_likelihood).epsilon(1e-12));
+      CHECK(log_likelihood(*fitted, {y}) == doctest::Approx(fitted->log_likelihood).epsilon(1e-12));
       if (fitted->log_likelihood < theirs + 0.1)
         CHECK(fitted->aicc == doctest::Approx(of["aicc"].get<double>()).epsilon(1e-3));
     }
-    const auto chosen = choose_ces(y, {}, data["period"]);
+    const auto chosen = choose_ces({y}, data["period"]);
     REQUIRE(chosen);
     double least = INFINITY;
     for (const auto& [word, season] : seasons)
@@ -80,7 +81,7 @@ TEST_CASE("states, likelihood and forecasts are statsforecast's, and the fit is 
 TEST_CASE("two rows by hand") {
   // e = 12 - 10, l = 10 - 0.5·4 + 1·2, c = 10 - 0.5·4 + 2·2; then e = 11 - 10.
   const CesModel model{.alpha0 = 1.5, .alpha1 = 0.5, .first = {{10, 4, 0, 0}}};
-  CHECK(log_likelihood(model, Values{12, 11}) == doctest::Approx(-std::log(5.0)));
+  CHECK(log_likelihood(model, {Values{12, 11}}) == doctest::Approx(-std::log(5.0)));
   // l = 10 - 0.5·12 + 1, c = 10 - 0.5·12 + 2; the next row is as it was forecast: l = 5 - 0.5·6.
   CHECK(forecast_of(model, {12, 11}, 2) == Values{5, 2});
   // A season of two rows: level and season move by the same error.
@@ -98,8 +99,8 @@ TEST_CASE("it learns from training rows alone, and goes on from the rows before 
   const Series series = make_series({"y"}, y);
   Series later = series;
   for (int64_t row = 100; row < later.rows(); ++row) later.values[static_cast<std::size_t>(row)] *= 3;
-  const std::vector<int> target = {0};
-  const auto a = ces(series, {{0, 100, 0}}, 7, target), b = ces(later, {{0, 100, 0}}, 7, target);
+  const auto a = fitted(ces, series, {{0, 100, 0}}, {.period = 7}),
+             b = fitted(ces, later, {{0, 100, 0}}, {.period = 7});
   REQUIRE((a && b));
   CHECK(a->detail == b->detail);
   CHECK(a->detail.ends_with("fitted to the 100 rows that train, and carried on"));
@@ -115,25 +116,25 @@ TEST_CASE("a filled-in row moves the states, and its error does not count") {
   Values y = reference("baselines.json")["wave"]["y"];
   std::vector<uint8_t> filled(y.size());
   y[50] += 40, filled[50] = 1;
-  const auto model = fit_ces(CesSeason::none, y, filled, 7);
+  const auto model = fit_ces(CesSeason::none, {y, filled}, 7);
   REQUIRE(model);
-  CHECK(log_likelihood(*model, y, filled) == doctest::Approx(model->log_likelihood));
-  CHECK(model->log_likelihood > fit_ces(CesSeason::none, y, {}, 7)->log_likelihood);
+  CHECK(log_likelihood(*model, {y, filled}) == doctest::Approx(model->log_likelihood));
+  CHECK(model->log_likelihood > fit_ces(CesSeason::none, {y}, 7)->log_likelihood);
   // The last row moves no state that an error follows: filled in, it is as if it were not there.
-  const double without = log_likelihood(*model, std::span(y).first(y.size() - 1),
-                                        std::span(filled).first(y.size() - 1));
+  const double without =
+      log_likelihood(*model, {std::span(y).first(y.size() - 1), std::span(filled).first(y.size() - 1)});
   y.back() += 1000, filled.back() = 1;
-  CHECK(log_likelihood(*model, y, filled) == doctest::Approx(without));
+  CHECK(log_likelihood(*model, {y, filled}) == doctest::Approx(without));
 }
 
 TEST_CASE("too few rows, rows that are all alike, and a season of less than two periods") {
-  CHECK_FALSE(choose_ces(Values{1, 2, 4, 3}, {}, 1));
-  CHECK(choose_ces(Values{1, 2, 4, 3, 5}, {}, 1));
-  CHECK_FALSE(choose_ces(Values{1, 2, 4, 3, 5}, std::vector<uint8_t>{0, 0, 1, 0, 0}, 1));
-  CHECK_FALSE(fit_ces(CesSeason::simple, Values{1, 2, 4, 3, 5, 6, 4}, {}, 4));
-  CHECK(fit_ces(CesSeason::simple, Values{1, 2, 4, 3, 5, 6, 4, 2}, {}, 4));
-  CHECK_FALSE(fit_ces(CesSeason::none, Values(20, 7.0), {}, 1));
-  const auto constant = choose_ces(Values(20, 7.0), {}, 4);
+  CHECK_FALSE(choose_ces({Values{1, 2, 4, 3}}, 1));
+  CHECK(choose_ces({Values{1, 2, 4, 3, 5}}, 1));
+  CHECK_FALSE(choose_ces({Values{1, 2, 4, 3, 5}, std::vector<uint8_t>{0, 0, 1, 0, 0}}, 1));
+  CHECK_FALSE(fit_ces(CesSeason::simple, {Values{1, 2, 4, 3, 5, 6, 4}}, 4));
+  CHECK(fit_ces(CesSeason::simple, {Values{1, 2, 4, 3, 5, 6, 4, 2}}, 4));
+  CHECK_FALSE(fit_ces(CesSeason::none, {Values(20, 7.0)}, 1));
+  const auto constant = choose_ces({Values(20, 7.0)}, 4);
   REQUIRE(constant);
   CHECK(forecast_of(*constant, Values(20, 7.0), 3) == Values{7, 7, 7});
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "framework/random.h"
+#include "tests/series/fitted.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -57,7 +58,7 @@ TEST_CASE("rows that repeat exactly are forecast exactly, by the member without 
   const Combination mean(series, whole(series), 0, {.period = 7, .horizon = 3});
   const auto found = mean.forecast(series, 84, 9);
   for (int h = 0; h < 9; ++h) CHECK(found.values[static_cast<size_t>(h)] == 10 + h % 7);
-  CHECK(mean.naive_error() == 0);
+  CHECK(mean.folds().naive_error == 0);
 }
 
 TEST_CASE("three rows have a forecast and an interval: that of a random walk") {
@@ -67,7 +68,7 @@ TEST_CASE("three rows have a forecast and an interval: that of a random walk") {
   REQUIRE(mean.members().size() == 5);
   for (size_t m = 1; m < 5; ++m)
     CHECK(mean.members()[m].left_out == "too few rows");  // all but the last value
-  CHECK(mean.windows() == 0);
+  CHECK(mean.folds().windows == 0);
   const auto found = mean.forecast(series, 3, 4);
   for (size_t h = 0; h < 4; ++h) {
     CHECK(found.values[h] == 4);
@@ -86,18 +87,18 @@ TEST_CASE(
   // Each step is 1, so a random walk's interval is z, and each of the last 20 rows is missed by 1. After n rows it is wider
   // by 1 / n. The 17th of these 20 errors, in units of it, is the one after 96 rows.
   const Combination mean(series, whole(series), 0, {.horizon = 1, .members = {"last"}});
-  CHECK(mean.windows() == 20);
-  CHECK(mean.first_fold() == 80);
-  CHECK(mean.interval_errors() == 20);
+  CHECK(mean.folds().windows == 20);
+  CHECK(mean.folds().first == 80);
+  CHECK(mean.folds().interval_errors == 20);
   const double factor = std::cbrt(1 / (z * (1 + 1.0 / 96)));
-  CHECK(mean.interval_factor() == doctest::Approx(factor));
+  CHECK(mean.folds().interval_factor == doctest::Approx(factor));
   const auto found = mean.forecast(series, 100, 2);
   CHECK(found.values == Values{1, 1});
   CHECK(found.high[0] - 1 == doctest::Approx(factor * z * 1.01));
   CHECK(found.high[1] - 1 == doctest::Approx(factor * z * 1.01 * std::sqrt(2)));
   // Two errors of the folds are too few for 80 % of them.
   const Series few = make_series({"y"}, Values(y.begin(), y.begin() + 10));
-  CHECK(Combination(few, whole(few), 0, {.horizon = 1, .members = {"last"}}).interval_factor() == 1);
+  CHECK(Combination(few, whole(few), 0, {.horizon = 1, .members = {"last"}}).folds().interval_factor == 1);
 }
 
 TEST_CASE("an interval without errors is not narrower than a random walk's over the number of rows") {
@@ -105,8 +106,8 @@ TEST_CASE("an interval without errors is not narrower than a random walk's over 
   for (int t = 0; t < 8; ++t) y.push_back(100 + 10 * t);
   const Series series = make_series({"y"}, y);
   const Combination mean(series, whole(series), 0, {.horizon = 1, .members = {"ets"}});
-  CHECK(mean.windows() == 1);
-  CHECK(mean.interval_errors() == 0);  // one says nothing of 80 %
+  CHECK(mean.folds().windows == 1);
+  CHECK(mean.folds().interval_errors == 0);  // one says nothing of 80 %
   const auto found = mean.forecast(series, 8, 2);
   CHECK(found.values[0] == doctest::Approx(180));
   CHECK(found.high[0] - found.values[0] == doctest::Approx(z * 10 / 8));
@@ -121,7 +122,7 @@ TEST_CASE("folds cover the longest season, or narrow no interval") {
   const Combination of_weeks(
       weeks, whole(weeks), 0,
       {.period = 4, .second_period = 28, .horizon = 4, .members = {"seasonal", "second-seasonal"}});
-  CHECK(of_weeks.first_fold() == 48);
+  CHECK(of_weeks.folds().first == 48);
   CHECK(of_weeks.members()[1].weight == 1);
   CHECK(of_weeks.forecast(weeks, 76, 4).values == Values{10, 11, 12, 13});
   // Half of the rows may be folds. A random walk's interval reaches further than its errors here.
@@ -130,7 +131,8 @@ TEST_CASE("folds cover the longest season, or narrow no interval") {
   const Series series = make_series({"y"}, y);
   const auto factor = [&](int64_t season) {
     return Combination(series, whole(series), 0, {.second_period = season, .horizon = 1, .members = {"last"}})
-        .interval_factor();
+        .folds()
+        .interval_factor;
   };
   CHECK(factor(50) < 0.9);
   CHECK(factor(51) == 1);
@@ -163,11 +165,11 @@ TEST_CASE(
   Values y = noise(60, 0, 3);
   for (double& value : y) value = std::exp(value);  // values lie further above the middle than below
   const Series series = make_series({"y"}, y);
-  const std::vector<int> only = {0};
   const Combination ets_alone(series, whole(series), 0, {.horizon = 1, .members = {"ets"}}),
       network(series, whole(series), 0, {.horizon = 1, .members = {"pretrained"}});
-  const auto early = ets(series, {{0, 48, 0}}, 1, only), late = ets(series, whole(series), 1, only),
-             quantiles = pretrained(series, {{0, 48, 0}}, 1, only);
+  const auto early = fitted(ets, series, {{0, 48, 0}}, {.period = 1}),
+             late = fitted(ets, series, whole(series), {.period = 1}),
+             quantiles = fitted(pretrained, series, {{0, 48, 0}}, {.period = 1});
   double of_early = 0, of_late = 0;
   Values ratios, of_high;
   for (int64_t row = 48; row < 60; ++row) {
@@ -187,7 +189,7 @@ TEST_CASE(
     std::ranges::sort(all);
     return std::pow(all[10], 12.0 / 52);
   };
-  CHECK(network.interval_factor() == doctest::Approx(factor(ratios)));
+  CHECK(network.folds().interval_factor == doctest::Approx(factor(ratios)));
   CHECK(factor(of_high) != doctest::Approx(factor(ratios)));
 }
 
@@ -260,15 +262,16 @@ TEST_CASE("members that are apart make the interval wider, at any level of the s
       return Combination(series, whole(series), 0, {.horizon = 30, .members = words});
     };
     const Combination both = of({"ets", "last"}), one = of({"ets"});
-    CHECK(both.windows() == 1);
+    CHECK(both.folds().windows == 1);
     // The last value has no interval of its own, and the folds are too short to change the width of either by much.
     const auto a = both.forecast(series, 40, 1), b = one.forecast(series, 40, 1);
     const double weight = both.members()[1].weight, apart = b.values[0] - series.at(39, 0);
     const double share = std::clamp((weight - 0.2) / 0.6, 0.0, 1.0);  // of what the mean keeps
     CHECK(a.values[0] - series.at(39, 0) == doctest::Approx(share * apart).epsilon(1e-4));
-    const double own = (b.high[0] - b.values[0]) / one.interval_factor() / 1.025,
+    const double own = (b.high[0] - b.values[0]) / one.folds().interval_factor / 1.025,
                  square = weight * (1 - share) * (1 - share) + (1 - weight) * share * share,
                  wide = std::sqrt(own * own + z * z * square * apart * apart);
-    CHECK(a.high[0] - a.values[0] == doctest::Approx(both.interval_factor() * 1.025 * wide).epsilon(1e-4));
+    CHECK(a.high[0] - a.values[0] ==
+          doctest::Approx(both.folds().interval_factor * 1.025 * wide).epsilon(1e-4));
   }
 }

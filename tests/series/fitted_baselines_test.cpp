@@ -10,6 +10,7 @@
 #include "examples/timeseries/baselines/ets.h"
 #include "examples/timeseries/baselines/theta.h"
 #include "tests/reference.h"
+#include "tests/series/fitted.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -52,7 +53,7 @@ Values forecast_of(const ForecastBaseline& baseline, const Series& series, std::
 // By central differences of a step that is small beside the number and large beside what rounding leaves of the likelihood: they
 // are off by its square, and by 1e-11 over it.
 void check_slopes(const EtsModel& model, const Values& y) {
-  EtsSlopes slopes;
+  EtsModel slopes;
   log_likelihood(model, {y}, &slopes);
   const auto check = [&](const char* name, double value, double slope, auto set) {
     const double step = 1e-5 * std::max(std::abs(value), 1e-3);
@@ -136,7 +137,7 @@ TEST_CASE("Theta: α, share and forecasts are those of statsforecast's optimised
       if (!data.contains(key)) continue;
       const auto& of = data[key];
       const Values y = data["y"];
-      const auto model = fit_theta(y, {}, period);
+      const auto model = fit_theta({y}, period);
       REQUIRE(model);
       CHECK(model->variance * static_cast<double>(y.size() - 3) ==
             doctest::Approx(of["squares"].get<double>()).epsilon(1e-9));
@@ -186,7 +187,7 @@ TEST_CASE("deviations of ETS and Theta grow with the steps ahead as their forms 
 TEST_CASE("a ramp has no season, though rows four apart are alike") {
   Values ramp(28);
   std::iota(ramp.begin(), ramp.end(), 0.0);
-  const auto model = fit_theta(ramp, {}, 4);
+  const auto model = fit_theta({ramp}, 4);
   REQUIRE(model);
   CHECK(model->season.empty());
 }
@@ -211,9 +212,8 @@ TEST_CASE("ETS and Theta learn from training rows alone, and go on from the rows
   Series later = series;
   for (int64_t row = 80; row < later.rows(); ++row) later.values[static_cast<std::size_t>(row)] *= 3;
   const Part train = {{0, 80, 0}};
-  const std::vector<int> target = {0};
   for (const auto fit : {ets, theta}) {
-    const auto a = fit(series, train, 6, target), b = fit(later, train, 6, target);
+    const auto a = fitted(fit, series, train, {.period = 6}), b = fitted(fit, later, train, {.period = 6});
     REQUIRE(a);
     REQUIRE(b);
     CAPTURE(a->name);
@@ -247,11 +247,11 @@ TEST_CASE("a filled-in row moves the states, and its error does not count") {
   const double n = static_cast<double>(y.size()) - 3, k = 9;
   CHECK(model->aicc ==
         doctest::Approx(-2 * model->log_likelihood + 2 * k + 2 * k * (k + 1) / (n - k - 1)).epsilon(1e-12));
-  const auto smooth = fit_theta(y, filled, 6), rough = fit_theta(y, {}, 6);
+  const auto smooth = fit_theta({y, filled}, 6), rough = fit_theta({y}, 6);
   REQUIRE(smooth);
   CHECK(smooth->variance < rough->variance / 2);
   // Without a season: no other weight, share or first level near these has smaller errors on the rows that were observed.
-  const auto level = fit_theta(y, filled, 1);
+  const auto level = fit_theta({y, filled}, 1);
   const auto squares = [&](const ThetaModel& of) {
     double at = of.first, sum = 0;
     for (std::size_t t = 0; t < y.size(); ++t) {
@@ -270,13 +270,13 @@ TEST_CASE("a filled-in row moves the states, and its error does not count") {
     for (const ThetaModel& other : {alpha, share, first})
       CHECK(squares(*level) <= squares(other) * (1 + 1e-9));
   }
-  CHECK_FALSE(fit_theta(y, std::vector<uint8_t>(y.size(), 1), 6));
+  CHECK_FALSE(fit_theta({y, std::vector<uint8_t>(y.size(), 1)}, 6));
 }
 
 TEST_CASE("too few rows, rows that are all alike, a perfect line, values that are not above 0") {
   CHECK_FALSE(choose_ets({Values{1, 2, 4}}, 1));
   CHECK_FALSE(fit_ets(form_of("AAA"), {wave(11, 1)}, 6));  // less than two periods
-  CHECK_FALSE(fit_theta(Values{1, 2, 3}, {}, 1));
+  CHECK_FALSE(fit_theta({Values{1, 2, 3}}, 1));
   const auto constant = choose_ets({Values(30, 7)}, 6);
   REQUIRE(constant);
   EtsStates states(*constant);
@@ -296,16 +296,15 @@ TEST_CASE("too few rows, rows that are all alike, a perfect line, values that ar
   CHECK(two[1] == doctest::Approx(52).epsilon(1e-4));
   CHECK_FALSE(fit_ets(form_of("MNN"), {line}, 1));
   const Series short_series = make_series({"y"}, {1, 2, 4});
-  CHECK_FALSE(ets(short_series, {{0, 3, 0}}, 1, std::vector<int>{0}));
+  CHECK_FALSE(fitted(ets, short_series, {{0, 3, 0}}, {.period = 1}));
   CHECK_FALSE(choose_ets({Values(4, 7)}, 1));
   CHECK(choose_ets({Values(5, 7)}, 1));
   CHECK_FALSE(choose_ets({Values(5, 7), std::vector<uint8_t>{0, 0, 1, 0, 0}}, 1));
   CHECK_FALSE(choose_ets({Values{1, 2, 4, 3}}, 1));
   CHECK(choose_ets({Values{1, 2, 4, 3, 5}}, 1));
   // Rows drawn by lot to train have hardly any beside them.
-  CHECK_FALSE(
-      ets(make_series({"y"}, wave(60, 2)), {{0, 1, 0}, {3, 4, 0}, {7, 8, 0}}, 1, std::vector<int>{0}));
-  CHECK_FALSE(theta(short_series, {}, 1, std::vector<int>{0}));
+  CHECK_FALSE(fitted(ets, make_series({"y"}, wave(60, 2)), {{0, 1, 0}, {3, 4, 0}, {7, 8, 0}}, {.period = 1}));
+  CHECK_FALSE(fitted(theta, short_series, {}, {.period = 1}));
 }
 
 TEST_CASE("drift goes on by the mean step from the first row to the last") {

@@ -6,6 +6,7 @@
 #include "examples/timeseries/baselines/baselines.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
+#include "tests/series/fitted.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -27,8 +28,7 @@ TEST_CASE("median and interval are its quantiles, and a filled-in row is missing
   Series series = wave(40);
   series.filled.assign(40, 0);
   series.filled[11] = 1, series.values[11] = 900;
-  const std::vector<int> only = {0};
-  const auto baseline = pretrained(series, {{0, 30, 0}}, 4, only);
+  const auto baseline = fitted(pretrained, series, {{0, 30, 0}}, {.period = 4});
   REQUIRE(baseline);
   std::vector<float> read;
   for (int64_t row = 0; row < 30; ++row)
@@ -50,23 +50,22 @@ TEST_CASE("median and interval are its quantiles, and a filled-in row is missing
   // Together or alone: the same bits. A longer forecast is made anew.
   baseline->forecast(series, 35, 0, later);
   Values alone(5), longer(9);
-  pretrained(series, {{0, 30, 0}}, 4, only)->forecast(series, 35, 0, alone);
+  fitted(pretrained, series, {{0, 30, 0}}, {.period = 4})->forecast(series, 35, 0, alone);
   CHECK(later == alone);
   baseline->forecast(series, 35, 0, longer);
   CHECK(std::isfinite(longer[8]));
   // Later rows do not matter.
   Series other = series;
   for (size_t row = 30; row < 40; ++row) other.values[row] = -5;
-  pretrained(other, {{0, 30, 0}}, 4, only)->forecast(other, 30, 0, alone);
+  fitted(pretrained, other, {{0, 30, 0}}, {.period = 4})->forecast(other, 30, 0, alone);
   CHECK(alone == middle);
 }
 
 TEST_CASE("another series, and another one in the same file, are forecast by their own rows") {
-  const std::vector<int> only = {0};
   const Series series = wave(40);
   Series other = series;
   for (double& value : other.values) value = 100 - value * value / 10;
-  const auto baseline = pretrained(series, {{0, 30, 0}}, 4, only);
+  const auto baseline = fitted(pretrained, series, {{0, 30, 0}}, {.period = 4});
   const auto found = [&](const Series& of, int64_t origin) {
     Values forecast(5);
     baseline->forecast(of, origin, 0, forecast);
@@ -75,7 +74,7 @@ TEST_CASE("another series, and another one in the same file, are forecast by the
   const Values first = found(series, 30), second = found(other, 30);
   CHECK(found(series, 30) == first);
   Values alone(5);
-  pretrained(other, {{0, 30, 0}}, 4, only)->forecast(other, 30, 0, alone);
+  fitted(pretrained, other, {{0, 30, 0}}, {.period = 4})->forecast(other, 30, 0, alone);
   CHECK(second == alone);
   // Rows 0 to 39 are those of a, rows 40 to 49 of b.
   std::string csv = "id,t,y\n";
@@ -88,9 +87,8 @@ TEST_CASE("another series, and another one in the same file, are forecast by the
 
 TEST_CASE("three rows are enough, and two observed ones are not") {
   Series series = wave(3);
-  const std::vector<int> only = {0};
-  CHECK(pretrained(series, {{0, 3, 0}}, 1, only));
+  CHECK(fitted(pretrained, series, {{0, 3, 0}}, {.period = 1}));
   series.filled = {0, 1, 0};
-  CHECK_FALSE(pretrained(series, {{0, 3, 0}}, 1, only));
-  CHECK_FALSE(pretrained(series, {}, 1, only));
+  CHECK_FALSE(fitted(pretrained, series, {{0, 3, 0}}, {.period = 1}));
+  CHECK_FALSE(fitted(pretrained, series, {}, {.period = 1}));
 }

@@ -5,6 +5,7 @@
 
 #include "examples/timeseries/baselines/baselines.h"
 #include "framework/random.h"
+#include "tests/series/fitted.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -12,7 +13,6 @@ using namespace unroll;
 namespace {
 
 using Values = std::vector<double>;
-const std::vector<int> only = {0};
 
 Values forecast(const ForecastBaseline& baseline, const Series& series, int64_t origin, size_t steps) {
   Values values(steps);
@@ -33,7 +33,7 @@ Series swinging(int rows) {
 
 TEST_CASE("a ridge regression finds a rule that the window holds, for each step of the horizon") {
   const Series series = swinging(400);
-  const auto found = ridge(series, {{0, 300, 0}}, 6, 3, {}, only);
+  const auto found = fitted(ridge, series, {{0, 300, 0}}, {.window = 6, .horizon = 3});
   REQUIRE(found.has_value());
   CHECK(found->name == "ridge regression (6)");
   CHECK(found->history == 6);
@@ -50,8 +50,9 @@ TEST_CASE("a penalty of nearly nothing is least squares, a window and a season a
   for (int t = 0; t < 240; ++t)
     y.push_back(10 + 3 * std::sin(2 * std::numbers::pi * t / 12) + std::cos(2 * std::numbers::pi * t / 6));
   const Series series = make_series({"y"}, y);
-  for (const std::vector<int64_t>& periods : {std::vector<int64_t>{12}, std::vector<int64_t>{12, 0}}) {
-    const auto found = ridge(series, {{0, 200, 0}}, 4, 12, periods, only);
+  for (const int64_t second : {0, 1}) {  // neither is a season
+    const auto found = fitted(ridge, series, {{0, 200, 0}},
+                              {.window = 4, .horizon = 12, .period = 12, .second_period = second});
     REQUIRE(found.has_value());
     const Values values = forecast(*found, series, 205, 12);
     for (size_t h = 0; h < 12; ++h)
@@ -63,7 +64,7 @@ TEST_CASE("beyond its horizon it goes on from its own forecasts") {
   Values y;
   for (int t = 0; t < 240; ++t) y.push_back(3 * std::sin(2 * std::numbers::pi * t / 12));
   const Series series = make_series({"y"}, y);
-  const auto found = ridge(series, {{0, 200, 0}}, 13, 4, {12}, only);
+  const auto found = fitted(ridge, series, {{0, 200, 0}}, {.window = 13, .horizon = 4, .period = 12});
   const Values longer = forecast(*found, series, 200, 11), first = forecast(*found, series, 200, 4);
   for (size_t h = 0; h < 4; ++h) CHECK(longer[h] == first[h]);
   // As if what was forecast had come.
@@ -76,9 +77,11 @@ TEST_CASE("beyond its horizon it goes on from its own forecasts") {
 
 TEST_CASE("it learns from no row beyond the part, and from no window with a filled-in target") {
   Series series = swinging(300);
-  const auto before = forecast(*ridge(series, {{0, 200, 0}}, 5, 2, {}, only), series, 200, 2);
+  const auto before =
+      forecast(*fitted(ridge, series, {{0, 200, 0}}, {.window = 5, .horizon = 2}), series, 200, 2);
   for (size_t row = 200; row < 300; ++row) series.values[row] = 1e6;
-  CHECK(forecast(*ridge(series, {{0, 200, 0}}, 5, 2, {}, only), series, 200, 2) == before);
+  CHECK(forecast(*fitted(ridge, series, {{0, 200, 0}}, {.window = 5, .horizon = 2}), series, 200, 2) ==
+        before);
   // A wild value that was filled in is the target of none; it is read by windows, all of which are out of the part here.
   series.filled.assign(300, 0);
   Series changed = series;
@@ -86,8 +89,8 @@ TEST_CASE("it learns from no row beyond the part, and from no window with a fill
   Series same = series;
   same.filled[199] = 1;
   Values a(2), b(2);
-  ridge(changed, {{0, 200, 0}}, 5, 2, {}, only)->forecast(series, 150, 0, a);
-  ridge(same, {{0, 200, 0}}, 5, 2, {}, only)->forecast(series, 150, 0, b);
+  fitted(ridge, changed, {{0, 200, 0}}, {.window = 5, .horizon = 2})->forecast(series, 150, 0, a);
+  fitted(ridge, same, {{0, 200, 0}}, {.window = 5, .horizon = 2})->forecast(series, 150, 0, b);
   // The unit of the waves is of all rows, and there are no waves.
   CHECK(a == b);
 }
@@ -136,8 +139,8 @@ TEST_CASE("the penalty is chosen without rows that later origins could not know"
     while (y.size() < rows) y.push_back(0.8 * y.back() + random.normal());
     const Values expected = by_one_feature(y, horizon, early_end, border);
     Series series = make_series({"y"}, y);
-    const Values found =
-        forecast(*ridge(series, {{0, rows, 0}}, 2, horizon, {}, only), series, rows, horizon);
+    const Values found = forecast(*fitted(ridge, series, {{0, rows, 0}}, {.window = 2, .horizon = horizon}),
+                                  series, rows, horizon);
     for (size_t h = 0; h < horizon; ++h) CHECK(found[h] == doctest::Approx(expected[h]).epsilon(1e-9));
     others += by_one_feature(y, horizon, border, border) != expected;
   }
@@ -146,9 +149,10 @@ TEST_CASE("the penalty is chosen without rows that later origins could not know"
 
 TEST_CASE("too few windows, or a channel that does not change, have none") {
   const Series series = swinging(60);
-  CHECK(!ridge(series, {{0, 21, 0}}, 5, 2, {},
-               only));  // 9 windows before the last six rows, which five windows forecast
-  CHECK(ridge(series, {{0, 22, 0}}, 5, 2, {}, only));
-  CHECK(!ridge(make_series({"y"}, Values(60, 2.0)), {{0, 60, 0}}, 5, 2, {}, only));
-  CHECK(!ridge(series, {{0, 60, 0}}, 1, 2, {}, only));  // it would read nothing
+  CHECK(!fitted(
+      ridge, series, {{0, 21, 0}},
+      {.window = 5, .horizon = 2}));  // 9 windows before the last six rows, which five windows forecast
+  CHECK(fitted(ridge, series, {{0, 22, 0}}, {.window = 5, .horizon = 2}));
+  CHECK(!fitted(ridge, make_series({"y"}, Values(60, 2.0)), {{0, 60, 0}}, {.window = 5, .horizon = 2}));
+  CHECK(!fitted(ridge, series, {{0, 60, 0}}, {.window = 1, .horizon = 2}));  // it would read nothing
 }

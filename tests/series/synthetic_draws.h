@@ -44,7 +44,7 @@ Mean over_draws(std::string_view test, int count, const Number& number) {
   return mean_of(all);
 }
 inline const SyntheticKind& kind_of(std::string_view word) {
-  for (const SyntheticKind& kind : synthetic_kinds())
+  for (const SyntheticKind& kind : synthetic_kinds)
     if (kind.word == word) return kind;
   FAIL("no kind ", std::string(word));
   std::abort();

@@ -1,7 +1,7 @@
 // The property that the word of each kind of synthetic series promises, over many draws, and the parts that kinds share.
 #include <numbers>
 
-#include "examples/timeseries/synthetic/gaussian.h"
+#include "examples/timeseries/synthetic/kinds.h"
 #include "examples/timeseries/synthetic/synthetic.h"
 #include "tests/series/synthetic_draws.h"
 
@@ -154,7 +154,7 @@ TEST_CASE("kinds with a season repeat after it, and not after a third more") {
 }
 
 TEST_CASE("the values of each kind are finite and of moderate size, from 3 rows on") {
-  for (const SyntheticKind& kind : synthetic_kinds())
+  for (const SyntheticKind& kind : synthetic_kinds)
     for (const int rows : {3, 4, 9, 576}) {
       const Mean fine = over_paths(kind.word, 100, rows, [&](const Path& path) {
         const auto moderate = [](double v) { return std::abs(v) < 1e6; };  // false for NaN

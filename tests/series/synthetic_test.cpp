@@ -46,17 +46,17 @@ TEST_CASE("a series has the same bits in any order, on any thread, and others fo
 TEST_CASE("kinds are drawn by their weights, which sum to a hundred; those held out never train") {
   double sum = 0;
   std::set<std::string_view> words;
-  for (const SyntheticKind& kind : synthetic::synthetic_kinds()) sum += kind.weight, words.insert(kind.word);
+  for (const SyntheticKind& kind : synthetic::synthetic_kinds) sum += kind.weight, words.insert(kind.word);
   CHECK(sum == 100);
-  CHECK(words.size() == synthetic::synthetic_kinds().size());
+  CHECK(words.size() == std::size(synthetic::synthetic_kinds));
   constexpr int count = 5000;
   std::map<std::string_view, int> trained, held_out;
   for (int k = 0; k < count; ++k)
     ++trained[synthetic_series(1, k, 8).kind], ++held_out[held_out_series(1, k, 8).kind];
   const double unseen =
-      static_cast<double>(std::ranges::count(synthetic::synthetic_kinds(), 0.0, &SyntheticKind::weight));
+      static_cast<double>(std::ranges::count(synthetic::synthetic_kinds, 0.0, &SyntheticKind::weight));
   CHECK(unseen >= 4);
-  for (const SyntheticKind& kind : synthetic::synthetic_kinds()) {
+  for (const SyntheticKind& kind : synthetic::synthetic_kinds) {
     const std::string word(kind.word);
     CHECK_MESSAGE(is_share(trained[kind.word], count, kind.weight / 100), word);
     CHECK_MESSAGE(is_share(held_out[kind.word], count, kind.weight == 0 ? 1 / unseen : 0), word);

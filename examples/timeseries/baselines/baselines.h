@@ -44,28 +44,6 @@ ForecastBaseline seasonal_growth(int64_t period, int64_t horizon);
 ForecastBaseline drift();
 // The mean of the channel's observed training values; NaN if it has none.
 ForecastBaseline training_mean(const Series& series, const Part& train);
-// Ridge regression (Hoerl and Kennard 1970) for each row of the horizon. It reads the window minus the window's
-// last value, and the first three harmonics of each period above 1. The penalty is one of seven: the one that
-// forecasts the last fifth of the training part best from the rows before. Beyond the horizon it goes on from its own
-// forecasts. Window 0: the fifth chooses the window, too, and what is subtracted (the last value, the mean, nothing),
-// for each channel. None: fewer than 10 windows without a filled-in target before the fifth, or a channel that does not change.
-std::optional<ForecastBaseline> ridge(const Series& series, const Part& train, int window, int horizon,
-                                      const std::vector<int64_t>& periods, std::span<const int> targets);
-
-// Exponential smoothing, for each channel the form with the least AICc (ets.h); the Theta method (theta.h); and complex
-// exponential smoothing (ces.h). They are fitted to the last rows of the training part's longest span: 4,000, or 20 periods if more. Their states follow
-// later rows, their parameters stay. None: too few rows. Requires: the series does not change between two forecasts.
-std::optional<ForecastBaseline> ets(const Series& series, const Part& train, int64_t period,
-                                    std::span<const int> targets);
-std::optional<ForecastBaseline> theta(const Series& series, const Part& train, int64_t period,
-                                      std::span<const int> targets);
-std::optional<ForecastBaseline> ces(const Series& series, const Part& train, int64_t period,
-                                    std::span<const int> targets);
-
-// The forecaster that ships with the program (examples/timeseries/pretrained/): its median, by the last 512 rows. Nothing is
-// fitted. None: fewer than three of these rows are observed.
-std::optional<ForecastBaseline> pretrained(const Series& series, const Part& train, int64_t period,
-                                           std::span<const int> targets);
 
 // Detects forecasts that explode: they go far outside the range of their targets.
 class RangeSoFar {
@@ -117,8 +95,25 @@ template <int64_t BaselineKeys::*period>
 Fitted growth(const BaselineRows& r) {
   return r.are_positive() ? Fitted(seasonal_growth(lag_of(r.keys, period), r.keys.horizon)) : std::nullopt;
 }
+
+// Ridge regression (Hoerl and Kennard 1970) for each row of the horizon. It reads the window minus the window's
+// last value, and the first three harmonics of each period above 1. The penalty is one of seven: the one that
+// forecasts the last fifth of the training part best from the rows before. Beyond the horizon it goes on from its own
+// forecasts. Window 0: the fifth chooses the window, too, and what is subtracted (the last value, the mean, nothing),
+// for each channel. None: fewer than 10 windows without a filled-in target before the fifth, or a channel that does not change.
+Fitted ridge(const BaselineRows& rows);
+// Exponential smoothing, for each channel the form with the least AICc (ets.h); the Theta method (theta.h); and complex
+// exponential smoothing (ces.h). They are fitted to the last rows of the training part's longest span: 4,000, or 20 periods if more. Their states follow
+// later rows, their parameters stay. None: too few rows. Requires: the series does not change between two forecasts.
+Fitted ets(const BaselineRows& rows);
+Fitted theta(const BaselineRows& rows);
+Fitted ces(const BaselineRows& rows);
+// The forecaster that ships with the program (examples/timeseries/pretrained/): its median, by the last 512 rows. Nothing is
+// fitted. None: fewer than three of these rows are observed.
+Fitted pretrained(const BaselineRows& rows);
 // The trimmed weighted mean of some of the others (combination.h).
 Fitted combination(const BaselineRows& rows);
+
 enum class Needs : uint8_t { nothing, season, second_season };
 
 // A row of the table.
@@ -154,17 +149,14 @@ inline constexpr ForecastBaselineRow forecast_baselines[] = {
     {.word = "mean",
      .make = [](const BaselineRows& r) -> Fitted { return training_mean(r.series, r.train); }},
     {.word = "ridge",
-     .make = [](const BaselineRows& r) -> Fitted {
-       return ridge(r.series, r.train, r.keys.window, r.keys.horizon, {r.keys.period, r.keys.second_period},
-                    r.targets);
-     },
+     .make = ridge,
      .left_out = "ridge regression: too little history, or a channel that does not change",
      .key = &BaselineKeys::ridge,
      .meaning =
          "a ridge regression of the window among the baselines, one for each step, and waves of each period",
      .source = "Hoerl and Kennard 1970"},
     {.word = "ets",
-     .make = [](const BaselineRows& r) { return ets(r.series, r.train, r.keys.period, r.targets); },
+     .make = ets,
      .left_out = "ETS: too little history",
      .key = &BaselineKeys::ets,
      .meaning =
@@ -172,26 +164,26 @@ inline constexpr ForecastBaselineRow forecast_baselines[] = {
          "carried on",
      .source = "Hyndman et al. 2008"},
     {.word = "theta",
-     .make = [](const BaselineRows& r) { return theta(r.series, r.train, r.keys.period, r.targets); },
+     .make = theta,
      .left_out = "Theta: too little history",
      .key = &BaselineKeys::theta,
      .meaning = "the Theta method among the baselines: fitted and carried on likewise",
      .source = "Fiorucci et al. 2016"},
     {.word = "ces",
-     .make = [](const BaselineRows& r) { return ces(r.series, r.train, r.keys.period, r.targets); },
+     .make = ces,
      .left_out = "CES: too little history",
      .key = &BaselineKeys::ces,
      .meaning =
          "complex exponential smoothing among the baselines, its season by AICc: fitted and carried on likewise",
      .source = "Svetunkov, Kourentzes and Ord 2022"},
     {.word = "pretrained",
-     .make = [](const BaselineRows& r) { return pretrained(r.series, r.train, r.keys.period, r.targets); },
+     .make = pretrained,
      .left_out = "pretrained: too few rows",
      .key = &BaselineKeys::pretrained,
      .meaning =
          "among the baselines the recurrent network that ships with the program and never saw the series"},
     {.word = "combination",
-     .make = [](const BaselineRows& r) { return combination(r); },
+     .make = combination,
      .left_out = "combination: too little history",
      .key = &BaselineKeys::combination,
      .meaning =
@@ -199,8 +191,13 @@ inline constexpr ForecastBaselineRow forecast_baselines[] = {
          "errors on the last rows that train",
      .source = "Bates and Granger 1969"}};
 
-// All words, in the table's order.
-const std::vector<std::string>& baseline_words();
+// The words of a table's rows, in its order.
+template <class Row, std::size_t count>
+std::vector<std::string> words_of(const Row (&table)[count]) {
+  std::vector<std::string> words;
+  for (const Row& row : table) words.emplace_back(row.word);
+  return words;
+}
 // The row of a word; nullptr: there is none.
 const ForecastBaselineRow* baseline_row(std::string_view word);
 // Fits the baselines of the tables, in this order. `left_out` gets those that cannot be fitted, with the reason.

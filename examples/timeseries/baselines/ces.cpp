@@ -5,9 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <utility>
 
-#include "examples/timeseries/baselines/minimise.h"
 #include "examples/timeseries/baselines/theta.h"
 
 namespace unroll {
@@ -42,18 +40,9 @@ constexpr State next_state(CesSeason season, const CesModel& m, const State& las
   return next;
 }
 
-// Appends the state after a row, which was as it was forecast if there is no value.
-void add_row(const CesModel& m, std::vector<State>& states, const double* y) {
-  const State last = states.back(), before = states[states.size() - m.first.size()];
-  states.push_back(next_state(m.season, m, last, before, y ? *y - value_of(m.season, last, before) : 0));
-}
-
-bool counts(std::span<const uint8_t> filled, std::size_t row) { return filled.empty() || !filled[row]; }
-
 template <CesSeason season>
-double squares_with(const CesModel& m, std::span<const double> y, std::span<const uint8_t> filled,
-                    bool backwards, std::vector<State>& states) {
-  const std::size_t n = y.size(), lag = m.first.size();
+double squares_with(const CesModel& m, const FittedRows& rows, bool backwards, std::vector<State>& states) {
+  const std::size_t n = rows.y.size(), lag = m.first.size();
   states.resize(n + 2 * lag);
   std::ranges::copy(m.first, states.begin());
   State last = m.first.back();
@@ -63,8 +52,8 @@ double squares_with(const CesModel& m, std::span<const double> y, std::span<cons
     double e = 0;
     if (k < n) {
       const std::size_t row = backwards ? n - 1 - k : k;
-      e = y[row] - value_of(season, last, before);
-      if (counts(filled, row)) sum += e * e;
+      e = rows.y[row] - value_of(season, last, before);
+      if (rows.counts(row)) sum += e * e;
     }
     last = states[k + lag] = next_state(season, m, last, before, e);
   }
@@ -72,11 +61,10 @@ double squares_with(const CesModel& m, std::span<const double> y, std::span<cons
 }
 
 // The sum of squared errors. Leaves the states of the rows, and of a period after them, in `states`.
-double squares_of(const CesModel& m, std::span<const double> y, std::span<const uint8_t> filled,
-                  bool backwards, std::vector<State>& states) {
+double squares_of(const CesModel& m, const FittedRows& rows, bool backwards, std::vector<State>& states) {
   constexpr decltype(&squares_of) of[] = {squares_with<CesSeason::none>, squares_with<CesSeason::simple>,
                                           squares_with<CesSeason::partial>, squares_with<CesSeason::full>};
-  return of[static_cast<std::size_t>(m.season)](m, y, filled, backwards, states);
+  return of[static_cast<std::size_t>(m.season)](m, rows, backwards, states);
 }
 
 // --- the fit -----------------------------------------------------------------------------------------------
@@ -84,10 +72,10 @@ double squares_of(const CesModel& m, std::span<const double> y, std::span<const 
 State state_of(double level, double season) { return {level, level / 1.1, season, season / 1.1}; }
 
 // The states that the first time over the rows begins with.
-std::vector<State> first_states(CesSeason season, std::span<const double> y, std::span<const uint8_t> filled,
-                                int64_t period) {
-  const auto mean_of_first = [&](int64_t rows) {
-    const auto n = std::min<std::size_t>(y.size(), static_cast<std::size_t>(rows));
+std::vector<State> first_states(CesSeason season, const FittedRows& rows, int64_t period) {
+  const std::span y = rows.y;
+  const auto mean_of_first = [&](int64_t count) {
+    const auto n = std::min<std::size_t>(y.size(), static_cast<std::size_t>(count));
     return std::accumulate(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(n), 0.0) /
            static_cast<double>(n);
   };
@@ -95,7 +83,7 @@ std::vector<State> first_states(CesSeason season, std::span<const double> y, std
   std::vector<State> states;
   std::vector<double> places(static_cast<std::size_t>(period));
   if (season != CesSeason::simple)
-    if (const auto found = classical_season(y, filled, period, false); !found.empty()) places = found;
+    if (const auto found = classical_season(rows, period, false); !found.empty()) places = found;
   for (std::size_t k = 0; k < places.size(); ++k)
     states.push_back(season == CesSeason::simple ? state_of(y[k], 0)
                                                  : state_of(mean_of_first(period), places[k]));
@@ -118,47 +106,37 @@ void set_parameters(CesModel& m, std::span<const double> x) {
   for (std::size_t k = 0; k < x.size(); ++k) *all[k] = ranges[k].at(x[k]);
 }
 
-double count_of(std::span<const double> y, std::span<const uint8_t> filled) {
-  double count = 0;
-  for (std::size_t row = 0; row < y.size(); ++row) count += counts(filled, row);
-  return count;
-}
-
 // Finds the states before the first row: those that the rows, read backwards, end with.
-double find_first(CesModel& m, std::span<const double> y, std::span<const uint8_t> filled,
-                  const std::vector<State>& begin, std::vector<State>& states) {
+double find_first(CesModel& m, const FittedRows& rows, const std::vector<State>& begin,
+                  std::vector<State>& states) {
   m.first = begin;
   for (const bool backwards : {false, true}) {
-    if (!std::isfinite(squares_of(m, y, filled, backwards, states))) return unbounded;
+    if (!std::isfinite(squares_of(m, rows, backwards, states))) return unbounded;
     std::copy_n(states.rbegin(), m.first.size(), m.first.begin());
   }
-  return squares_of(m, y, filled, false, states);
-}
-
-bool is_constant(std::span<const double> y) {
-  return std::ranges::all_of(y, [&](double value) { return value == y.front(); });
+  return squares_of(m, rows, false, states);
 }
 
 }  // namespace
 
-const char* CesModel::name() const {
+std::string CesModel::name() const {
   constexpr const char* names[] = {"N", "S", "P", "F"};
   return names[static_cast<std::size_t>(season)];
 }
 
-double log_likelihood(const CesModel& model, std::span<const double> y, std::span<const uint8_t> filled) {
+double log_likelihood(const CesModel& model, const FittedRows& rows) {
   std::vector<State> states;
-  return -0.5 * count_of(y, filled) * std::log(squares_of(model, y, filled, false, states));
+  return -0.5 * rows.count() * std::log(squares_of(model, rows, false, states));
 }
 
-std::optional<CesModel> fit_ces(CesSeason season, std::span<const double> y, std::span<const uint8_t> filled,
-                                int64_t period) {
-  const double n = count_of(y, filled),
+std::optional<CesModel> fit_ces(CesSeason season, const FittedRows& rows, int64_t period) {
+  const std::span y = rows.y;
+  const double n = rows.count(),
                parameters = static_cast<double>(parameters_of(season)) + 1;  // the variance
-  if (n - parameters - 1 <= 0 || is_constant(y)) return std::nullopt;
+  if (n - parameters - 1 <= 0 || rows.is_constant()) return std::nullopt;
   if (season != CesSeason::none && (period < 2 || static_cast<int64_t>(y.size()) < 2 * period))
     return std::nullopt;
-  const std::vector<State> begin = first_states(season, y, filled, period);
+  const std::vector<State> begin = first_states(season, rows, period);
   CesModel model{.season = season};
   std::vector<State> states;
   states.reserve(y.size() + 2 * begin.size());
@@ -166,7 +144,7 @@ std::optional<CesModel> fit_ces(CesSeason season, std::span<const double> y, std
   const double least = 1e-18 * (high - low) * (high - low);  // a perfect fit is finite
   const auto badness = [&](std::span<const double> x) {
     set_parameters(model, x);
-    const double squares = find_first(model, y, filled, begin, states) + n * least;
+    const double squares = find_first(model, rows, begin, states) + n * least;
     return std::isfinite(squares) ? n * std::log(squares) : unbounded;
   };
   // A forward difference is off by its step times the curvature, and by what rounding leaves of n log Σ e² over it.
@@ -189,19 +167,17 @@ std::optional<CesModel> fit_ces(CesSeason season, std::span<const double> y, std
   const Minimum best = minimise(function, std::move(x), least_gain, most_steps);
   if (!std::isfinite(best.value)) return std::nullopt;
   model.log_likelihood = -0.5 * badness(best.x);
-  model.aicc =
-      -2 * model.log_likelihood + 2 * parameters + 2 * parameters * (parameters + 1) / (n - parameters - 1);
+  model.aicc = aicc(model.log_likelihood, parameters, n);
   return model;
 }
 
-std::optional<CesModel> choose_ces(std::span<const double> y, std::span<const uint8_t> filled,
-                                   int64_t period) {
+std::optional<CesModel> choose_ces(const FittedRows& rows, int64_t period) {
   constexpr double least_rows = 5;  // for the AICc of two parameters and a variance
-  if (count_of(y, filled) < least_rows) return std::nullopt;
-  if (is_constant(y)) return CesModel{.alpha0 = 1, .alpha1 = 1, .first = {{y.front(), 0, 0, 0}}};
+  if (rows.count() < least_rows) return std::nullopt;
+  if (rows.is_constant()) return CesModel{.alpha0 = 1, .alpha1 = 1, .first = {{rows.y.front(), 0, 0, 0}}};
   std::optional<CesModel> best;
   for (const CesSeason season : {CesSeason::none, CesSeason::simple, CesSeason::partial, CesSeason::full}) {
-    const auto found = fit_ces(season, y, filled, period);
+    const auto found = fit_ces(season, rows, period);
     if (found && (!best || found->aicc < best->aicc)) best = found;
   }
   return best;
@@ -209,16 +185,17 @@ std::optional<CesModel> choose_ces(std::span<const double> y, std::span<const ui
 
 // --- states ------------------------------------------------------------------------------------------------
 
-CesStates::CesStates(CesModel model) : model_(std::move(model)), states_(model_.first) {}
+State CesModel::next(std::span<const State> past, double y) const {
+  const State &last = past.back(), &a_period_before = past[past.size() - first.size()];
+  return next_state(season, *this, last, a_period_before, y - value_of(season, last, a_period_before));
+}
 
-void CesStates::add(double y) { add_row(model_, states_, &y); }
-
-void CesStates::forecast(int64_t rows, std::span<double> to) const {
-  const auto m = static_cast<std::ptrdiff_t>(model_.first.size());
-  std::vector<State> states(states_.begin() + rows, states_.begin() + rows + m);
+void CesModel::forecast(std::span<const State> past, std::span<double> to) const {
+  std::vector<State> states(past.end() - std::ssize(first), past.end());
   for (double& value : to) {
-    value = value_of(model_.season, states.back(), states[states.size() - model_.first.size()]);
-    add_row(model_, states, nullptr);
+    const State &last = states.back(), &a_period_before = states[states.size() - first.size()];
+    value = value_of(season, last, a_period_before);
+    states.push_back(next_state(season, *this, last, a_period_before, 0));
   }
 }
 

@@ -11,7 +11,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
+
+#include "examples/timeseries/baselines/fitting.h"
 
 namespace unroll {
 
@@ -24,34 +27,21 @@ struct CesModel {
   std::vector<State> first = {{}};      // before the first row: one, or one for each row of a period
   double log_likelihood = 0, aicc = 0;  // up to a constant: -n/2 log Σ e²
 
-  const char* name() const;  // "N", "S", "P", "F"
+  std::string name() const;  // "N", "S", "P", "F"
+  std::vector<State> before() const { return first; }
+  State next(std::span<const State> past, double y) const;
+  void forecast(std::span<const State> past, std::span<double> to) const;
 };
+using CesStates = States<CesModel>;
 
 // Fits the smoothing parameters: α0 in [0.01, 1.8], α1 in [0.01, 1.9], β0 and β1 in [0.01, 1.5]. The states before the first
-// row are found by going over the rows forwards, backwards and forwards again, as the errors of the last time count. `filled`
-// marks filled-in rows by 1: they move the states, but their errors do not count. None: too few rows for an AICc, fewer
-// than two periods for a season, or rows that are all alike.
-std::optional<CesModel> fit_ces(CesSeason season, std::span<const double> y, std::span<const uint8_t> filled,
-                                int64_t period);
+// row are found by going over the rows forwards, backwards and forwards again, as the errors of the last time count. None:
+// too few rows for an AICc, fewer than two periods for a season, or rows that are all alike.
+std::optional<CesModel> fit_ces(CesSeason season, const FittedRows& rows, int64_t period);
 // The model of least AICc; a period of 1 has no season. Rows that are all alike: their value. None: too few rows for all.
-std::optional<CesModel> choose_ces(std::span<const double> y, std::span<const uint8_t> filled,
-                                   int64_t period);
+std::optional<CesModel> choose_ces(const FittedRows& rows, int64_t period);
 
 // -n/2 log Σ e² of the rows, from the states in model.first.
-double log_likelihood(const CesModel& model, std::span<const double> y, std::span<const uint8_t> filled = {});
-
-// The states after each row added so far.
-class CesStates {
- public:
-  explicit CesStates(CesModel model);
-  int64_t rows() const { return static_cast<int64_t>(states_.size() - model_.first.size()); }
-  void add(double y);
-  // Forecasts the rows after the first `rows` rows.
-  void forecast(int64_t rows, std::span<double> to) const;
-
- private:
-  CesModel model_;
-  std::vector<CesModel::State> states_;  // those before the first row, then one a row
-};
+double log_likelihood(const CesModel& model, const FittedRows& rows);
 
 }  // namespace unroll

@@ -80,14 +80,7 @@ int64_t rows_of_folds(int64_t rows, const CombinationOptions& options) {
 
 }  // namespace
 
-const std::vector<std::string>& combination_words() {
-  static const std::vector<std::string> words = [] {
-    std::vector<std::string> all;
-    for (const MemberWord& word : member_words) all.emplace_back(word.word);
-    return all;
-  }();
-  return words;
-}
+std::vector<std::string> combination_words() { return words_of(member_words); }
 
 std::vector<double> combination_weights(std::span<const double> first, std::span<const double> mean_squares,
                                         double folds) {
@@ -125,14 +118,14 @@ double trimmed_mean(std::vector<WeightedValue>& all) {
 // --- folds -------------------------------------------------------------------------------------------------
 
 // Windows of a channel's last rows: whole ones, evenly spread where there are many; or if none is whole, a shorter one.
-struct Combination::Folds {
+struct Combination::FoldRows {
   const Series& series;
   int channel;
   int64_t begin, end, first;  // rows, and the first one that is forecast
   int64_t horizon, season;
   std::vector<int64_t> origins = {};
 
-  int64_t rows() const { return end - first; }
+  int64_t count() const { return end - first; }
   // Calls use(h, value) for the observed values of a window.
   template <class Use>
   void each_value(int64_t origin, Use use) const {
@@ -147,30 +140,28 @@ struct Combination::Folds {
 
 Combination::Combination(const Series& series, const Part& train, int channel,
                          const CombinationOptions& options)
-    : channel_(channel),
-      period_(options.period),
-      begin_(train.empty() ? 0 : train.back().begin),
-      naive_error_(unknown) {
+    : channel_(channel), period_(options.period), begin_(train.empty() ? 0 : train.back().begin) {
   require(!train.empty(), "combination: no rows to fit it to");
   const Span rows = train.back();
   const int64_t fold_rows = rows_of_folds(rows.end - rows.begin, options);
   members_ = fitted(series, rows, channel, options);
-  first_fold_ = rows.end - fold_rows;
-  Folds folds{series, channel, rows.begin, rows.end, first_fold_, options.horizon, options.longest_season()};
+  folds_ = {.first = rows.end - fold_rows, .naive_error = unknown};
+  FoldRows of_folds{
+      series, channel, rows.begin, rows.end, folds_.first, options.horizon, options.longest_season()};
   std::vector<Member> early;
   if (fold_rows > 0) {
     constexpr int64_t most_windows = 100;
-    const int64_t last = std::max(first_fold_, rows.end - options.horizon);
-    for (int64_t origin = first_fold_; origin <= last; origin += (last - first_fold_) / most_windows + 1)
-      folds.origins.push_back(origin);
-    early = fitted(series, {rows.begin, first_fold_, rows.history}, channel, options);
+    const int64_t last = std::max(folds_.first, rows.end - options.horizon);
+    for (int64_t origin = folds_.first; origin <= last; origin += (last - folds_.first) / most_windows + 1)
+      of_folds.origins.push_back(origin);
+    early = fitted(series, {rows.begin, folds_.first, rows.history}, channel, options);
   }
-  windows_ = std::ssize(folds.origins);
-  weigh(folds, early);
-  widen(folds, early);
+  folds_.windows = std::ssize(of_folds.origins);
+  weigh(of_folds, early);
+  widen(of_folds, early);
 }
 
-void Combination::weigh(const Folds& folds, std::vector<Member>& early) {
+void Combination::weigh(const FoldRows& folds, std::vector<Member>& early) {
   constexpr const char* exploded = "it went far outside of what the series was, on the folds";
   RangeSoFar so_far;
   const std::vector<int> targets = {channel_};
@@ -196,7 +187,7 @@ void Combination::weigh(const Folds& folds, std::vector<Member>& early) {
     seasonal_naive(period_).forecast(folds.series, origin, channel_, values);
     add_errors(naive_squares);
   }
-  if (counted > 0) naive_error_ = std::sqrt(naive_squares / counted);
+  if (counted > 0) folds_.naive_error = std::sqrt(naive_squares / counted);
   std::vector<double> mean_squares, first;
   std::vector<std::size_t> which;
   for (std::size_t m = 0; m < members_.size(); ++m) {
@@ -208,7 +199,7 @@ void Combination::weigh(const Folds& folds, std::vector<Member>& early) {
     which.push_back(m), first.push_back(member.first), mean_squares.push_back(member.error * member.error);
   }
   const std::vector<double> weights = combination_weights(
-      first, mean_squares, static_cast<double>(folds.rows()) / static_cast<double>(folds.horizon));
+      first, mean_squares, static_cast<double>(folds.count()) / static_cast<double>(folds.horizon));
   for (std::size_t k = 0; k < which.size(); ++k) {
     members_[which[k]].weight = weights[k];
     if (!early.empty()) early[which[k]].weight = weights[k];
@@ -216,7 +207,7 @@ void Combination::weigh(const Folds& folds, std::vector<Member>& early) {
 }
 
 // By the errors of the mean on the folds, in units of the width that its members expect.
-void Combination::widen(const Folds& folds, const std::vector<Member>& early) {
+void Combination::widen(const FoldRows& folds, const std::vector<Member>& early) {
   std::vector<double> ratios;
   for (const int64_t origin : folds.origins) {
     const Forecast found = mean_of(early, folds.series, origin, static_cast<int64_t>(folds.steps(origin)));
@@ -230,11 +221,11 @@ void Combination::widen(const Folds& folds, const std::vector<Member>& early) {
   const auto k = static_cast<int64_t>(std::ceil(level * (static_cast<double>(ratios.size()) + 1) - 1e-9));
   if (k > std::ssize(ratios)) return;
   std::ranges::sort(ratios);
-  const double rows = static_cast<double>(folds.rows()), ratio = ratios[static_cast<std::size_t>(k - 1)];
+  const double rows = static_cast<double>(folds.count()), ratio = ratios[static_cast<std::size_t>(k - 1)];
   // A part of a season says nothing of the rest.
-  if (folds.rows() < folds.season && ratio < 1) return;
-  interval_errors_ = std::ssize(ratios);
-  interval_factor_ = std::pow(std::max(ratio, 0.1), rows / (rows + half));
+  if (folds.count() < folds.season && ratio < 1) return;
+  folds_.interval_errors = std::ssize(ratios);
+  folds_.interval_factor = std::pow(std::max(ratio, 0.1), rows / (rows + half));
 }
 
 // --- forecasts ---------------------------------------------------------------------------------------------
@@ -289,7 +280,7 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
       apart += weight * (value - mean) * (value - mean), sum += weight;
     for (const auto& [end, sign] : {std::pair{&found.low[h], -1.0}, {&found.high[h], 1.0}})
       *end = mean + sign * std::max(walk[h] / rows,
-                                    interval_factor_ * (1 + 1 / rows) *
+                                    folds_.interval_factor * (1 + 1 / rows) *
                                         std::sqrt(*end * *end + z * z * (sum > 0 ? apart / sum : 0)));
   }
   return found;

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "examples/timeseries/baselines/baselines.h"
@@ -21,7 +20,7 @@
 namespace unroll {
 
 // The words of all members, those of the baselines' table.
-const std::vector<std::string>& combination_words();
+std::vector<std::string> combination_words();
 
 struct CombinationOptions {
   int64_t period = 1, second_period = 0;  // rows of a season
@@ -66,15 +65,17 @@ class Combination {
   // Fits the members to the rows of the part's last span, of which there must be one at least.
   Combination(const Series& series, const Part& train, int channel, const CombinationOptions& options);
 
+  // The folds, and what they tell.
+  struct Folds {
+    int64_t windows = 0, first = 0;  // windows that are forecast; the first row of the first one
+    double naive_error = 0;          // the seasonal naive forecast's; NaN: none
+    // So many errors moved the interval's width, and by this factor, which is not below 1 if the folds are fewer rows than the
+    // longest season.
+    int64_t interval_errors = 0;
+    double interval_factor = 1;
+  };
   const std::vector<Member>& members() const { return members_; }
-  // Windows that the folds forecast, the first row of the first one, and the seasonal naive forecast's error there; NaN: none.
-  int64_t windows() const { return windows_; }
-  int64_t first_fold() const { return first_fold_; }
-  double naive_error() const { return naive_error_; }
-  // How many errors on the folds moved the interval's width, and by which factor, which is not below 1 if the folds are fewer
-  // rows than the longest season.
-  int64_t interval_errors() const { return interval_errors_; }
-  double interval_factor() const { return interval_factor_; }
+  const Folds& folds() const { return folds_; }
 
   // As ForecastBaseline::prepare, for all members.
   void prepare(const Series& series, std::span<const int64_t> origins, std::size_t steps) const;
@@ -83,9 +84,9 @@ class Combination {
   Forecast forecast(const Series& series, int64_t origin, int64_t steps) const;
 
  private:
-  struct Folds;
-  void weigh(const Folds& folds, std::vector<Member>& early);
-  void widen(const Folds& folds, const std::vector<Member>& early);
+  struct FoldRows;
+  void weigh(const FoldRows& rows, std::vector<Member>& early);
+  void widen(const FoldRows& rows, const std::vector<Member>& early);
   int64_t after_last_value(const Series& series, int64_t origin) const;
   std::vector<double> random_walk(const Series& series, int64_t origin, int64_t steps) const;
   Forecast mean_of(const std::vector<Member>& members, const Series& series, int64_t origin,
@@ -94,8 +95,7 @@ class Combination {
   int channel_;
   int64_t period_, begin_;
   std::vector<Member> members_;
-  int64_t windows_ = 0, first_fold_ = 0, interval_errors_ = 0;
-  double naive_error_, interval_factor_ = 1;
+  Folds folds_;
 };
 
 }  // namespace unroll

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/baselines/baselines.h"
-#include "examples/timeseries/baselines/least_squares.h"
+#include "examples/timeseries/baselines/fitting.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "framework/signals.h"
@@ -26,11 +26,10 @@ struct Threshold {
   int64_t right = -1;
 };
 
-// The best threshold of one channel, given its values with their labels.
-Threshold best_threshold(int channel, std::vector<std::pair<double, int>> rows) {
+// Takes the best threshold of one channel, given its values with their labels, if that is better than those before.
+void improve(Threshold& best, int channel, std::vector<std::pair<double, int>> rows) {
   std::sort(rows.begin(), rows.end());
   const int64_t n = static_cast<int64_t>(rows.size());
-  Threshold best;
   const auto consider = [&](double value, int64_t right_if_above) {
     for (const bool above : {true, false}) {
       const int64_t right = above ? right_if_above : n - right_if_above;
@@ -44,7 +43,6 @@ Threshold best_threshold(int channel, std::vector<std::pair<double, int>> rows) 
     if (i + 1 < rows.size() && rows[i + 1].first > rows[i].first)
       consider(rows[i].first / 2 + rows[i + 1].first / 2, right);
   }
-  return best;
 }
 
 // Logistic regression over rows x [n, columns], the last column all ones.
@@ -131,8 +129,7 @@ DetectionBaseline threshold_baseline(const SeriesWindows& train) {
     std::vector<std::pair<double, int>> rows;
     for (std::size_t i = 0; i < label.size(); ++i)
       rows.emplace_back(train.series().at(last_read(train, train.origins()[i]), channel), label[i]);
-    const Threshold threshold = best_threshold(channel, std::move(rows));
-    if (threshold.right > best.right) best = threshold;
+    improve(best, channel, std::move(rows));
   }
   const std::string channel = one_line(train.series().channels[best.channel]);
   return {std::isinf(best.value)

@@ -8,9 +8,6 @@
 #include <numeric>
 #include <utility>
 
-#include "examples/timeseries/baselines/least_squares.h"
-#include "examples/timeseries/baselines/minimise.h"
-
 namespace unroll {
 namespace {
 
@@ -39,8 +36,8 @@ Step step_of(const EtsModel& m, double level, double slope, double season, doubl
 // --- likelihood and its slopes -----------------------------------------------------------------------------
 
 // Minus twice the log likelihood, up to a constant: n log Σ ε², plus 2 Σ log|μ| if errors multiply. Adds `least`
-// for each row to the sum, so that a perfect fit has a finite value.
-double badness(const EtsModel& m, const EtsRows& rows, double least, EtsSlopes* slopes) {
+// for each row to the sum, so that a perfect fit has a finite value. The `variance` of the slopes is the mean square of the errors.
+double badness(const EtsModel& m, const FittedRows& rows, double least, EtsModel* slopes) {
   const std::size_t n = rows.y.size(), period = std::max<std::size_t>(m.season.size(), 1);
   const bool multiplies = m.form.season == Season::multiplicative, relative = m.form.multiplicative_error;
   std::vector<double> season = m.season;
@@ -56,7 +53,7 @@ double badness(const EtsModel& m, const EtsRows& rows, double least, EtsSlopes* 
     if (relative && !(step.mu > 0)) return infinity;
     if (multiplies && !(s > 0 && step.q > 0)) return infinity;
     if (slopes) kept[t] = {slope, s, step.q, step.mu, step.e};
-    if (rows.filled.empty() || !rows.filled[t]) {
+    if (rows.counts(t)) {
       const double error = relative ? step.e / step.mu : step.e;
       squares += error * error;
       if (relative) logs += std::log(step.mu);
@@ -67,14 +64,17 @@ double badness(const EtsModel& m, const EtsRows& rows, double least, EtsSlopes* 
   squares += count * least;
   if (!std::isfinite(squares)) return infinity;
   if (slopes) {
-    slopes->mean_square = squares / count;
-    slopes->season.assign(period, 0);
+    *slopes = {.form = m.form,
+               .alpha = 0,
+               .phi = 0,
+               .season = std::vector<double>(period),
+               .variance = squares / count};
     double of_level = 0, of_slope = 0;  // gradients by the states after the row
     for (std::size_t t = n; t-- > 0;) {
       const Kept& k = kept[t];
       double& of_season = slopes->season[t % period];
       double of_e = 0, of_mu = 0;
-      if (rows.filled.empty() || !rows.filled[t]) {
+      if (rows.counts(t)) {
         const double by = 2 * count / squares;
         if (relative) {
           const double error = k.e / k.mu;
@@ -108,14 +108,8 @@ double badness(const EtsModel& m, const EtsRows& rows, double least, EtsSlopes* 
   return count * std::log(squares) + 2 * logs;
 }
 
-double count_of(const EtsRows& rows) {
-  return static_cast<double>(rows.y.size() -
-                             static_cast<std::size_t>(std::count_if(rows.filled.begin(), rows.filled.end(),
-                                                                    [](uint8_t f) { return f; })));
-}
-
 // The square to add for each row: far below what matters, above the rounding errors of a perfect fit.
-double least_square(const EtsForm& form, const EtsRows& rows) {
+double least_square(const EtsForm& form, const FittedRows& rows) {
   const auto [low, high] = std::minmax_element(rows.y.begin(), rows.y.end());
   const double spread = form.multiplicative_error ? 1 : *high - *low;
   return 1e-18 * spread * spread;
@@ -139,81 +133,83 @@ class Free {
   Free(const EtsForm& form, int64_t period, double unit)
       : form_(form),
         period_(form.season == Season::none ? 0 : static_cast<std::size_t>(period)),
-        unit_(unit) {}
-
-  bool has_trend() const { return form_.trend != Trend::none; }
-  bool is_damped() const { return form_.trend == Trend::damped; }
-  std::size_t count() const {
-    return 2 + 2 * has_trend() + is_damped() + (period_ > 0 ? period_ : 0);  // γ and period - 1 states
+        unit_(unit),
+        centre_(form.season == Season::multiplicative ? 1 : 0) {
+    if (form.trend != Trend::none) smoothing_.push_back(&EtsModel::beta), line_.push_back(&EtsModel::slope);
+    if (period_ > 0) smoothing_.push_back(&EtsModel::gamma);
+    if (form.trend == Trend::damped) smoothing_.push_back(&EtsModel::phi);
   }
-  double season_unit() const { return form_.season == Season::multiplicative ? 0.1 : unit_; }
+
+  std::size_t count() const { return smoothing_.size() + line_.size() + free_season(); }
 
   EtsModel model(std::span<const double> x) const {
     EtsModel m{.form = form_};
     std::size_t i = 0;
-    m.alpha = lowest + (highest - lowest) * logistic(x[i++]);
-    if (has_trend()) m.beta = lowest + (m.alpha - lowest) * logistic(x[i++]);
-    if (period_ > 0) m.gamma = lowest + (1 - m.alpha - lowest) * logistic(x[i++]);
-    if (is_damped()) m.phi = least_phi + (most_phi - least_phi) * logistic(x[i++]);
-    m.level = x[i++] * unit_;
-    if (has_trend()) m.slope = x[i++] * unit_;
+    for (const Parameter p : smoothing_) {
+      const Ends ends = ends_of(p, m);
+      m.*p = ends.low + (ends.high - ends.low) * logistic(x[i++]);
+    }
+    for (const Parameter p : line_) m.*p = x[i++] * unit_;
     if (period_ == 0) return m;
-    const bool multiplies = form_.season == Season::multiplicative;
     double rest = 0;
-    for (std::size_t k = 0; k + 1 < period_; ++k) {
+    for (std::size_t k = 0; k < free_season(); ++k) {
       const double off = x[i++] * season_unit();
-      m.season.push_back(off + (multiplies ? 1 : 0));
+      m.season.push_back(off + centre_);
       rest -= off;
     }
-    m.season.push_back(rest + (multiplies ? 1 : 0));
+    m.season.push_back(rest + centre_);
     return m;
   }
 
   // The gradient by the free numbers, from the gradient `of` by the model.
-  void chain(std::span<const double> x, const EtsModel& m, const EtsSlopes& of, std::span<double> to) const {
-    std::size_t i = 0;
-    const auto sigma = [&](std::size_t k) { return logistic(x[k]) * (1 - logistic(x[k])); };
+  void chain(std::span<const double> x, const EtsModel& m, const EtsModel& of, std::span<double> to) const {
     double by_alpha = of.alpha;
-    const std::size_t alpha_at = i++;
-    if (has_trend()) {
-      by_alpha += of.beta * logistic(x[i]);
-      to[i] = of.beta * (m.alpha - lowest) * sigma(i);
-      ++i;
-    }
-    if (period_ > 0) {
-      by_alpha -= of.gamma * logistic(x[i]);
-      to[i] = of.gamma * (1 - m.alpha - lowest) * sigma(i);
-      ++i;
-    }
-    to[alpha_at] = by_alpha * (highest - lowest) * sigma(alpha_at);
-    if (is_damped()) to[i] = of.phi * (most_phi - least_phi) * sigma(i), ++i;
-    to[i++] = of.level * unit_;
-    if (has_trend()) to[i++] = of.slope * unit_;
-    for (std::size_t k = 0; k + 1 < period_; ++k)
+    const auto moved = [&](std::size_t k, double slope) {
+      const Ends ends = ends_of(smoothing_[k], m);
+      const double share = logistic(x[k]);
+      if (ends.high_by_alpha != 0) by_alpha += ends.high_by_alpha * (slope * share);
+      return slope * (ends.high - ends.low) * (share * (1 - share));
+    };
+    for (std::size_t k = 1; k < smoothing_.size(); ++k) to[k] = moved(k, of.*smoothing_[k]);
+    to[0] = moved(0, by_alpha);
+    std::size_t i = smoothing_.size();
+    for (const Parameter p : line_) to[i++] = of.*p * unit_;
+    for (std::size_t k = 0; k < free_season(); ++k)
       to[i++] = (of.season[k] - of.season[period_ - 1]) * season_unit();
   }
 
   // The starting point with this α, this share for γ, and these states.
   std::vector<double> first(double alpha, double share, const EtsModel& states) const {
     std::vector<double> x = {inverse_logistic((alpha - lowest) / (highest - lowest))};
-    if (has_trend()) x.push_back(inverse_logistic(0.1));
-    if (period_ > 0) x.push_back(inverse_logistic(share));
-    if (is_damped()) x.push_back(inverse_logistic(0.9));
-    x.push_back(states.level / unit_);
-    if (has_trend()) x.push_back(states.slope / unit_);
-    const double centre = form_.season == Season::multiplicative ? 1 : 0;
-    for (std::size_t k = 0; k + 1 < period_; ++k) x.push_back((states.season[k] - centre) / season_unit());
+    for (const Parameter p : std::span(smoothing_).subspan(1))
+      x.push_back(inverse_logistic(p == &EtsModel::beta ? 0.1 : p == &EtsModel::gamma ? share : 0.9));
+    for (const Parameter p : line_) x.push_back(states.*p / unit_);
+    for (std::size_t k = 0; k < free_season(); ++k) x.push_back((states.season[k] - centre_) / season_unit());
     return x;
   }
 
  private:
+  using Parameter = double EtsModel::*;
+  // A smoothing parameter lies between these. The upper end may move with α.
+  struct Ends {
+    double low, high, high_by_alpha;
+  };
+  static Ends ends_of(Parameter p, const EtsModel& m) {
+    if (p == &EtsModel::beta) return {lowest, m.alpha, 1};
+    if (p == &EtsModel::gamma) return {lowest, 1 - m.alpha, -1};
+    return p == &EtsModel::phi ? Ends{least_phi, most_phi, 0} : Ends{lowest, highest, 0};
+  }
+  std::size_t free_season() const { return period_ > 0 ? period_ - 1 : 0; }
+  double season_unit() const { return centre_ == 1 ? 0.1 : unit_; }
+
   EtsForm form_;
   std::size_t period_;
-  double unit_;
+  double unit_, centre_;  // of values; the mean of the season
+  std::vector<Parameter> smoothing_ = {&EtsModel::alpha}, line_ = {&EtsModel::level};
 };
 
 // Initial states: a line through the first rows, and each season place's mean distance from it.
-EtsModel first_states(const EtsForm& form, const EtsRows& rows, int64_t period) {
+EtsModel first_states(const EtsForm& form, const FittedRows& rows, int64_t period) {
   const bool has_season = form.season != Season::none, multiplies = form.season == Season::multiplicative;
   const auto m = static_cast<std::size_t>(has_season ? period : 1);
   const std::size_t n = std::min(rows.y.size(), has_season ? 4 * m : std::size_t{10});
@@ -246,7 +242,7 @@ EtsModel first_states(const EtsForm& form, const EtsRows& rows, int64_t period) 
   return states;
 }
 
-double unit_of(const EtsRows& rows) {
+double unit_of(const FittedRows& rows) {
   const double n = static_cast<double>(rows.y.size());
   const double mean = std::accumulate(rows.y.begin(), rows.y.end(), 0.0) / n;
   double squares = 0;
@@ -262,8 +258,7 @@ std::string EtsForm::name() const {
   return text + (season == Season::none ? "N" : season == Season::additive ? "A" : "M");
 }
 
-double log_likelihood(const EtsModel& model, const EtsRows& rows, EtsSlopes* slopes) {
-  if (slopes) *slopes = {};
+double log_likelihood(const EtsModel& model, const FittedRows& rows, EtsModel* slopes) {
   const double found = badness(model, rows, 0, slopes);
   if (!std::isfinite(found)) return -infinity;
   if (slopes) {
@@ -272,11 +267,11 @@ double log_likelihood(const EtsModel& model, const EtsRows& rows, EtsSlopes* slo
       *slope *= -0.5;
     for (double& slope : slopes->season) slope *= -0.5;
   }
-  return likelihood_of(found, count_of(rows));
+  return likelihood_of(found, rows.count());
 }
 
-std::optional<EtsModel> fit_ets(const EtsForm& form, const EtsRows& rows, int64_t period) {
-  const double n = count_of(rows), unit = rows.y.empty() ? 0 : unit_of(rows);
+std::optional<EtsModel> fit_ets(const EtsForm& form, const FittedRows& rows, int64_t period) {
+  const double n = rows.count(), unit = rows.y.empty() ? 0 : unit_of(rows);
   const bool has_season = form.season != Season::none;
   const bool positive = std::all_of(rows.y.begin(), rows.y.end(), [](double y) { return y > 0; });
   if ((form.multiplicative_error || form.season == Season::multiplicative) && !positive) return std::nullopt;
@@ -285,10 +280,9 @@ std::optional<EtsModel> fit_ets(const EtsForm& form, const EtsRows& rows, int64_
   const double parameters = static_cast<double>(free.count()) + 1;  // plus the variance
   if (n - parameters - 1 <= 0 || !(unit > 0) || !std::isfinite(unit)) return std::nullopt;
   const double least = least_square(form, rows);
-  EtsSlopes slopes;
+  EtsModel slopes;
   const SmoothFunction function = [&](std::span<const double> x, std::span<double> gradient) {
     const EtsModel model = free.model(x);
-    slopes = {};
     const double value = badness(model, rows, least, gradient.empty() ? nullptr : &slopes);
     if (!gradient.empty() && std::isfinite(value)) free.chain(x, model, slopes, gradient);
     return value;
@@ -307,18 +301,15 @@ std::optional<EtsModel> fit_ets(const EtsForm& form, const EtsRows& rows, int64_
   if (!best) return std::nullopt;
   EtsModel model = free.model(best->x);
   model.log_likelihood = likelihood_of(best->value, n);
-  model.aicc =
-      -2 * model.log_likelihood + 2 * parameters + 2 * parameters * (parameters + 1) / (n - parameters - 1);
-  slopes = {};
+  model.aicc = aicc(model.log_likelihood, parameters, n);
   (void)badness(model, rows, least, &slopes);
-  model.variance = slopes.mean_square * n / (n - parameters);
+  model.variance = slopes.variance * n / (n - parameters);
   return model;
 }
 
-std::optional<EtsModel> choose_ets(const EtsRows& rows, int64_t period) {
-  if (count_of(rows) < least_rows) return std::nullopt;
-  if (const auto [low, high] = std::minmax_element(rows.y.begin(), rows.y.end()); *low == *high)
-    return EtsModel{.form = {}, .level = *low};  // a constant series
+std::optional<EtsModel> choose_ets(const FittedRows& rows, int64_t period) {
+  if (rows.count() < least_rows) return std::nullopt;
+  if (rows.is_constant()) return EtsModel{.form = {}, .level = rows.y.front()};
   std::optional<EtsModel> best;
   for (const bool relative : {false, true})
     for (const Trend trend : {Trend::none, Trend::additive, Trend::damped})
@@ -332,60 +323,55 @@ std::optional<EtsModel> choose_ets(const EtsRows& rows, int64_t period) {
 
 // --- states ------------------------------------------------------------------------------------------------
 
-EtsStates::EtsStates(EtsModel model) : model_(std::move(model)) {}
-
-double EtsStates::season(int64_t row) const {
-  if (model_.season.empty()) return 0;
-  const auto period = static_cast<int64_t>(model_.season.size());
-  return row < 0 ? model_.season[row + period] : seasons_[row];
+std::vector<EtsModel::State> EtsModel::before() const {
+  if (season.empty()) return {{level, slope, 0}};
+  std::vector<State> states;
+  for (const double s : season) states.push_back({level, slope, s});
+  return states;
 }
 
-void EtsStates::add(double y) {
-  const int64_t row = rows();
-  const Step step = step_of(model_, level(row - 1), slope(row - 1),
-                            season(row - static_cast<int64_t>(model_.season.size())), y);
-  levels_.push_back(step.level), slopes_.push_back(step.slope), seasons_.push_back(step.season);
+// The season of a row so many steps after the last one of the past.
+double EtsModel::season_ahead(std::span<const State> past, std::size_t step) const {
+  return season.empty() ? 0 : past[past.size() - season.size() + step % season.size()].season;
 }
 
-void EtsStates::forecast(int64_t rows, std::span<double> to) const {
-  const auto period = static_cast<int64_t>(model_.season.size());
-  double value = level(rows - 1), damped = slope(rows - 1);
+EtsModel::State EtsModel::next(std::span<const State> past, double y) const {
+  const Step step = step_of(*this, past.back().level, past.back().slope, season_ahead(past, 0), y);
+  return {step.level, step.slope, step.season};
+}
+
+void EtsModel::forecast(std::span<const State> past, std::span<double> to) const {
+  double value = past.back().level, damped = past.back().slope;
   for (std::size_t h = 0; h < to.size(); ++h) {
-    damped *= model_.phi;
-    value += damped;
-    const double s = period > 0 ? season(rows - period + static_cast<int64_t>(h) % period) : 0;
-    to[h] = model_.form.season == Season::multiplicative ? value * s : value + s;
+    damped *= phi, value += damped;
+    const double s = season_ahead(past, h);
+    to[h] = form.season == Season::multiplicative ? value * s : value + s;
   }
 }
 
-void EtsStates::deviations(int64_t rows, std::span<double> to) const {
-  const auto period = static_cast<int64_t>(model_.season.size());
-  const bool relative = model_.form.multiplicative_error,
-             multiplies = model_.form.season == Season::multiplicative;
+void EtsModel::deviations(std::span<const State> past, std::span<double> to) const {
+  const std::size_t period = season.size();
+  const bool multiplies = form.season == Season::multiplicative;
   // An error moves forecasts j rows later by c_j times itself. `base` is a forecast, without a season that multiplies;
   // `theta` is the mean of its square.
-  double value = level(rows - 1), damped = slope(rows - 1), phis = 0, phi = 1;
+  double value = past.back().level, damped = past.back().slope, phis = 0, power = 1;
   std::vector<double> c, theta;
   for (std::size_t h = 0; h < to.size(); ++h) {
-    damped *= model_.phi, value += damped;
-    const auto step = static_cast<int64_t>(h);
-    const double s = period > 0 ? season(rows - period + step % period) : 0;
-    const double base = multiplies ? value : value + s;
+    damped *= phi, value += damped;
+    const double s = season_ahead(past, h), base = multiplies ? value : value + s;
     double sum = 0, squares = 0;
     for (std::size_t j = 0; j < c.size(); ++j) {
       squares += c[j] * c[j];
       sum += c[j] * c[j] * theta[c.size() - 1 - j];
     }
-    theta.push_back(base * base + model_.variance * sum);
-    const double turned = multiplies ? std::pow(1 + model_.gamma * model_.gamma * model_.variance,
-                                                static_cast<double>(step / period))
-                                     : 1;
-    const double variance =
-        relative ? theta[h] * (1 + model_.variance) * turned - base * base : model_.variance * (1 + squares);
-    to[h] = std::sqrt(std::max(variance, 0.0)) * (multiplies ? std::abs(s) : 1);
-    phi *= model_.phi, phis += phi;
-    c.push_back(model_.alpha + model_.beta * phis +
-                (period > 0 && !multiplies && (step + 1) % period == 0 ? model_.gamma : 0));
+    theta.push_back(base * base + variance * sum);
+    const double turned =
+        multiplies ? std::pow(1 + gamma * gamma * variance, static_cast<double>(h / period)) : 1;
+    const double square = form.multiplicative_error ? theta[h] * (1 + variance) * turned - base * base
+                                                    : variance * (1 + squares);
+    to[h] = std::sqrt(std::max(square, 0.0)) * (multiplies ? std::abs(s) : 1);
+    power *= phi, phis += power;
+    c.push_back(alpha + beta * phis + (period > 0 && !multiplies && (h + 1) % period == 0 ? gamma : 0));
   }
 }
 

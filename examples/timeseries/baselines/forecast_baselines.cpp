@@ -103,15 +103,6 @@ std::string ForecastBaselineRow::missing(const BaselineKeys& keys) const {
   return "";
 }
 
-const std::vector<std::string>& baseline_words() {
-  static const std::vector<std::string> words = [] {
-    std::vector<std::string> all;
-    for (const ForecastBaselineRow& row : forecast_baselines) all.emplace_back(row.word);
-    return all;
-  }();
-  return words;
-}
-
 const ForecastBaselineRow* baseline_row(std::string_view word) {
   const auto found = std::ranges::find(forecast_baselines, word, &ForecastBaselineRow::word);
   return found == std::end(forecast_baselines) ? nullptr : found;

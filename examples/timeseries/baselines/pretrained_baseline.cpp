@@ -1,7 +1,6 @@
 // The forecaster that ships with the program (examples/timeseries/pretrained/), among the baselines.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -13,15 +12,9 @@ namespace unroll {
 namespace {
 
 using timeseries::PretrainedForecaster;
-constexpr int64_t most_rows = 512;  // that it reads
 
 std::vector<float> read(const Series& series, int64_t origin, int channel) {
-  const int64_t begin = std::max(series.begin_of(series.member_of(origin - 1)), origin - most_rows);
-  std::vector<float> values;
-  for (int64_t row = begin; row < origin; ++row)
-    values.push_back(series.is_filled(row, channel) ? std::numeric_limits<float>::quiet_NaN()
-                                                    : static_cast<float>(series.at(row, channel)));
-  return values;
+  return timeseries::values_before(series, series.begin_of(series.member_of(origin - 1)), origin, channel);
 }
 
 bool can_be_read(std::span<const float> values) {
@@ -54,12 +47,11 @@ struct Kept {
     for (std::size_t k = 0; k < wanted.size(); ++k) found[{wanted[k], channel}] = std::move(quantiles[k]);
   }
 
-  // Writes one quantile of a forecast. NaN: there is none.
+  // Writes the quantile of one of the levels. NaN: there is none.
   void write(const Series& now, int64_t origin, int channel, double level, std::span<double> to) {
     make(now, {&origin, 1}, channel, to.size());
-    const auto& levels = PretrainedForecaster::bundled().levels();
-    const auto place =
-        std::ranges::min_element(levels, {}, [&](double l) { return std::abs(l - level); }) - levels.begin();
+    const auto levels = PretrainedForecaster::levels();
+    const auto place = std::ranges::find(levels, level) - levels.begin();
     const auto& all = found[{origin, channel}];
     for (std::size_t h = 0; h < to.size(); ++h)
       to[h] = h < all.size() ? static_cast<double>(all[h][static_cast<std::size_t>(place)]) : std::nan("");
@@ -68,12 +60,11 @@ struct Kept {
 
 }  // namespace
 
-std::optional<ForecastBaseline> pretrained(const Series& series, const Part& train, int64_t period,
-                                           std::span<const int> targets) {
-  if (train.empty()) return std::nullopt;
-  for (const int channel : targets)
-    if (!can_be_read(read(series, train.back().end, channel))) return std::nullopt;
-  const auto kept = std::make_shared<Kept>(Kept{period});
+Fitted pretrained(const BaselineRows& rows) {
+  if (rows.train.empty()) return std::nullopt;
+  for (const int channel : rows.targets)
+    if (!can_be_read(read(rows.series, rows.train.back().end, channel))) return std::nullopt;
+  const auto kept = std::make_shared<Kept>(Kept{rows.keys.period});
   return ForecastBaseline{
       .name = "pretrained",
       .history = 3,

@@ -22,7 +22,7 @@ enum class Reference : uint8_t { last, mean, nothing };
 
 struct RidgeForm {
   int window, horizon;
-  std::vector<int64_t> periods;  // of the seasons
+  std::vector<int64_t> periods = {};  // of the seasons
   Reference reference = Reference::last;
 
   static constexpr int64_t most_waves = 3;
@@ -54,16 +54,14 @@ double read_features(const RidgeForm& form, int64_t origin, double unit, At at, 
 
 // X'X [columns, columns] and X'Y [columns, horizon], row-major, of distances from the means.
 struct Sums {
-  int64_t count = 0;
-  std::vector<double> mean_x = {}, mean_y = {}, xx = {}, xy = {};
+  std::vector<double> mean_x, mean_y, xx, xy;
 };
 
-Sums sums_of(std::span<const double> x, std::span<const double> y, std::size_t columns, std::size_t horizon) {
-  const std::size_t n = y.size() / horizon;
-  Sums s{.count = static_cast<int64_t>(n),
-         .mean_x = std::vector<double>(columns),
-         .mean_y = std::vector<double>(horizon)};
-  s.xx.resize(columns * columns), s.xy.resize(columns * horizon);
+Sums sums_of(std::span<const double> x, std::span<const double> y, const RidgeForm& form) {
+  const auto columns = static_cast<std::size_t>(form.columns()),
+             horizon = static_cast<std::size_t>(form.horizon), n = y.size() / horizon;
+  using Numbers = std::vector<double>;
+  Sums s{Numbers(columns), Numbers(horizon), Numbers(columns * columns), Numbers(columns * horizon)};
   for (std::size_t r = 0; r < n; ++r) {
     for (std::size_t c = 0; c < columns; ++c) s.mean_x[c] += x[r * columns + c] / static_cast<double>(n);
     for (std::size_t h = 0; h < horizon; ++h) s.mean_y[h] += y[r * horizon + h] / static_cast<double>(n);
@@ -82,7 +80,8 @@ Sums sums_of(std::span<const double> x, std::span<const double> y, std::size_t c
 }
 
 // Solves (X'X + penalty I) w = X'Y by Cholesky's decomposition. Empty: the matrix has none.
-std::vector<double> solve(const Sums& s, std::size_t columns, std::size_t horizon, double penalty) {
+std::vector<double> solve(const Sums& s, double penalty) {
+  const std::size_t columns = s.mean_x.size(), horizon = s.mean_y.size();
   std::vector<double> lower(columns * columns), w = s.xy;
   for (std::size_t i = 0; i < columns; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
@@ -116,16 +115,21 @@ struct RidgeModel {
   std::vector<double> weights;    // [columns, horizon]
 };
 
-RidgeModel model_of(const Sums& s, std::vector<double> weights, double unit, std::size_t horizon) {
-  RidgeModel model{unit, s.mean_y, std::move(weights)};
-  for (std::size_t c = 0; c < s.mean_x.size(); ++c)
+// With a penalty of so many mean squares of the columns. None: the equations cannot be solved.
+std::optional<RidgeModel> model_of(const Sums& s, double share, double unit) {
+  const std::size_t columns = s.mean_x.size(), horizon = s.mean_y.size();
+  double trace = 0;
+  for (std::size_t c = 0; c < columns; ++c) trace += s.xx[c * columns + c] / static_cast<double>(columns);
+  RidgeModel model{unit, s.mean_y, solve(s, share * trace)};
+  if (model.weights.empty()) return std::nullopt;
+  for (std::size_t c = 0; c < columns; ++c)
     for (std::size_t h = 0; h < horizon; ++h)
       model.constants[h] -= s.mean_x[c] * model.weights[c * horizon + h];
   return model;
 }
 
-double squares_of(const RidgeModel& model, std::span<const double> x, std::span<const double> y,
-                  std::size_t columns, std::size_t horizon) {
+double squares_of(const RidgeModel& model, std::span<const double> x, std::span<const double> y) {
+  const std::size_t horizon = model.constants.size(), columns = model.weights.size() / horizon;
   double squares = 0;
   std::vector<double> found(horizon);
   for (std::size_t r = 0; r < y.size() / horizon; ++r) {
@@ -144,34 +148,14 @@ struct Equations {
   std::size_t early = 0;               // so many come before the border
 };
 
-// Equations of each `every`th window whose targets are observed and lie on one side of the border.
-Equations equations_of(const Series& series, const Part& train, const RidgeForm& form, int channel,
-                       double unit, int64_t border, int64_t every) {
-  Equations e;
-  std::vector<double> features(static_cast<std::size_t>(form.columns()));
-  for (const Span& span : train)
-    for (int64_t origin = span.begin + form.window; origin + form.horizon <= span.end; origin += every) {
-      bool is_left_out = origin < border && border < origin + form.horizon;  // would fit by rows to come
-      for (int64_t row = origin; row < origin + form.horizon; ++row)
-        is_left_out = is_left_out || series.is_filled(row, channel);
-      if (is_left_out) continue;
-      const double reference = read_features(
-          form, origin, unit, [&](int64_t row) { return series.at(row, channel); }, features);
-      e.x.insert(e.x.end(), features.begin(), features.end());
-      for (int64_t row = origin; row < origin + form.horizon; ++row)
-        e.y.push_back(series.at(row, channel) - reference);
-      e.early += origin < border;
-    }
-  return e;
-}
+// A channel to fit to, and the standard deviation of its rows.
+struct Channel {
+  const Series& series;
+  const Part& train;
+  int channel;
+  double unit;
+};
 
-double trace_of(const Sums& s, std::size_t columns) {
-  double trace = 0;
-  for (std::size_t c = 0; c < columns; ++c) trace += s.xx[c * columns + c] / static_cast<double>(columns);
-  return trace;
-}
-
-// The standard deviation of a channel's rows.
 double unit_of(const Series& series, const Part& train, int channel) {
   double mean = 0, squares = 0, count = 0;
   for (const Span& span : train)
@@ -182,6 +166,30 @@ double unit_of(const Series& series, const Part& train, int channel) {
   return std::sqrt(squares / count);
 }
 
+// Equations of the windows whose targets are observed and lie on one side of the border; only of some of a long series, where
+// all would take more multiplications than `most`.
+Equations equations_of(const Channel& of, const RidgeForm& form, int64_t border, double most) {
+  const double each = form.columns() * (form.columns() / 2.0 + form.horizon),
+               all = static_cast<double>(longest_span(of.train)) * each;
+  const int64_t every = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(all / most)));
+  Equations e;
+  std::vector<double> features(static_cast<std::size_t>(form.columns()));
+  for (const Span& span : of.train)
+    for (int64_t origin = span.begin + form.window; origin + form.horizon <= span.end; origin += every) {
+      bool is_left_out = origin < border && border < origin + form.horizon;  // would fit by rows to come
+      for (int64_t row = origin; row < origin + form.horizon; ++row)
+        is_left_out = is_left_out || of.series.is_filled(row, of.channel);
+      if (is_left_out) continue;
+      const double reference = read_features(
+          form, origin, of.unit, [&](int64_t row) { return of.series.at(row, of.channel); }, features);
+      e.x.insert(e.x.end(), features.begin(), features.end());
+      for (int64_t row = origin; row < origin + form.horizon; ++row)
+        e.y.push_back(of.series.at(row, of.channel) - reference);
+      e.early += origin < border;
+    }
+  return e;
+}
+
 struct Choice {
   RidgeForm form;
   double share = 0,
@@ -190,88 +198,69 @@ struct Choice {
 
 // The penalty that forecasts the later equations best from the early ones.
 Choice best_penalty(const RidgeForm& form, const Equations& e, double unit) {
-  const auto columns = static_cast<std::size_t>(form.columns()),
-             horizon = static_cast<std::size_t>(form.horizon);
+  const std::size_t x_early = e.early * static_cast<std::size_t>(form.columns()),
+                    y_early = e.early * static_cast<std::size_t>(form.horizon);
   const std::span x(e.x), y(e.y);
-  const Sums early = sums_of(x.first(e.early * columns), y.first(e.early * horizon), columns, horizon);
+  const Sums early = sums_of(x.first(x_early), y.first(y_early), form);
   Choice best{form};
   for (const double share : {1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0}) {
-    std::vector<double> weights = solve(early, columns, horizon, share * trace_of(early, columns));
-    if (weights.empty()) continue;
-    const std::span later = y.subspan(e.early * horizon);
-    const double found = squares_of(model_of(early, std::move(weights), unit, horizon),
-                                    x.subspan(e.early * columns), later, columns, horizon) /
-                         static_cast<double>(later.size());
+    const auto model = model_of(early, share, unit);
+    if (!model) continue;
+    const std::span later = y.subspan(y_early);
+    const double found = squares_of(*model, x.subspan(x_early), later) / static_cast<double>(later.size());
     if (found < best.error) best.error = found, best.share = share;
   }
   return best;
 }
 
-constexpr std::size_t least_equations = 10;
-
-// Takes only some windows of a long series, where all would take more multiplications than this.
-int64_t stride_for(const RidgeForm& form, int64_t rows, double most) {
-  const double each = form.columns() * (form.columns() / 2.0 + form.horizon);
-  return std::max<int64_t>(1, static_cast<int64_t>(std::ceil(static_cast<double>(rows) * each / most)));
-}
-
-// The window and the reference that forecast the last fifth best. All are tried on the same rows. If `asked` is above 0, only
-// this window minus its last value is tried. If rows are too few, the error is infinite.
-Choice search(const Series& series, const Part& train, int asked, int horizon,
-              const std::vector<int64_t>& periods, int channel, double unit) {
+// The window and the reference that forecast the last fifth best. All are tried on the same rows. If the window that is asked for
+// is above 0, only this window minus its last value is tried. If rows are too few, the error is infinite.
+Choice search(const Channel& of, const RidgeForm& asked) {
   constexpr double most = 1e8;
-  const int64_t rows = longest_span(train),
-                border = train.back().end - std::max<int64_t>(rows / 5, horizon + 4);
+  constexpr std::size_t least_equations = 10;
+  const auto& [asked_window, horizon, periods, last] = asked;
+  const int64_t begin = of.train.back().begin,
+                border = of.train.back().end - std::max<int64_t>(longest_span(of.train) / 5, horizon + 4);
   std::set<int64_t> windows = {horizon, 2 * int64_t{horizon}};
   for (const int64_t period : periods) windows.insert({period, 2 * period, 3 * period});
   if (periods.empty()) windows.insert({3, 6, 12, 24});
-  if (asked > 0) windows = {asked};
+  if (asked_window > 0) windows = {asked_window};
   Choice best{};
   for (const int64_t window : windows)
     for (const Reference reference : {Reference::last, Reference::mean, Reference::nothing}) {
       const RidgeForm form{static_cast<int>(window), horizon, periods, reference};
-      if (asked > 0 ? reference != Reference::last || form.columns() <= 0
-                    : window < 2 || train.back().begin + window + 2 * window > border)
+      if (asked_window > 0 ? reference != last || form.columns() <= 0
+                           : window < 2 || begin + window + 2 * window > border)
         continue;
-      const Equations e =
-          equations_of(series, train, form, channel, unit, border, stride_for(form, rows, most));
+      const Equations e = equations_of(of, form, border, most);
       if (e.early < least_equations || e.early * static_cast<std::size_t>(horizon) == e.y.size()) continue;
-      if (Choice found = best_penalty(form, e, unit); found.error < best.error) best = std::move(found);
+      if (Choice found = best_penalty(form, e, of.unit); found.error < best.error) best = std::move(found);
     }
   return best;
 }
 
 // The model of one channel.
-std::optional<std::pair<RidgeForm, RidgeModel>> fit(const Series& series, const Part& train, int window,
-                                                    int horizon, const std::vector<int64_t>& periods,
-                                                    int channel) {
+std::optional<std::pair<RidgeForm, RidgeModel>> fit(const Channel& of, const RidgeForm& asked) {
   constexpr double most = 1e10;
-  const double unit = unit_of(series, train, channel);
-  if (!(unit > 0) || !std::isfinite(unit)) return std::nullopt;
-  const Choice choice = search(series, train, window, horizon, periods, channel, unit);
+  if (!(of.unit > 0) || !std::isfinite(of.unit)) return std::nullopt;
+  const Choice choice = search(of, asked);
   if (!std::isfinite(choice.error)) return std::nullopt;
-  const RidgeForm& form = choice.form;
-  const auto columns = static_cast<std::size_t>(form.columns()),
-             steps = static_cast<std::size_t>(form.horizon);
-  const Equations all =
-      equations_of(series, train, form, channel, unit, 0, stride_for(form, longest_span(train), most));
-  const Sums whole = sums_of(all.x, all.y, columns, steps);
-  std::vector<double> weights = solve(whole, columns, steps, choice.share * trace_of(whole, columns));
-  if (weights.empty()) return std::nullopt;
-  return std::pair(form, model_of(whole, std::move(weights), unit, steps));
+  const Equations all = equations_of(of, choice.form, 0, most);
+  auto model = model_of(sums_of(all.x, all.y, choice.form), choice.share, of.unit);
+  if (!model) return std::nullopt;
+  return std::pair(choice.form, std::move(*model));
 }
 
 }  // namespace
 
-std::optional<ForecastBaseline> ridge(const Series& series, const Part& train, int window, int horizon,
-                                      const std::vector<int64_t>& periods, std::span<const int> targets) {
-  std::vector<int64_t> seasons;
-  for (const int64_t period : periods)
-    if (period > 1) seasons.push_back(period);
+Fitted ridge(const BaselineRows& rows) {
+  RidgeForm asked{.window = rows.keys.window, .horizon = rows.keys.horizon};
+  for (const int64_t period : {rows.keys.period, rows.keys.second_period})
+    if (period > 1) asked.periods.push_back(period);
   std::map<int, std::pair<RidgeForm, RidgeModel>> models;
-  int longest = window;
-  for (const int channel : targets) {
-    auto model = fit(series, train, window, horizon, seasons, channel);
+  int longest = asked.window;
+  for (const int channel : rows.targets) {
+    auto model = fit({rows.series, rows.train, channel, unit_of(rows.series, rows.train, channel)}, asked);
     if (!model) return std::nullopt;
     longest = std::max(longest, model->first.window);
     models.emplace(channel, std::move(*model));

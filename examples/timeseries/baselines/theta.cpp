@@ -4,17 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <utility>
 
-#include "examples/timeseries/baselines/least_squares.h"
 #include "framework/check.h"
 
 namespace unroll {
 namespace {
 
 using Numbers = std::vector<double>;
-
-bool is_observed(std::span<const uint8_t> filled, std::size_t row) { return filled.empty() || !filled[row]; }
 
 double without(double y, double season, bool multiplies) { return multiplies ? y / season : y - season; }
 double with(double y, double season, bool multiplies) { return multiplies ? y * season : y + season; }
@@ -41,14 +37,15 @@ bool has_season(std::span<const double> y, int64_t period) {
 
 // Smoothing by α from level 0 leaves r[t] = (1-α)^t first + share slope (1 - (1-α)^(t+1)) / α + e[t].
 // Finds the best `first` and share, and returns their sum of squared errors.
-double fit_rest(std::span<const double> y, std::span<const uint8_t> filled, double alpha, ThetaModel& model) {
+double fit_rest(const FittedRows& rows, double alpha, ThetaModel& model) {
+  const std::span y = rows.y;
   const auto each = [&](auto use) {
     double level = 0, fades = 1;
     for (std::size_t t = 0; t < y.size(); ++t) {
       const double off = y[t] - y[0];  // a level may be far above the spread
       const double before = fades;
       fades *= 1 - alpha;
-      if (is_observed(filled, t)) use(before, model.slope * (1 - fades) / alpha, off - level);
+      if (rows.counts(t)) use(before, model.slope * (1 - fades) / alpha, off - level);
       level += alpha * (off - level);
     }
   };
@@ -68,12 +65,12 @@ double fit_rest(std::span<const double> y, std::span<const uint8_t> filled, doub
 }
 
 // The best of 91 values of α, then nearer and nearer ones on both sides. Leaves the rest of the fit in `model`.
-double fit_alpha(std::span<const double> y, std::span<const uint8_t> filled, ThetaModel& model) {
+double fit_alpha(const FittedRows& rows, ThetaModel& model) {
   constexpr double lowest = 0.1;
-  double least = fit_rest(y, filled, lowest, model);
+  double least = fit_rest(rows, lowest, model);
   const auto attempt = [&](double alpha) {
     ThetaModel next{.slope = model.slope};
-    const double squares = fit_rest(y, filled, std::clamp(alpha, lowest, 1.0), next);
+    const double squares = fit_rest(rows, std::clamp(alpha, lowest, 1.0), next);
     if (squares < least)
       least = squares, model.alpha = next.alpha, model.share = next.share, model.first = next.first;
   };
@@ -87,13 +84,13 @@ double fit_alpha(std::span<const double> y, std::span<const uint8_t> filled, The
 
 }  // namespace
 
-Numbers classical_season(std::span<const double> y, std::span<const uint8_t> filled, int64_t period,
-                         bool multiplies) {
+Numbers classical_season(const FittedRows& rows, int64_t period, bool multiplies) {
+  const std::span y = rows.y;
   const auto m = static_cast<std::size_t>(period), half = m / 2;
   Numbers sums(m, 0), counts(m, 0);
   // An even period gives the ends of the average half weight.
   for (std::size_t t = half; t + half < y.size(); ++t) {
-    if (!is_observed(filled, t)) continue;
+    if (!rows.counts(t)) continue;
     double level = 0;
     for (std::size_t k = t - half; k <= t + half; ++k)
       level += (m % 2 == 0 && (k == t - half || k == t + half) ? 0.5 : 1) * y[k];
@@ -109,56 +106,53 @@ Numbers classical_season(std::span<const double> y, std::span<const uint8_t> fil
   return sums;
 }
 
-std::optional<ThetaModel> fit_theta(std::span<const double> y, std::span<const uint8_t> filled,
-                                    int64_t period) {
+std::optional<ThetaModel> fit_theta(const FittedRows& rows, int64_t period) {
+  const std::span y = rows.y;
   if (y.size() < 4) return std::nullopt;
   ThetaModel model;
   Numbers plain(y.begin(), y.end());
   if (has_season(y, period)) {
     model.multiplies = std::all_of(y.begin(), y.end(), [](double value) { return value > 0; });
-    model.season = classical_season(y, filled, period, model.multiplies);
+    model.season = classical_season(rows, period, model.multiplies);
     for (std::size_t t = 0; t < plain.size() && !model.season.empty(); ++t)
       plain[t] = without(plain[t], model.season[t % model.season.size()], model.multiplies);
   }
   Numbers x, observed;
   for (std::size_t t = 0; t < plain.size(); ++t) {
-    if (!is_observed(filled, t)) continue;
+    if (!rows.counts(t)) continue;
     x.insert(x.end(), {1, static_cast<double>(t)});
     observed.push_back(plain[t]);
   }
   if (observed.empty()) return std::nullopt;
   model.slope = least_squares(x, observed, 2)[1];
   const double n = static_cast<double>(observed.size());
-  model.variance = fit_alpha(plain, filled, model) / std::max(n - 3, 1.0);
+  model.variance = fit_alpha({plain, rows.filled}, model) / std::max(n - 3, 1.0);
   return model;
 }
 
-ThetaStates::ThetaStates(ThetaModel model) : model_(std::move(model)) {}
-
-double ThetaStates::season(int64_t row) const {
-  if (model_.season.empty()) return model_.multiplies ? 1 : 0;
-  return model_.season[row % static_cast<int64_t>(model_.season.size())];
+double ThetaModel::season_of(std::size_t row) const {
+  if (season.empty()) return multiplies ? 1 : 0;
+  return season[row % season.size()];
 }
 
-void ThetaStates::add(double y) {
-  const double before = levels_.empty() ? model_.first : levels_.back();
-  const double plain = without(y, season(rows()), model_.multiplies);
-  levels_.push_back(before + model_.alpha * (plain - before));
+double ThetaModel::next(std::span<const State> past, double y) const {
+  const double plain = without(y, season_of(past.size() - 1), multiplies);
+  return past.back() + alpha * (plain - past.back());
 }
 
-void ThetaStates::forecast(int64_t rows, std::span<double> to) const {
-  require(rows >= 1 && rows <= this->rows(), "theta: {} rows of {}", rows, this->rows());
-  const double level = levels_[rows - 1];
-  const double ahead = (1 - std::pow(1 - model_.alpha, static_cast<double>(rows + 1))) / model_.alpha;
+void ThetaModel::forecast(std::span<const State> past, std::span<double> to) const {
+  const std::size_t rows = past.size() - 1;
+  require(rows >= 1, "theta: a forecast from no rows");
+  const double ahead = (1 - std::pow(1 - alpha, static_cast<double>(rows + 1))) / alpha;
   for (std::size_t h = 0; h < to.size(); ++h)
-    to[h] = with(level + model_.share * model_.slope * (static_cast<double>(h) + ahead),
-                 season(rows + static_cast<int64_t>(h)), model_.multiplies);
+    to[h] =
+        with(past.back() + share * slope * (static_cast<double>(h) + ahead), season_of(rows + h), multiplies);
 }
 
-void ThetaStates::deviations(int64_t rows, std::span<double> to) const {
+void ThetaModel::deviations(std::span<const State> past, std::span<double> to) const {
   for (std::size_t h = 0; h < to.size(); ++h)
-    to[h] = std::sqrt(model_.variance * (1 + static_cast<double>(h) * model_.alpha * model_.alpha)) *
-            (model_.multiplies ? season(rows + static_cast<int64_t>(h)) : 1);
+    to[h] = std::sqrt(variance * (1 + static_cast<double>(h) * alpha * alpha)) *
+            (multiplies ? season_of(past.size() - 1 + h) : 1);
 }
 
 }  // namespace unroll

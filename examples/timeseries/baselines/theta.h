@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
+
+#include "examples/timeseries/baselines/fitting.h"
 
 namespace unroll {
 
@@ -16,36 +19,30 @@ struct ThetaModel {
   std::vector<double> season = {};  // from the first row on; empty: none
   bool multiplies = false;          // the season multiplies; else it is added
   double variance = 0;              // of the errors one row ahead
+
+  using State = double;                    // the level
+  std::string name() const { return ""; }  // it has one form
+  std::vector<State> before() const { return {first}; }
+  State next(std::span<const State> past, double y) const;
+  // Requires: at least one row was added.
+  void forecast(std::span<const State> past, std::span<double> to) const;
+  // As for simple exponential smoothing.
+  void deviations(std::span<const State> past, std::span<double> to) const;
+
+ private:
+  double season_of(std::size_t row) const;
 };
+using ThetaStates = States<ThetaModel>;
 
 // The season of classical decomposition: each place's mean distance from, or ratio to, a moving average as wide as the
 // period. It sums to 0, or to the period if it multiplies. Filled-in rows count in the average alone. Empty: a place
 // has no row.
-std::vector<double> classical_season(std::span<const double> y, std::span<const uint8_t> filled,
-                                     int64_t period, bool multiplies);
+std::vector<double> classical_season(const FittedRows& rows, int64_t period, bool multiplies);
 
 // Fits by least squares: the slope to the rows; α in [0.1, 1], share and first level to the errors one row ahead. The
 // season is taken out first if the autocorrelation at the period is significant (at 90 %), by classical decomposition;
 // it multiplies if all values are above 0. Filled-in rows are read, but their errors do not count. None: fewer
 // than 4 rows, or none observed.
-std::optional<ThetaModel> fit_theta(std::span<const double> y, std::span<const uint8_t> filled,
-                                    int64_t period);
-
-// The levels after each row added so far.
-class ThetaStates {
- public:
-  explicit ThetaStates(ThetaModel model);
-  int64_t rows() const { return static_cast<int64_t>(levels_.size()); }
-  void add(double y);
-  // Forecasts the rows after the first `rows` rows. Requires: rows >= 1.
-  void forecast(int64_t rows, std::span<double> to) const;
-  // The standard deviation of the errors of these forecasts, as for simple exponential smoothing.
-  void deviations(int64_t rows, std::span<double> to) const;
-
- private:
-  double season(int64_t row) const;
-  ThetaModel model_;
-  std::vector<double> levels_;
-};
+std::optional<ThetaModel> fit_theta(const FittedRows& rows, int64_t period);
 
 }  // namespace unroll

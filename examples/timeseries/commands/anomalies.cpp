@@ -1,14 +1,17 @@
 // timeseries anomalies: finds rows of a series that a forecaster did not foresee.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "data/csv.h"
 #include "examples/timeseries/commands/commands.h"
 #include "examples/timeseries/commands/model_or_series.h"
-#include "examples/timeseries/scores/scores.h"
-#include "examples/timeseries/scores/watch.h"
+#include "examples/timeseries/data/series_data.h"
+#include "examples/timeseries/model/interval.h"
 #include "framework/one_line.h"
 #include "training/program/cli/console.h"
 
@@ -16,25 +19,116 @@ namespace timeseries {
 
 namespace {
 
-std::string csv_of(const Watch& watch, const Series& series, const std::vector<int>& targets, double rate) {
+// A watched value: one row of one target.
+struct WatchedValue {
+  int64_t row = 0;
+  size_t target = 0;
+  double forecast = 0, low = 0, high = 0;
+  double error = 0;  // in units of its window
+  double p = 1;      // p-value of the error
+};
+
+// A series whose values are held against forecasts from the rows before them.
+struct Watch {
+  const Series& series;
+  const std::vector<int>& targets;
+  double rate;  // at most so large is an anomaly's p
+
+  std::vector<WatchedValue> values = {};  // in order of time
+  int64_t known = 0;                      // errors known before the first row, by target
+  std::string errors_of = {};             // "the folds"
+  int64_t not_watched = 0;                // rows whose inputs lack values, as too few earlier ones did
+
+  // Watches every row of the windows, one step ahead. With several targets each p is multiplied by their number.
+  void watch(const Recipe& recipe, const SeriesData& data, SeriesWindows& windows,
+             const Forecasts& forecasts);
+
+  double at(const WatchedValue& value) const { return series.at(value.row, targets[value.target]); }
+  const std::string& channel(size_t target) const { return series.channels[targets[target]]; }
+  bool is_anomaly(const WatchedValue& value) const { return value.p <= rate; }
+  void say() const;
+  std::string csv() const;
+  // The anomalies with the largest errors, in order of time.
+  RunDescription::Table table() const;
+  Chart chart(size_t target) const;
+};
+
+// Errors of windows that lack values. They are larger, so they are compared with windows that lack as many or more.
+struct LackingErrors {
+  std::vector<std::pair<int64_t, std::vector<double>>> known = {};  // missing values, and errors [targets]
+  // NaN: fewer than 8 such errors are known.
+  double p_value(int64_t missing, size_t target, double error) const {
+    int64_t all = 0, not_less = 0;
+    for (const auto& [lacked, errors] : known)
+      if (lacked >= missing && std::isfinite(errors[target])) ++all, not_less += errors[target] >= error;
+    return all < ConformalInterval::least_errors || std::isnan(error)
+               ? std::nan("")
+               : static_cast<double>(1 + not_less) / static_cast<double>(1 + all);
+  }
+};
+
+int64_t missing_before(const SeriesWindows& windows, int64_t origin) {
+  int64_t missing = 0;
+  for (int64_t row = origin - windows.options().window; row < origin; ++row)
+    for (const int channel : windows.options().inputs) missing += windows.series().is_filled(row, channel);
+  return missing;
+}
+
+void Watch::watch(const Recipe& recipe, const SeriesData& data, SeriesWindows& windows,
+                  const Forecasts& forecasts) {
+  LackingErrors lacking;
+  ForecastInterval interval = make_interval(recipe, data.facts.trained, windows, recipe.data.horizon, false);
+  errors_of = "the test's rows before";
+  const Forecasts noting = [&](SeriesWindows& valid, const ForecastUse& use) {
+    return forecasts(valid, [&](WindowForecast& forecast) {
+      if (const int64_t missing = missing_before(valid, forecast.origin))
+        lacking.known.emplace_back(
+            missing, interval.widths.errors_of(forecast.origin, forecast.values, forecast.values));
+      use(forecast);
+    });
+  };
+  if (auto valid = windows_if_any(recipe, data.series(), data.facts.scaling,
+                                  from_rows(data.split.valid, data.series(), data.first_untrained)))
+    if (learn_from(interval, noting, *valid, true)) errors_of = "the validation split";
+  bool is_first = true;
+  forecasts(windows, [&](WindowForecast& forecast) {
+    const std::vector<double> errors =
+        interval.widths.errors_of(forecast.origin, forecast.values, forecast.values);
+    std::vector<double> p = interval.widths.p_values(forecast.origin, errors);
+    const int64_t missing = missing_before(windows, forecast.origin);
+    for (size_t t = 0; missing > 0 && t < p.size(); ++t) p[t] = lacking.p_value(missing, t, errors[t]);
+    const bool is_watched = missing == 0 || !std::ranges::all_of(p, [](double v) { return std::isnan(v); });
+    not_watched += !is_watched;
+    if (missing > 0) lacking.known.emplace_back(missing, errors);
+    if (std::exchange(is_first, false)) {
+      const auto [chose, others] = interval.widths.known();
+      known = chose + others;
+    }
+    forecast.low = forecast.high = forecast.values;  // for quantiles: the middle one
+    interval.put(forecast);
+    for (size_t t = 0; t < targets.size(); ++t)
+      if (!std::isnan(p[t]))
+        values.push_back({forecast.origin, t, forecast.values[t], forecast.low[t], forecast.high[t],
+                          errors[t], std::min(1.0, p[t] * static_cast<double>(targets.size()))});
+    if (is_watched) interval.widths.learn(forecast.origin, forecast.values, forecast.values, false);
+  });
+}
+
+std::string Watch::csv() const {
   std::string text = "time,channel,value,forecast,low,high,error,p,anomaly\n";
-  for (const WatchedValue& value : watch.values) {
-    const int channel = targets[value.target];
+  for (const WatchedValue& value : values)
     text +=
         fmt::format("{},{},{:.10g},{:.10g},{:.10g},{:.10g},{:.6g},{:.6g},{}\n", series.times.text(value.row),
-                    csv_cell(series.channels[channel]), series.at(value.row, channel), value.forecast,
-                    value.low, value.high, value.error, value.p, value.p <= rate ? 1 : 0);
-  }
+                    csv_cell(channel(value.target)), at(value), value.forecast, value.low, value.high,
+                    value.error, value.p, is_anomaly(value) ? 1 : 0);
   return text;
 }
 
-// The anomalies with the largest errors, in order of time.
-RunDescription::Table table_of(const Watch& watch, const Series& series, const std::vector<int>& targets,
-                               double rate) {
+RunDescription::Table Watch::table() const {
   constexpr size_t most = 20;
-  std::vector<const WatchedValue*> found;
-  for (const WatchedValue& value : watch.values)
-    if (value.p <= rate) found.push_back(&value);
+  std::vector<WatchedValue> found;
+  std::ranges::copy_if(values, std::back_inserter(found),
+                       [&](const WatchedValue& value) { return is_anomaly(value); });
   RunDescription::Table table{
       .title = "Anomalies", .note = {}, .columns = {"time", "value", "forecast", "80 %", "p"}};
   if (targets.size() > 1) table.columns.insert(table.columns.begin() + 1, "channel");
@@ -42,22 +136,19 @@ RunDescription::Table table_of(const Watch& watch, const Series& series, const s
   if (found.size() > most)
     table.note = fmt::format("The {} of the largest errors, of {}.", most, found.size()), found.resize(most);
   std::ranges::stable_sort(found, {}, &WatchedValue::row);
-  for (const WatchedValue* value : found) {
-    const int channel = targets[value->target];
-    table.rows.push_back(
-        {series.times.text(value->row), fmt::format("{:.6g}", series.at(value->row, channel)),
-         fmt::format("{:.6g}", value->forecast), fmt::format("{:.6g} to {:.6g}", value->low, value->high),
-         fmt::format("{:.2g}", value->p)});
-    if (targets.size() > 1) table.rows.back().insert(table.rows.back().begin() + 1, series.channels[channel]);
+  for (const WatchedValue& value : found) {
+    table.rows.push_back({series.times.text(value.row), fmt::format("{:.6g}", at(value)),
+                          fmt::format("{:.6g}", value.forecast),
+                          fmt::format("{:.6g} to {:.6g}", value.low, value.high),
+                          fmt::format("{:.2g}", value.p)});
+    if (targets.size() > 1) table.rows.back().insert(table.rows.back().begin() + 1, channel(value.target));
   }
   return table;
 }
 
-Chart chart_of(const Watch& watch, const Series& series, const std::vector<int>& targets, size_t target,
-               double rate) {
-  const int channel = targets[target];
-  const std::string& name = series.channels[channel];
-  const int64_t first = watch.values.front().row;
+Chart Watch::chart(size_t target) const {
+  const std::string& name = channel(target);
+  const int64_t first = values.front().row;
   Chart chart{.title = "Anomalies of " + name,
               .description = fmt::format(
                   "Values whose forecast a step ahead erred more than all but {:.2g} of those before.", rate),
@@ -65,23 +156,41 @@ Chart chart_of(const Watch& watch, const Series& series, const std::vector<int>&
               .y_name = name,
               .from_zero = false,
               .series = {{.name = name}, {.name = "anomaly", .points = true}}};
-  for (int64_t row = first; row <= watch.values.back().row; ++row)
-    chart.x_texts.push_back(series.times.text(row));
+  for (int64_t row = first; row <= values.back().row; ++row) chart.x_texts.push_back(series.times.text(row));
   constexpr size_t most = 600;
-  const bool has_band = watch.values.size() / targets.size() <= most;
+  const bool has_band = values.size() / targets.size() <= most;
   if (has_band) chart.band = {.name = "80 % interval"};
-  for (const WatchedValue& value : watch.values) {
+  for (const WatchedValue& value : values) {
     if (value.target != target) continue;
     const auto x = static_cast<double>(value.row - first);
-    chart.series[0].x.push_back(x), chart.series[0].y.push_back(series.at(value.row, channel));
+    chart.series[0].x.push_back(x), chart.series[0].y.push_back(at(value));
     chart.series[1].x.push_back(x);
-    chart.series[1].y.push_back(value.p <= rate ? series.at(value.row, channel) : std::nan(""));
+    chart.series[1].y.push_back(is_anomaly(value) ? at(value) : std::nan(""));
     if (!has_band || std::isnan(value.low)) continue;
     chart.band->x.push_back(x), chart.band->low.push_back(value.low), chart.band->high.push_back(value.high);
   }
   if (chart.band && chart.band->x.empty()) chart.band.reset();
   chart.series[0] = thinned(chart.series[0], most);
   return chart;
+}
+
+void Watch::say() const {
+  const int64_t begin = values.front().row, end = values.back().row + 1;
+  show(stderr, "watched: {} to {}, {} rows, by the errors of {} and of the rows before each\n",
+       series.times.text(begin), series.times.text(end - 1), with_commas(end - begin), errors_of);
+  if (not_watched > 0)
+    show(
+        stderr,
+        "not watched: {} rows with missing values among those that they are forecast from: fewer than 8 rows "
+        "before them lacked as many\n",
+        with_commas(not_watched));
+  const double count = static_cast<double>(targets.size()), least = count / static_cast<double>(known + 1);
+  if (rate < least)  // no row can be called one at first
+    show(
+        stderr,
+        "rate: {:.2g} needs {} errors known before the first row, and there are {}: until then no row can be "
+        "called one (--rate {:.2g})\n",
+        rate, with_commas(static_cast<int64_t>(std::ceil(count / rate)) - 1), with_commas(known), least);
 }
 
 struct AnomaliesOptions : ModelOrSeries {
@@ -143,36 +252,12 @@ Watching watching(const Command& command, const AnomaliesOptions& asked) {
   Wishes wishes = asked.file.wishes(command, 1, overrides);
   wishes.train = 0.3, wishes.valid = 0.2;
   all.recipe = asked.guess(command, wishes);
-  asked.check_target(command, all.recipe);
   all.data = std::make_unique<SeriesData>(all.recipe, asked.csv, Purpose{.trains = false});
   print_notes({.out = stderr}, *all.data);
   all.baseline = baseline_row("combination")
                      ->make({all.recipe.data, all.data->series(), all.data->series().rows(),
                              all.data->split.train, all.data->targets()});
   return all;
-}
-
-void say_watched(const Watch& found, const Series& series, int64_t begin, int64_t end) {
-  show(stderr, "watched: {} to {}, {} rows, by the errors of {} and of the rows before each\n",
-       series.times.text(begin), series.times.text(end - 1), with_commas(end - begin), found.errors_of);
-  if (found.not_watched > 0)
-    show(
-        stderr,
-        "not watched: {} rows with missing values among those that they are forecast from: fewer than 8 rows "
-        "before them lacked as many\n",
-        with_commas(found.not_watched));
-}
-
-// Says if no row can be called one at first.
-void say_rate(double rate, const Watch& found, size_t targets) {
-  const double least = static_cast<double>(targets) / static_cast<double>(found.known + 1);
-  if (rate < least)
-    show(
-        stderr,
-        "rate: {:.2g} needs {} errors known before the first row, and there are {}: until then no row can be "
-        "called one (--rate {:.2g})\n",
-        rate, with_commas(static_cast<int64_t>(std::ceil(static_cast<double>(targets) / rate)) - 1),
-        with_commas(found.known), least);
 }
 
 }  // namespace
@@ -188,24 +273,24 @@ void anomalies(Command& command) {
   const Series& series = data.series();
   const std::vector<int>& targets = data.targets();
   const size_t drawn = asked.place_drawn(command, series, targets);
-  const Watch found = watch(all.recipe, data, data.tests.front().windows, all.forecasts());
+  Watch found{series, targets, asked.rate};
+  found.watch(all.recipe, data, data.tests.front().windows, all.forecasts());
   require_input(
       !found.values.empty(),
       "{}: fewer than 8 forecasts lie before the rows that are watched, to hold their errors against",
       series.origin);
   if (!asked.is_file)
     for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
-  say_watched(found, series, found.values.front().row, found.values.back().row + 1);
-  say_rate(asked.rate, found, targets.size());
+  found.say();
 
-  const RunDescription::Table table = table_of(found, series, targets, asked.rate);
+  const RunDescription::Table table = found.table();
   const Console console{.out = stderr};
   if (table.rows.empty())
     show(stderr, "anomalies: none\n");
   else
     console.print("\n{}\n", table.title), console.print(table);
-  asked.print_or_write(csv_of(found, series, targets, asked.rate));
-  asked.draw(chart_of(found, series, targets, drawn, asked.rate));
+  print_or_write(asked.out, found.csv());
+  asked.draw(found.chart(drawn));
 }
 
 }  // namespace timeseries

@@ -14,9 +14,7 @@ namespace timeseries {
 
 namespace {
 
-struct Judged {
-  std::string name;
-  bool knows_labels = false;
+struct Judged : JudgedRow {
   std::vector<std::vector<double>> folds = {};  // by fold: scores by measure
 
   std::vector<double> of(size_t measure) const {
@@ -30,7 +28,7 @@ void add(std::vector<Judged>& all, const JudgedRow& row) {
   const std::string name =
       row.name.starts_with("threshold") ? "threshold" : row.name;  // each fold has its own
   const auto found = std::ranges::find(all, name, &Judged::name);
-  (found == all.end() ? all.emplace_back(Judged{name, row.knows_labels}) : *found)
+  (found == all.end() ? all.emplace_back(Judged{{name, row.knows_labels}}) : *found)
       .folds.push_back(row.values);
 }
 

@@ -1,6 +1,8 @@
 // The commands. main turns what they throw into an exit code.
 #pragma once
 
+#include <string>
+
 #include "training/program/cli/command.h"
 
 namespace timeseries {
@@ -19,5 +21,8 @@ void generate(unroll::Command& command);
 void baselines(unroll::Command& command);
 void explain(unroll::Command& command);
 void export_model(unroll::Command& command);
+
+// Prints a command's data, or writes it to a new file if one is named.
+void print_or_write(const std::string& out, const std::string& text);
 
 }  // namespace timeseries

@@ -38,15 +38,12 @@ void detect(Command& command) {
                 series.rows() == 1 ? "" : "s", command.positional(), recipe.data.window);
   SeriesWindows windows = make_windows(recipe, series, saved.facts.scaling, {{0, series.rows(), 0}}, csv);
   const auto model = saved.make_model(windows);
-  const std::vector<double> probabilities = detect(*model, windows, recipe.data.eval_batch);
+  const std::vector<double> probabilities = detect(recipe, *model, windows);
   std::string text = "time,probability\n";
   for (size_t k = 0; k < probabilities.size(); ++k)
     text += fmt::format("{},{}\n", series.times.text(windows.origins()[k]),
                         static_cast<float>(probabilities[k]));  // all digits of a float
-  if (out.empty())
-    show_data(text);
-  else
-    write_new_file(out, text);
+  print_or_write(out, text);
   for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
   FarOutside far(saved.facts.trained, saved.facts.scaling);
   const auto& inputs = windows.options().inputs;

@@ -17,16 +17,6 @@ namespace timeseries {
 
 namespace {
 
-void print(const Console& console, const Evaluation& evaluation, bool with_model) {
-  console.print("{}\n", evaluation.part), console.print(table_of(evaluation));
-  for (const std::string& warning : evaluation.warnings) console.print("warning {}\n", warning);
-  if (with_model)
-    for (const std::string& line : verdicts(evaluation)) console.print("{}\n", line);
-  console.print("protocol: {}\n", evaluation.protocol);
-  for (const RunDescription::Table& table : further_tables(evaluation))
-    console.print("\n{}\n", table.title), console.print(table);
-}
-
 // A forecast's rows of a CSV: a line for each step and channel. Filled-in values have no truth.
 std::string csv_of(const WindowForecast& forecast, const Series& series, const std::vector<int>& targets) {
   const auto end = [](double value) { return std::isnan(value) ? std::string() : fmt::format("{}", value); };
@@ -143,7 +133,7 @@ void baselines(Command& command) {
       "Scores the baselines on the windows that a recipe's model would be scored on: {}; to detect, the "
       "majority class, a threshold of one channel, logistic regression. A model that does not beat them has "
       "learnt nothing.",
-      fmt::join(baseline_words(), ", ")));
+      fmt::join(words_of(forecast_baselines), ", ")));
   options.add_with_recipe(command, {.engine = false});
   command.group("Series");
   add_csv_option(command, csv);

@@ -1,11 +1,16 @@
 // timeseries forecast: a trained model's forecast of the rows after the last one.
+#include <algorithm>
 #include <filesystem>
+#include <ranges>
 
 #include "examples/timeseries/baselines/combination.h"
 #include "examples/timeseries/commands/commands.h"
 #include "examples/timeseries/commands/forecast_file.h"
 #include "examples/timeseries/commands/forecaster.h"
+#include "examples/timeseries/commands/model_or_series.h"
 #include "examples/timeseries/files/series_file.h"
+#include "framework/nearest.h"
+#include "training/files/json/json.h"
 #include "training/program/cli/console.h"
 
 namespace timeseries {
@@ -14,11 +19,32 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void require_future(bool reads_none, const fs::path& future, const fs::path& of) {
-  require_input(future.empty() || !reads_none,
-                "forecast: --future {}: the model of {} reads no column of the rows to forecast (data.known)",
-                future.string(), of.string());
-}
+struct ForecastOptions : ModelOrSeries {
+  std::string future, members;  // --future, --members
+  int steps = 0;
+  bool json = false;
+
+  // Throws InputError if --series names one where there is one series.
+  void check_series(const Recipe& recipe, const std::string& of) const {
+    require_input(only.empty() || !recipe.data.id.empty(),
+                  "forecast: --series {}: {} is of one series (data.id names none)", one_line(only), of);
+  }
+  void check_future(bool reads_none, const fs::path& of) const {
+    require_input(
+        future.empty() || !reads_none,
+        "forecast: --future {}: the model of {} reads no column of the rows to forecast (data.known)", future,
+        of.string());
+  }
+  // Prints the forecasts or writes them to --out, prints the JSON if that is asked for, warns, and draws the first.
+  void give(const ForecastRows& rows, const std::vector<Forecast>& all, const nlohmann::ordered_json& found,
+            size_t drawn) const {
+    if (!json || !out.empty()) print_or_write(out, rows.csv(all));
+    if (json) show("{}\n", json_text(found));
+    warn(rows.series, all);
+    show(stderr, "interval: {}\n", all.front().interval);
+    draw(rows.chart(all.front(), drawn));
+  }
+};
 
 void declare(Command& command, ForecastOptions& asked) {
   command.describe(
@@ -50,19 +76,53 @@ void declare(Command& command, ForecastOptions& asked) {
                   "from a newer file of the same channels");
 }
 
-// Refuses wrong options before the training.
-SavedModel train_on_series(const Command& command, const ForecastOptions& asked) {
-  const fs::path csv = command.positional(), future = asked.future;
-  Wishes wishes = asked.file.wishes(command, asked.steps, asked.options.overrides(command));
+// Trains a network of the series. Refuses wrong options before.
+SavedModel train_on_series(const Command& command, const ForecastOptions& asked,
+                           const std::vector<Override>& overrides) {
+  const fs::path csv = command.positional();
+  Wishes wishes = asked.file.wishes(command, asked.steps, overrides);
   wishes.train = 0.8, wishes.valid = 0.1, wishes.network = true;
   const Recipe recipe = asked.guess(command, wishes);
   require_input(!recipe.detects(), "forecast: data.label is for detectors, and {} is to be forecast",
                 csv.string());
-  asked.check_target(command, recipe);
   asked.check_series(recipe, csv.string());
-  require_future(recipe.data.known.empty(), future, csv);
-  require_input(future.empty() || fs::exists(future), "{}: there is no such file", future.string());
-  return asked.train(command, recipe);
+  asked.check_future(recipe.data.known.empty(), csv);
+  require_input(asked.future.empty() || fs::exists(asked.future), "{}: there is no such file", asked.future);
+  RunOptions run;
+  run.program = "timeseries";
+  if (csv == standard_input) run.data = standard_input;
+  return train_on_file(run, recipe, csv, {.out = stderr});
+}
+
+std::vector<std::string> members_in(const std::string& words) {
+  const std::vector<std::string> known = combination_words();
+  std::vector<std::string> members;
+  for (const auto part : words | std::views::split(',')) {
+    const std::string word(part.begin(), part.end());
+    require_input(std::ranges::find(known, word) != known.end(), "forecast: --members: there is no '{}'{}",
+                  one_line(word), which_was_meant(word, known));
+    members.push_back(word);
+  }
+  return members;
+}
+
+// Throws InputError: the file cannot be read, fewer than three rows, a key or an option that has no effect here.
+void forecast_file(const Command& command, const ForecastOptions& asked,
+                   const std::vector<Override>& overrides) {
+  const fs::path csv = command.positional();
+  require_read_without_network(command.name(), overrides);
+  const std::vector<std::string> members = members_in(asked.members);
+  const Wishes wishes = asked.file.wishes(command, asked.steps, overrides);
+  const Recipe recipe = asked.guess(command, wishes);
+  asked.check_series(recipe, csv.string());
+  FileForecasts found(recipe, csv == standard_input ? csv : fs::path(), asked.steps, asked.only);
+  const size_t drawn = asked.place_drawn(command, found.series, found.rows.targets);
+  found.forecast(members, tells_season(wishes));
+  for (const std::string& warning : found.warnings) show(stderr, "warning {}\n", warning);
+  for (const std::string& note : found.notes) show(stderr, "note    {}\n", note);
+  const Console console{.out = stderr};
+  console.print("\n{}\n", found.table.title), console.print(found.table);
+  asked.give(found.rows, found.all, found.json, drawn);
 }
 
 }  // namespace
@@ -77,7 +137,10 @@ void forecast(Command& command) {
   asked.check(command);
   if (command.positional() == standard_input) asked.csv = standard_input;
   const std::vector<Override> overrides = asked.options.overrides(command);
-  const bool trains = asked.is_file && needs_network(overrides);
+  // Only a network reads columns that are known ahead.
+  const bool trains = asked.is_file && std::ranges::any_of(overrides, [](const Override& o) {
+                        return o.assignment.starts_with("data.known=");
+                      });
   require_input(asked.members.empty() || (asked.is_file && !trains),
                 "forecast: --members is for the mean that forecasts a series without a recipe; {}",
                 asked.is_file ? "what is known ahead takes a network" : "this is a model");
@@ -86,18 +149,18 @@ void forecast(Command& command) {
         asked.future.empty(),
         "forecast: --future {}: nothing says which of its columns are known ahead: --set 'data.known=[\"NAME\"]' does",
         asked.future);
-    return forecast_file(command, asked);
+    return forecast_file(command, asked, overrides);
   }
   const SavedModel saved =
-      asked.is_file ? train_on_series(command, asked) : read_saved_model(command.positional());
+      trains ? train_on_series(command, asked, overrides) : read_saved_model(command.positional());
   if (!command.given("steps")) asked.steps = saved.recipe.data.horizon;
 
   asked.check_series(saved.recipe, "the model of " + saved.path.string());
-  require_future(columns_of_future(saved.recipe).empty(), asked.future, saved.path);
+  asked.check_future(columns_of_future(saved.recipe).empty(), saved.path);
   Forecaster forecaster(saved, asked.csv, asked.steps, asked.future, asked.only);
   const Series& series = forecaster.series();
   const size_t drawn = asked.place_drawn(command, series, forecaster.targets());
-  const ForecastRows rows = forecaster.forecast_rows(asked.only);
+  const ForecastRows rows = forecaster.forecast_rows();
   const std::vector<Forecast> all = forecaster.forecast_all();
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const Forecast& forecast : all) json.push_back(rows.json(forecast));

@@ -23,38 +23,7 @@ namespace timeseries {
 
 using Json = nlohmann::ordered_json;
 
-bool needs_network(const std::vector<Override>& overrides) {
-  return std::ranges::any_of(overrides,
-                             [](const Override& o) { return o.assignment.starts_with("data.known="); });
-}
-
-void ForecastOptions::check_series(const Recipe& recipe, const std::string& of) const {
-  require_input(only.empty() || !recipe.data.id.empty(),
-                "forecast: --series {}: {} is of one series (data.id names none)", one_line(only), of);
-}
-
-void ForecastOptions::give(const ForecastRows& rows, const std::vector<Forecast>& all, const Json& found,
-                           size_t drawn) const {
-  if (!json || !out.empty()) print_or_write(rows.csv(all));
-  if (json) show("{}\n", json_text(found));
-  warn(rows.series, all);
-  show(stderr, "interval: {}\n", all.front().interval);
-  draw(rows.chart(all.front(), drawn));
-}
-
 namespace {
-
-std::vector<std::string> members_in(const std::string& words) {
-  std::vector<std::string> members;
-  for (const auto part : words | std::views::split(',')) {
-    const std::string word(part.begin(), part.end());
-    require_input(std::ranges::find(combination_words(), word) != combination_words().end(),
-                  "forecast: --members: there is no '{}'{}", one_line(word),
-                  which_was_meant(word, combination_words()));
-    members.push_back(word);
-  }
-  return members;
-}
 
 // The mean of one series, and what it forecasts.
 struct MeanForecast {
@@ -76,16 +45,16 @@ std::optional<Part> rows_of_channel(const Series& series, int channel) {
 
 std::string interval_text(const Combination& mean, const std::string& bound) {
   std::string text = "80 %, as wide as its members expect";
-  if (mean.interval_errors() > 0)
-    text += fmt::format(", times {:.2f} by {} errors on the folds", mean.interval_factor(),
-                        with_commas(mean.interval_errors()));
+  if (mean.folds().interval_errors > 0)
+    text += fmt::format(", times {:.2f} by {} errors on the folds", mean.folds().interval_factor,
+                        with_commas(mean.folds().interval_errors));
   return bound.empty() ? text : text + ", " + bound;
 }
 
 Json json_of(const Combination& mean, const Series& series) {
   Json json{{"members", Json::array()},
-            {"folds", {{"windows", mean.windows()}, {"from", series.times.text(mean.first_fold())}}},
-            {"seasonal_naive_rmse", number_or_null<Json>(mean.naive_error())}};
+            {"folds", {{"windows", mean.folds().windows}, {"from", series.times.text(mean.folds().first)}}},
+            {"seasonal_naive_rmse", number_or_null<Json>(mean.folds().naive_error)}};
   for (const auto& member : mean.members()) {
     json["members"].push_back(
         {{"name", member.name}, {"weight", member.weight}, {"rmse", number_or_null<Json>(member.error)}});
@@ -99,10 +68,8 @@ std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector
                                           CombinationOptions options, bool own_season,
                                           const std::vector<double>& bounds) {
   const auto count = static_cast<size_t>(steps) * targets.size();
-  MeanForecast found{.forecast = {.origin = known.rows(),
-                                  .values = std::vector<double>(count),
-                                  .low = std::vector<double>(count),
-                                  .high = std::vector<double>(count)}};
+  const std::vector<double> zeros(count);
+  MeanForecast found{.forecast = {{known.rows(), zeros, zeros, zeros}}};
   std::vector<std::string> exploded;
   std::vector<int64_t> periods;
   for (const int target : targets) {
@@ -146,25 +113,25 @@ std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector
 // Mean weights and errors of the members over all series and targets.
 RunDescription::Table table_of(const std::vector<MeanForecast>& all) {
   struct Row {
+    std::string name;
     double weight = 0, error = 0, logs = 0, count = 0;
   };
-  std::vector<std::string> names;
-  std::map<std::string, Row> rows;
+  std::vector<Row> rows;
   std::map<std::pair<std::string, std::string>, double> left_out;  // series, by the name and why
   double means = 0, windows = 0;
   const bool is_one = all.size() == 1 && all[0].means.size() == 1;
   for (const MeanForecast& found : all)
     for (const Combination& mean : found.means) {
-      ++means, windows += static_cast<double>(mean.windows());
+      ++means, windows += static_cast<double>(mean.folds().windows);
       for (const auto& member : mean.members()) {
         const std::string name = is_one ? member.name : member.name.substr(0, member.name.find(" ("));
         if (!member.left_out.empty()) ++left_out[{name, member.left_out}];
         if (member.weight == 0 && std::isnan(member.error)) continue;
-        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-        Row& row = rows[name];
-        row.weight += member.weight, row.error = member.error;
-        const double ratio = member.error / mean.naive_error();
-        if (std::isfinite(ratio) && ratio > 0) row.logs += std::log(ratio), ++row.count;
+        auto row = std::ranges::find(rows, name, &Row::name);
+        if (row == rows.end()) row = rows.insert(row, {name});
+        row->weight += member.weight, row->error = member.error;
+        const double ratio = member.error / mean.folds().naive_error;
+        if (std::isfinite(ratio) && ratio > 0) row->logs += std::log(ratio), ++row->count;
       }
     }
   RunDescription::Table table{
@@ -174,9 +141,8 @@ RunDescription::Table table_of(const std::vector<MeanForecast>& all) {
       .columns = {"", "weight"}};
   if (is_one) table.columns.push_back("RMSE of folds");
   table.columns.push_back("of seasonal naive's");
-  for (const std::string& name : names) {
-    const Row& row = rows[name];
-    table.rows.push_back({name, fmt::format("{:.3f}", row.weight / means)});
+  for (const Row& row : rows) {
+    table.rows.push_back({row.name, fmt::format("{:.3f}", row.weight / means)});
     if (is_one) table.rows.back().push_back(figure(row.error));
     table.rows.back().push_back(row.count > 0 ? figure(std::exp(row.logs / row.count)) : "");
   }
@@ -188,26 +154,6 @@ RunDescription::Table table_of(const std::vector<MeanForecast>& all) {
         fmt::format(" {} is left out{}: {}.", of.first,
                     count < means ? fmt::format(" of {} of {} {}", count, means, forecast) : "", of.second);
   return table;
-}
-
-// The first few of them.
-std::string first_of(const std::vector<std::string>& all) {
-  constexpr std::ptrdiff_t most = 5;
-  return fmt::format("{}{}", fmt::join(all.begin(), all.begin() + std::min(most, std::ssize(all)), ", "),
-                     std::ssize(all) > most ? ", …" : "");
-}
-
-// The series to forecast: all, or the one that is named.
-std::vector<int> members_named(const Series& series, const std::string& only) {
-  std::vector<int> all;
-  std::vector<std::string> names;
-  for (int member = 0; member < series.count(); ++member) {
-    names.push_back(series.name_of(member));
-    if (only.empty() || names.back() == only) all.push_back(member);
-  }
-  require_input(!all.empty(), "forecast: --series: {} has no series '{}'{}", series.origin, one_line(only),
-                which_was_meant(only, names));
-  return all;
 }
 
 // Calls use(k) for each k below `count`, in at most `pieces` runs of neighbours, side by side. Throws what the first k that failed
@@ -241,8 +187,10 @@ FileForecasts::FileForecasts(const Recipe& guessed, const std::filesystem::path&
                              const std::string& only)
     : recipe(guessed),
       series(load_series(recipe, csv, count > 0 ? count : recipe.data.horizon)),
-      rows(series, targets_of(series, recipe), count > 0 ? count : recipe.data.horizon, only),
-      chosen(members_named(series, only)) {}
+      rows(series, targets_of(series, recipe), count > 0 ? count : recipe.data.horizon, only) {
+  if (!only.empty()) chosen = {series_named(series, only, "forecast: --series: " + series.origin)};
+  for (int member = 0; only.empty() && member < series.count(); ++member) chosen.push_back(member);
+}
 
 void FileForecasts::forecast(std::vector<std::string> members, bool season_is_told) {
   constexpr size_t most_slow = 100;
@@ -301,15 +249,15 @@ void FileForecasts::forecast(std::vector<std::string> members, bool season_is_to
       seasons.size() == 1 &&
       seasons.begin()->first ==
           to_text(Season{.period = recipe.data.period, .second_period = recipe.data.second_period});
-  if (forecasts == 1 && !seasons.empty() && !is_guessed)
-    notes.push_back(fmt::format("the season of '{}' is: {}", one_line(series.name_of(chosen.front())),
-                                seasons.begin()->first));
-  else if (!seasons.empty() && !is_guessed)
-    notes.push_back(fmt::format("each {} has its own season: {}",
-                                rows.targets.size() == 1 ? "series"
-                                : chosen.size() == 1     ? "column"
-                                                         : "column of each series",
-                                of));
+  if (!seasons.empty() && !is_guessed)
+    notes.push_back(forecasts == 1
+                        ? fmt::format("the season of '{}' is: {}", one_line(series.name_of(chosen.front())),
+                                      seasons.begin()->first)
+                        : fmt::format("each {} has its own season: {}",
+                                      rows.targets.size() == 1 ? "series"
+                                      : chosen.size() == 1     ? "column"
+                                                               : "column of each series",
+                                      of));
   if (!too_short.empty())
     notes.push_back(fmt::format("not forecast, for they have fewer than {} rows with a value: {}",
                                 Combination::least_rows, first_of(too_short)));
@@ -320,25 +268,6 @@ void FileForecasts::forecast(std::vector<std::string> members, bool season_is_to
     notes.push_back(fmt::format(
         "the network, ETS and ridge regression are left out of more than {} series (--members)", most_slow));
   table = table_of(found);
-}
-
-void forecast_file(const Command& command, const ForecastOptions& asked) {
-  const std::filesystem::path csv = command.positional();
-  const std::vector<Override> overrides = asked.options.overrides(command);
-  require_read_without_network(command.name(), overrides);
-  const std::vector<std::string> members = members_in(asked.members);
-  const Wishes wishes = asked.file.wishes(command, asked.steps, overrides);
-  const Recipe recipe = asked.guess(command, wishes);
-  asked.check_target(command, recipe);
-  asked.check_series(recipe, csv.string());
-  FileForecasts found(recipe, csv == standard_input ? csv : std::filesystem::path(), asked.steps, asked.only);
-  const size_t drawn = asked.place_drawn(command, found.series, found.rows.targets);
-  found.forecast(members, tells_season(wishes));
-  for (const std::string& warning : found.warnings) show(stderr, "warning {}\n", warning);
-  for (const std::string& note : found.notes) show(stderr, "note    {}\n", note);
-  const Console console{.out = stderr};
-  console.print("\n{}\n", found.table.title), console.print(found.table);
-  asked.give(found.rows, found.all, found.json, drawn);
 }
 
 }  // namespace timeseries

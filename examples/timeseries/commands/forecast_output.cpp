@@ -6,7 +6,9 @@
 #include <unordered_set>
 
 #include "data/csv.h"
-#include "examples/timeseries/scores/pictures.h"
+#include "examples/timeseries/scores/scores.h"
+#include "framework/check.h"
+#include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "training/files/json/json.h"
 #include "training/program/cli/console.h"
@@ -100,33 +102,32 @@ nlohmann::ordered_json ForecastRows::json(const Forecast& forecast) const {
 }
 
 Chart ForecastRows::chart(const Forecast& forecast, size_t target) const {
-  const int channel = targets[target];
-  const int member = series.member_of(forecast.origin);
-  const int64_t history = std::min<int64_t>(std::max<int64_t>(2 * steps, 48),
-                                            forecast.origin - series.begin_of(member)),
-                first = forecast.origin - history;
-  const std::string name = series.name_of(member), of_series = name.empty() ? "" : name + ": ";
-  Chart chart{.title = "Forecast of " + of_series + series.channels[static_cast<size_t>(channel)],
-              .description = forecast.interval,
-              .x_name = "time",
-              .y_name = series.channels[static_cast<size_t>(channel)],
-              .from_zero = false,
-              .series = {{.name = "history"}, {.name = "forecast"}}};
-  for (int64_t row = first; row < forecast.origin + steps; ++row) {
-    chart.x_texts.push_back(series.times.text(row));
-    if (row >= forecast.origin) continue;
-    chart.series[0].x.push_back(static_cast<double>(row - first));
-    chart.series[0].y.push_back(
-        series.is_filled(row, channel) ? std::nan("") : series.at(row, channel));  // a gap in the line
-  }
+  const int channel = targets[target], member = series.member_of(forecast.origin);
+  const int64_t first = std::max(series.begin_of(member), forecast.origin - std::max<int64_t>(2 * steps, 48));
+  Chart chart = chart_of_rows(series, channel, first, forecast.origin, forecast.origin + steps);
+  const std::string name = series.name_of(member);
+  chart.title = "Forecast of " + (name.empty() ? "" : name + ": ") + chart.y_name;
+  chart.description = forecast.interval;
   if (!forecast.low.empty()) chart.band = {.name = "interval"};
-  for (int64_t step = 0; step < steps; ++step) {
-    const size_t at = static_cast<size_t>(step) * targets.size() + target;
-    draw_forecast(chart, static_cast<double>(history + step), forecast.values, forecast.low, forecast.high,
-                  at);
-  }
+  draw_forecast(chart, first, forecast, targets.size(), target);
   if (chart.band && chart.band->x.empty()) chart.band.reset();
   return chart;
+}
+
+int series_named(const Series& series, const std::string& name, const std::string& where) {
+  std::vector<std::string> names;
+  for (const SeriesMember& member : series.members) names.push_back(member.name);
+  const auto found = std::ranges::find(names, name);
+  require_input(found != names.end(), "{} has no series '{}'{}", where, one_line(name),
+                which_was_meant(name, names));
+  return static_cast<int>(found - names.begin());
+}
+
+std::string first_of(const std::vector<std::string>& names) {
+  constexpr std::ptrdiff_t most = 5;
+  return fmt::format("{}{}",
+                     fmt::join(names.begin(), names.begin() + std::min(most, std::ssize(names)), ", "),
+                     std::ssize(names) > most ? ", …" : "");
 }
 
 std::string name_of_series(const Series& series, int64_t row) {

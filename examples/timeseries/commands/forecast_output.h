@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "examples/timeseries/model/interval.h"
 #include "examples/timeseries/series/series.h"
 #include "training/report/chart.h"
 
@@ -16,10 +17,7 @@ namespace timeseries {
 using namespace unroll;
 
 // A forecast of some steps of one series, in original units.
-struct Forecast {
-  int64_t origin = 0;                       // the row of the first step
-  std::vector<double> values = {};          // [steps, targets]
-  std::vector<double> low = {}, high = {};  // an interval around them; empty: not known
+struct Forecast : WindowForecast {  // `low` and `high` are empty: the interval is not known
   std::string interval = {};  // what it is, and how many values of the test lie within; or why there is none
   std::optional<std::string> warning = {};  // of values far outside of those that trained the model
 };
@@ -42,6 +40,10 @@ struct ForecastRows {
   Chart chart(const Forecast& forecast, size_t target) const;
 };
 
+// The series of this name. Throws InputError, with the nearest name, if there is none: "{where} has no series …".
+int series_named(const Series& series, const std::string& name, const std::string& where);
+// The first few of many names: "a, b, …".
+std::string first_of(const std::vector<std::string>& names);
 // "series 'north': ". "": there is one series.
 std::string name_of_series(const Series& series, int64_t row);
 // Warns of up to five series.

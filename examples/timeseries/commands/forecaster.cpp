@@ -2,31 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
-#include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "framework/signals.h"
 
 namespace timeseries {
 
-// The one of that name, which must be among those that have rows enough.
-static int member_named(const Series& series, const std::string& name, const std::vector<int>& can,
-                        int window) {
-  std::vector<std::string> names;
-  for (const SeriesMember& member : series.members) names.push_back(member.name);
-  const auto found = std::ranges::find(names, name);
-  require_input(found != names.end(), "forecast: --series: {} has no series '{}'{}", series.origin,
-                one_line(name), which_was_meant(name, names));
-  const auto member = static_cast<int>(found - names.begin());
-  require_input(std::ranges::find(can, member) != can.end(),
-                "forecast: --series: '{}' has fewer than the {} rows that the model reads", one_line(name),
-                window);
-  return member;
-}
-
 Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv, int steps,
                        const std::filesystem::path& future, const std::string& only)
-    : saved_(saved), steps_(steps) {
+    : saved_(saved), steps_(steps), only_(only) {
   const Recipe& recipe = saved_.recipe;
   require_input(!recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
                 saved.path.string());
@@ -46,14 +31,17 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
     else
       too_short.push_back(fmt::format("'{}' ({})", one_line(series_.name_of(member)), rows));
   }
-  if (!only.empty())
-    too_short.clear(), forecast_ = {member_named(series_, only, forecast_, recipe.data.window)};
-  if (const size_t count = too_short.size()) {
-    constexpr size_t most = 5;
-    too_short.resize(std::min(count, most));
+  if (!only.empty()) {
+    const int member = series_named(series_, only, "forecast: --series: " + series_.origin);
+    require_input(std::ranges::find(forecast_, member) != forecast_.end(),
+                  "forecast: --series: '{}' has fewer than the {} rows that the model reads", one_line(only),
+                  recipe.data.window);
+    too_short.clear(), forecast_ = {member};
+  }
+  if (!too_short.empty()) {
     series_.notes.push_back(
-        fmt::format("not forecast, for they have fewer than the {} rows that the model reads: {}{}",
-                    recipe.data.window, fmt::join(too_short, ", "), count > most ? ", …" : ""));
+        fmt::format("not forecast, for they have fewer than the {} rows that the model reads: {}",
+                    recipe.data.window, first_of(too_short)));
     require_input(!last.empty(), "{}: {}", series_.origin, series_.notes.back());
   }
   saved_.facts.scaling = scaling_for(series_, known, recipe, saved_.facts, series_.notes);
@@ -84,7 +72,7 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
   }
   if (split) valid_ = from_rows(split->valid, series_, untrained_);
   if (split) test_ = from_rows(split->test, series_, untrained_);
-  for (Span& span : test_) span.end = std::min(span.end, rows(span.begin));
+  for (Span& span : test_) span.end = std::min(span.end, known_end(series_.member_of(span.begin)));
   for (int member = 0; member < series_.count(); ++member)
     all_.push_back({untrained_[static_cast<size_t>(member)], known_end(member), series_.begin_of(member)});
   if (!is_known && !saved_.facts.trained.to.empty())
@@ -144,15 +132,13 @@ WindowForecast Forecaster::window_forecast(int64_t origin, const Rows& rows) {
   return forecast;
 }
 
-void Forecaster::each_forecast(SeriesWindows& windows, const ForecastUse& use) {
-  if (steps_ <= saved_.recipe.data.horizon) {  // whole horizons, as evaluate() has them
-    forecasts_of(saved_.recipe, *model_)(windows, [&](WindowForecast& forecast) {
+bool Forecaster::each_forecast(SeriesWindows& windows, const ForecastUse& use) {
+  if (steps_ <= saved_.recipe.data.horizon)  // whole horizons, as evaluate() has them
+    return forecasts_of(saved_.recipe, *model_)(windows, [&](WindowForecast& forecast) {
       const size_t values = static_cast<size_t>(steps_) * targets().size();
       for (auto* part : {&forecast.values, &forecast.low, &forecast.high}) part->resize(values);
       use(forecast);
     });
-    return;
-  }
   const int64_t count = forecasts_in(windows);
   for (int64_t k = 0; k < count; ++k) {
     stop_if_signalled();
@@ -160,6 +146,7 @@ void Forecaster::each_forecast(SeriesWindows& windows, const ForecastUse& use) {
         window_forecast(windows.origins()[static_cast<size_t>(k * windows.count() / count)]);
     use(forecast);
   }
+  return true;
 }
 
 int64_t Forecaster::forecasts_in(const SeriesWindows& windows) const {
@@ -169,8 +156,7 @@ int64_t Forecaster::forecasts_in(const SeriesWindows& windows) const {
 
 void Forecaster::learn(ForecastInterval& interval, SeriesWindows& windows, bool chose) {
   const Forecasts forecasts = [this](SeriesWindows& of, const ForecastUse& use) {
-    each_forecast(of, use);
-    return true;
+    return each_forecast(of, use);
   };
   learn_from(interval, forecasts, windows, chose, forecasts_in(windows));
 }
@@ -200,7 +186,7 @@ std::optional<ForecastInterval> Forecaster::make_interval() {
   }
   interval.errors_of = errors_of;
   const std::vector<double> zeros(static_cast<size_t>(steps_) * targets().size());
-  WindowForecast none{rows(), zeros, zeros, zeros};
+  WindowForecast none{known_end(0), zeros, zeros, zeros};
   interval.put(none);  // all that is known by now
   if (interval.widths.is_known() || (is_clean && interval.widths.options().has_quantiles)) return interval;
   // A longer forecast, or a short file: whatever did not train sets the width, and nothing is left to be counted.
@@ -231,7 +217,7 @@ std::optional<std::string> Forecaster::warning(int64_t origin, const WindowForec
 
 Forecast Forecaster::forecast(int64_t origin) {
   WindowForecast found = window_forecast(origin);
-  Forecast forecast{origin, found.values, {}, {}, {}};
+  Forecast forecast{{origin, found.values, {}, {}}};
   forecast.warning = warning(origin, found);  // before it is bounded
   bounds_->clamp(origin, forecast.values);
   if (!interval_) interval_ = make_interval();
@@ -267,12 +253,91 @@ std::vector<Forecast> Forecaster::forecast_all() {
   return all;
 }
 
-ForecastRows Forecaster::forecast_rows(const std::string& only) const {
-  ForecastRows rows(series_, targets(), steps_, only);
+ForecastRows Forecaster::forecast_rows() const {
+  const Scaling& scaling = windows_->scaling();
+  ForecastRows rows(series_, targets(), steps_, only_);
   for (int member = 0; member < series_.count(); ++member)
     for (const int target : rows.targets)
-      rows.scale[static_cast<size_t>(member)].push_back(scaling().at(scaling().place(target, member)).scale);
+      rows.scale[static_cast<size_t>(member)].push_back(scaling.at(scaling.place(target, member)).scale);
   return rows;
+}
+
+// --- how much less certain a forecast is for the values that are missing before it -------------------------
+
+std::vector<Forecaster::Hole> Forecaster::holes_before(int64_t origin) const {
+  std::vector<Hole> holes;
+  std::set<int> channels(windows_->options().inputs.begin(), windows_->options().inputs.end());
+  channels.insert(targets().begin(), targets().end());
+  const int64_t begin = series_.begin_of(series_.member_of(origin - 1));
+  for (int64_t row = std::max(begin, origin - saved_.recipe.data.window); row < origin; ++row)
+    for (const int channel : channels)
+      if (series_.is_filled(row, channel)) holes.push_back({origin - row, channel});
+  return holes;
+}
+
+WindowForecast Forecaster::forecast_over(int64_t origin, const std::vector<Hole>& holes) {
+  // From the row before the window on, which may fill its first one.
+  const int64_t begin = series_.begin_of(series_.member_of(origin - 1)),
+                first = std::max(begin, origin - saved_.recipe.data.window - 1);
+  Series rows = series_.part(first, origin + beyond_);
+  const auto at = [&](int64_t row, int channel) {
+    return static_cast<size_t>((row - first) * rows.width() + channel);
+  };
+  for (const auto& [rows_before, channel] : holes) rows.filled[at(origin - rows_before, channel)] = 1;
+  for (const auto& [rows_before, channel] : holes) {
+    const int64_t row = origin - rows_before, before = row - 1;
+    if (before < begin) continue;
+    int64_t next = row + 1;
+    while (next < origin && rows.filled[at(next, channel)]) ++next;
+    double value = rows.values[at(before, channel)];
+    if (saved_.recipe.data.missing == Missing::interpolate && next < origin)
+      value += (rows.values[at(next, channel)] - value) / static_cast<double>(next - before);
+    rows.values[at(row, channel)] = value;
+    const auto mark =
+        std::ranges::find(rows.channels, rows.channels[static_cast<size_t>(channel)] + " missing");
+    if (saved_.recipe.data.missing == Missing::mask && mark != rows.channels.end())
+      rows.values[at(row, static_cast<int>(mark - rows.channels.begin()))] = 1;
+  }
+  return window_forecast(origin, {rows, first});
+}
+
+std::vector<double> Forecaster::further_by(const std::vector<Hole>& holes, ForecastInterval& interval) {
+  if (holes.empty()) return {};
+  Part whole;
+  for (int member = 0; member < series_.count(); ++member) {
+    const int64_t begin = series_.begin_of(member);
+    whole.push_back({begin, known_end(member), begin});
+    if (whole.back().begin >= whole.back().end) whole.pop_back();
+  }
+  constexpr int64_t enough = 30, most = 100, most_of_all = 4000;
+  auto windows = windows_of(all_);  // rows that trained flatter, but where others are too few
+  if (!windows || windows->count() < enough) windows = windows_of(whole);
+  const size_t values = static_cast<size_t>(steps_) * targets().size();
+  std::vector<double> further(values, std::nan(""));
+  if (!windows || windows->count() < ConformalInterval::least_errors) return further;
+  std::vector<std::vector<double>> whole_errors(values), errors_with_holes(values);
+  const auto add_errors = [&](const WindowForecast& found, std::vector<std::vector<double>>& errors) {
+    const std::vector<double> of = interval.widths.errors_of(found.origin, found.low, found.high);
+    for (size_t i = 0; i < values; ++i)
+      if (std::isfinite(of[i])) errors[i].push_back(of[i]);
+  };
+  const int64_t count =
+      std::min({windows->count(), most, std::max<int64_t>(most_of_all / std::ssize(forecast_), most / 4)});
+  for (int64_t k = 0; k < count; ++k) {
+    stop_if_signalled();
+    const int64_t origin = windows->origins()[static_cast<size_t>(k * windows->count() / count)];
+    add_errors(window_forecast(origin), whole_errors);
+    add_errors(forecast_over(origin, holes), errors_with_holes);
+  }
+  const auto reach = [&](std::vector<double>& errors) {
+    std::ranges::sort(errors);
+    const auto n = static_cast<double>(errors.size());
+    return errors[static_cast<size_t>(std::min(std::ceil(interval.widths.options().level * (n + 1)), n)) - 1];
+  };
+  for (size_t i = 0; i < values; ++i)
+    if (std::ssize(whole_errors[i]) >= ConformalInterval::least_errors)
+      further[i] = std::max(0.0, reach(errors_with_holes[i]) - reach(whole_errors[i]));
+  return further;
 }
 
 }  // namespace timeseries

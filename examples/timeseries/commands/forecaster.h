@@ -26,19 +26,12 @@ class Forecaster {
   Forecaster(const Forecaster&) = delete;  // windows refer to the series
   Forecaster& operator=(const Forecaster&) = delete;
 
-  // From the row `origin`, of which and of later rows it knows nothing but their times.
-  Forecast forecast(int64_t origin);
   // From the end of each series that has rows enough.
   std::vector<Forecast> forecast_all();
-  // For their output. `only`: as in the constructor.
-  ForecastRows forecast_rows(const std::string& only) const;
+  // For their output.
+  ForecastRows forecast_rows() const;
 
   const Series& series() const { return series_; }
-  const Scaling& scaling() const { return windows_->scaling(); }
-  // The end of the rows that the file has of the series that a row lies in, or of the only one.
-  int64_t rows(int64_t of_row = 0) const { return known_end(series_.member_of(of_row)); }
-  int64_t known_end(int member) const { return series_.end_of(member) - beyond_; }
-  int steps() const { return steps_; }
   const std::vector<int>& targets() const { return windows_->options().targets; }
 
  private:
@@ -47,6 +40,10 @@ class Forecaster {
     const Series& series;
     int64_t first;
   };
+  // The end of the rows that the file has of a series.
+  int64_t known_end(int member) const { return series_.end_of(member) - beyond_; }
+  // From the row `origin`, of which and of later rows it knows nothing but their times.
+  Forecast forecast(int64_t origin);
   // Predictions [outputs, steps, targets]. Beyond the horizon it reads its own forecasts.
   std::vector<double> go_on(int64_t origin, const Rows& rows);
   // Windows of a part, of a horizon or as many steps as are asked for. None: there is no such window.
@@ -55,7 +52,7 @@ class Forecaster {
   WindowForecast window_forecast(int64_t origin) { return window_forecast(origin, {series_, 0}); }
   WindowForecast window_forecast(int64_t origin, const Rows& rows);
   // Forecasts all windows in order of time; if it goes on beyond the horizon, 200 of them at most.
-  void each_forecast(SeriesWindows& windows, const ForecastUse& use);
+  bool each_forecast(SeriesWindows& windows, const ForecastUse& use);
   std::optional<ForecastInterval> make_interval();
   int64_t forecasts_in(const SeriesWindows& windows) const;  // by each_forecast
   void learn(ForecastInterval& interval, SeriesWindows& windows, bool chose);
@@ -74,6 +71,7 @@ class Forecaster {
 
   SavedModel saved_;
   int steps_;
+  std::string only_;
   int64_t beyond_ = 0;  // rows at the end of each series that the file does not have
   std::vector<int> forecast_;
   std::vector<int64_t> untrained_;  // by series: rows from here on did not train

@@ -7,7 +7,6 @@
 #include "examples/timeseries/synthetic/synthetic.h"
 #include "framework/check.h"
 #include "training/files/atomic_file.h"
-#include "training/program/cli/console.h"
 
 namespace timeseries {
 
@@ -51,10 +50,7 @@ void generate(Command& command) {
   std::vector<SyntheticSeries> all;
   for (int k = 0; k < count; ++k)
     all.push_back(held_out ? held_out_series(seed, k, rows) : synthetic_series(seed, k, rows));
-  if (out.empty())
-    show_data(long_csv(all));
-  else
-    write_new_file(out, long_csv(all));
+  print_or_write(out, long_csv(all));
 }
 
 }  // namespace timeseries

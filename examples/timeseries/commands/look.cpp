@@ -3,21 +3,19 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/commands/commands.h"
+#include "examples/timeseries/commands/forecast_output.h"
+#include "examples/timeseries/commands/model_or_series.h"
 #include "examples/timeseries/data/series_read.h"
 #include "examples/timeseries/export/live_series.h"
 #include "examples/timeseries/files/series_file.h"
-#include "examples/timeseries/guess/from_file.h"
-#include "examples/timeseries/look/look_forecaster.h"
 #include "examples/timeseries/look/look_numbers.h"
 #include "examples/timeseries/pretrained/window.h"
-#include "examples/timeseries/recipe/options.h"
+#include "examples/timeseries/series/season.h"
 #include "framework/clock.h"
-#include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "training/files/atomic_file.h"
 #include "training/program/cli/console.h"
 #include "training/program/run/look_command.h"
-#include "training/program/run/machine.h"
 
 namespace timeseries {
 
@@ -35,13 +33,10 @@ static void require_alike(const LookedWindow& first, const LookedWindow& other, 
 
 namespace {
 
-struct LookOptions {
-  std::string csv, at, target, only;
+struct LookOptions : ModelOrSeries {
+  std::string at;
   int steps = 0;
   LookCommand page = {};
-  Machine machine = {};
-  FileOptions file = {};
-  RecipeOptions options = recipe_options();
 };
 
 // A series without a model: the network that ships with the program forecasts it.
@@ -61,13 +56,9 @@ void look_at_file(const Command& command, const LookOptions& asked) {
   const Recipe recipe = recipe_for(path, wishes, {.out = stderr});
   const int64_t steps = recipe.data.horizon;
   const Series series = load_series(recipe, path == standard_input ? path : std::string(), steps);
-  std::vector<std::string> names;
-  for (const SeriesMember& one : series.members) names.push_back(one.name);
-  require_input(!asked.only.empty() || names.empty(), "look: {} is of {} series: --series NAME says which",
-                path, names.size());
-  const int member = static_cast<int>(std::ranges::find(names, asked.only) - names.begin());
-  require_input(asked.only.empty() || member < std::ssize(names), "look: --series: {} has no series '{}'{}",
-                path, one_line(asked.only), which_was_meant(asked.only, names));
+  require_input(!asked.only.empty() || series.members.empty(),
+                "look: {} is of {} series: --series NAME says which", path, series.members.size());
+  const int member = asked.only.empty() ? 0 : series_named(series, asked.only, "look: --series: " + path);
   const std::string& target = asked.target.empty() ? recipe.data.targets.front() : asked.target;
   const int64_t begin = series.begin_of(member), end = series.end_of(member) - steps;
   const int channel = series.channel(target);
@@ -95,7 +86,7 @@ void look_at_file(const Command& command, const LookOptions& asked) {
 
 void look(Command& command) {
   LookOptions asked;
-  auto& [csv, at, target, only, steps, page, machine, file, options] = asked;
+  LookCommand& page = asked.page;
   LiveOption live;
   command.describe(
       "Makes a page that shows what a model does while it reads a window: its forecast beside the truth, which rows and "
@@ -104,38 +95,37 @@ void look(Command& command) {
       "forecast rests on.");
   page.add_to(command, "window");
   command.also_takes_series();
-  add_csv_option(command, csv);
+  add_csv_option(command, asked.csv);
   command
-      .option("at", at, "TIME",
+      .option("at", asked.at, "TIME",
               "the first row to forecast, by its time; of a detector, the row to give a label")
       .otherwise("the last whose truth is known");
-  command.option("series", only, "NAME", "the series that is looked at, of a model of several (data.id)");
-  command.option("target", target, "NAME", "the channel whose forecast is looked at")
+  command.option("series", asked.only, "NAME",
+                 "the series that is looked at, of a model of several (data.id)");
+  command.option("target", asked.target, "NAME", "the channel whose forecast is looked at")
       .otherwise("the first one");
   live.add_to(command);
-  machine.add_to(command);
-  file.add_to(command);
-  command.option("steps", steps, "N", "rows to forecast, 64 at most").otherwise("guessed");
-  options.add_to(command, {.engine = false});
+  asked.machine.add_to(command);
+  asked.file.add_to(command);
+  command.option("steps", asked.steps, "N", "rows to forecast, 64 at most").otherwise("guessed");
+  asked.options.add_to(command, {.engine = false});
   command.example("look sales.csv --column units", "what the network that ships with the program goes by");
   command.example("look runs/airline-1/best.safetensors", "then open look.html");
   command.example("look best.safetensors --csv sales.csv --at 2024-12 --target coffee",
                   "what the forecast of December rested on");
   if (!command.parse()) return;
-  machine.set_up(command);
+  asked.machine.set_up(command);
   if (is_series_file(command.positional())) return look_at_file(command, asked);
-  file.refuse(command, "a model has its own recipe");
-  for (const char* option : {"set", "steps"})
-    require_input(!command.given(option),
-                  "look: --{} is for a series without a recipe, FILE.csv; a model has its own", option);
+  asked.refuse_of_file(command, {"set", "steps"});
 
   const double begin = clock_seconds();
   const std::vector<LookCommand::Model> models = page.models(command);
   std::vector<SavedModel> saved;
-  for (const auto& model : models) saved.push_back(one_series(read_saved_model(model.path), "look", only));
+  for (const auto& model : models)
+    saved.push_back(one_series(read_saved_model(model.path), "look", asked.only));
   std::vector<std::unique_ptr<LookedWindow>> windows;
   for (size_t i = 0; i < models.size(); ++i) {
-    windows.push_back(std::make_unique<LookedWindow>(saved[i], csv, at, target));
+    windows.push_back(std::make_unique<LookedWindow>(saved[i], asked.csv, asked.at, asked.target));
     require_alike(*windows[0], *windows[i], models[0], models[i]);
   }
   require_new("look", page.out);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "examples/timeseries/files/series_file.h"
+#include "examples/timeseries/commands/commands.h"
 #include "training/files/atomic_file.h"
 #include "training/program/cli/console.h"
 #include "training/program/cli/pages.h"
@@ -52,28 +52,23 @@ void ModelOrSeries::check(const Command& command) {
   is_file = is_series_file(word);
   require_input(!is_file || csv.empty(),
                 "{}: --csv {} beside {}: the series stands in the model's place already", name, csv, word);
-  if (is_file) return;
+  if (!is_file) refuse_of_file(command, {"set", "engine", "seed"});
+}
+
+void ModelOrSeries::refuse_of_file(const Command& command, std::initializer_list<const char*> names) const {
   file.refuse(command, "a model has its own recipe");
-  for (const char* option : {"set", "engine", "seed"})
+  for (const char* option : names)
     require_input(!command.given(option),
-                  "{}: --{} is for a series without a recipe, FILE.csv; a model has its own", name, option);
+                  "{}: --{} is for a series without a recipe, FILE.csv; a model has its own", command.name(),
+                  option);
 }
 
 Recipe ModelOrSeries::guess(const Command& command, const Wishes& wishes) const {
-  return recipe_for(command.positional(), wishes, {.out = stderr});
-}
-
-void ModelOrSeries::check_target(const Command& command, const Recipe& recipe) const {
+  Recipe recipe = recipe_for(command.positional(), wishes, {.out = stderr});
   const auto& targets = recipe.data.targets;
   require_forecast(command, target.empty() || targets.empty() || std::ranges::count(targets, target) > 0,
                    target);
-}
-
-SavedModel ModelOrSeries::train(const Command& command, const Recipe& recipe) const {
-  RunOptions run;
-  run.program = "timeseries";
-  if (command.positional() == standard_input) run.data = standard_input;
-  return train_on_file(run, recipe, command.positional(), {.out = stderr});
+  return recipe;
 }
 
 size_t ModelOrSeries::place_drawn(const Command& command, const Series& series,
@@ -84,7 +79,7 @@ size_t ModelOrSeries::place_drawn(const Command& command, const Series& series,
   return static_cast<size_t>(found - channels.begin());
 }
 
-void ModelOrSeries::print_or_write(const std::string& text) const {
+void print_or_write(const std::string& out, const std::string& text) {
   if (out.empty())
     show_data(text);
   else

@@ -41,8 +41,7 @@ void pretrain(Command& command) {
   machine.set_up(command, recipe.training.precision);
   run.init_from = first_weights_file(recipe.training);
   check_run_folder(run.out);
-  Pretraining training(run, recipe);
-  run.dry_run ? training.dry_run() : training.run();
+  run_pretraining(run, recipe);
 }
 
 }  // namespace timeseries

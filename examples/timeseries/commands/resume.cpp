@@ -14,7 +14,7 @@ static void resume_pretraining(const Command& command, const TrainRequest& reque
   require_input(!request.data_given, "resume: this run makes its series itself, and reads no --csv");
   check_processes(recipe.training);
   request.machine.set_up(command, recipe.training.precision);
-  Pretraining(request.run, recipe).run();
+  run_pretraining(request.run, recipe);
 }
 
 void resume(Command& command) {

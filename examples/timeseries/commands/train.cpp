@@ -29,8 +29,7 @@ void train_file(const Command& command, RunOptions& run, const FileOptions& file
   if (path == standard_input) run.data = path;  // its recipe names no file
   const Recipe recipe = recipe_for(path, wishes, console);
   check_processes(recipe.training);
-  SeriesTraining training(run, recipe);
-  run.dry_run ? training.dry_run() : training.run();
+  SeriesTraining(run, recipe).run();
 }
 
 }  // namespace
@@ -79,8 +78,7 @@ void train(Command& command) {
   run.init_from = first_weights_file(recipe.training);
   check_run_folder(run.out);  // before the series is read
   const std::optional<SavedModel> first = first_model(run.init_from, recipe);
-  SeriesTraining training(run, recipe, {.model = first ? &*first : nullptr});
-  run.dry_run ? training.dry_run() : training.run();
+  SeriesTraining(run, recipe, {.model = first ? &*first : nullptr}).run();
 }
 
 }  // namespace timeseries

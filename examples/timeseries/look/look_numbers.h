@@ -70,7 +70,7 @@ class LookedWindow {
   std::unique_ptr<SeriesModel> model_;
 };
 
-// How a network's forecast comes about, with gradients back to the values of the window (trace.cpp).
+// How a network's forecast comes about, with gradients back to the values of the window.
 struct Trace {
   Vars y;  // by output, scaled: [batch, horizon * targets], or of `target` alone if it is a row of its own
   std::vector<CellTrace> cells = {};        // by layer
@@ -100,5 +100,20 @@ std::vector<OfferedUnit> offer_units(const LookedWindow& window);
 // The JSON that the page reads. `title` is the page's name for the model, `path` its file.
 std::string look_json(const LookedWindow& window, const LookedSeries& look, const std::string& title,
                       const std::string& path);
+
+// --- without a model: the network that ships with the program -----------------------------------------------
+
+// One forecast of the network: of `steps` rows of a channel from `origin` on, by the rows of its series before.
+struct LookedForecast {
+  const Series& series;  // with times of all rows to forecast
+  int64_t rows;          // end of the rows that the file has of this series; the origin is not beyond it
+  int channel;
+  int64_t origin, steps, season;
+};
+
+// The JSON that the page reads, as look_json has it for a trained model. A row's gradient is the central difference of the
+// median over a fiftieth of the series' scale. So it includes the effect on level, season and scale, which are measured on the
+// same rows. `path`: the file. Throws InputError: more than 64 steps, fewer than 3 values, or values that are all alike.
+std::string look_json(const LookedForecast& looked, const std::string& title, const std::string& path);
 
 }  // namespace timeseries

@@ -33,8 +33,7 @@ SyntheticBatch synthetic_batch(const PretrainRecipe& recipe, uint64_t seed, int6
     for (int i = 0; i < ahead * segment_rows; ++i) {
       const double value = values[static_cast<size_t>(rows + i)];
       if (std::isnan(value)) continue;
-      const size_t at =
-          (static_cast<size_t>(i / segment_rows) * batch.batch + place) * segment_rows + i % segment_rows;
+      const size_t at = batch.at(place, i);
       const double base = batch.base[at], scaled = (value - batch.level[static_cast<size_t>(place)]) /
                                                    batch.scale[static_cast<size_t>(place)];
       batch.target[at] = static_cast<real>(std::clamp(scaled, base - farthest, base + farthest));

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
-#include "examples/timeseries/pretrained/model_file.h"
+#include "examples/timeseries/pretrained/network.h"
 
 extern "C" const char unroll_forecaster[], unroll_forecaster_end[];  // bundled.S
 
@@ -13,6 +14,16 @@ namespace timeseries {
 SafetensorsFile bundled_forecaster() {
   return {"the bundled forecaster",
           {unroll_forecaster, static_cast<size_t>(unroll_forecaster_end - unroll_forecaster)}};
+}
+
+std::vector<float> values_before(const Series& series, int64_t begin, int64_t origin, int channel) {
+  std::vector<float> values;
+  for (int64_t row = std::max(begin, origin - most_context); row < origin; ++row)
+    if (!series.is_filled(row, channel))
+      values.push_back(static_cast<float>(series.at(row, channel)));
+    else if (!values.empty())
+      values.push_back(std::numeric_limits<float>::quiet_NaN());
+  return values;
 }
 
 // Series that are computed at once, always as many: so a series' bits do not depend on others.
@@ -27,10 +38,7 @@ const PretrainedForecaster& PretrainedForecaster::bundled() {
   return forecaster;
 }
 
-const std::vector<double>& PretrainedForecaster::levels() const {
-  static const std::vector<double> levels(forecast_levels.begin(), forecast_levels.end());
-  return levels;
-}
+std::span<const double> PretrainedForecaster::levels() { return forecast_levels; }
 
 namespace {
 
@@ -85,8 +93,7 @@ void forecast_together(const PretrainedNetwork& network, std::span<OngoingForeca
   for (size_t place = 0; place < series.size(); ++place) {
     PretrainedForecaster::Quantiles rows;
     for (int64_t i = 0; i < steps; ++i) {
-      const size_t at = (static_cast<size_t>(i / segment_rows) * at_once + place) * segment_rows +
-                        static_cast<size_t>(i % segment_rows);
+      const size_t at = batch.at(static_cast<int>(place), i);
       std::vector<float>& row = rows.emplace_back();
       for (const std::vector<real>& quantile : quantiles)
         row.push_back(

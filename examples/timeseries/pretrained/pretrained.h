@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/timeseries/series/series.h"
 #include "training/files/safetensors.h"
 
 namespace timeseries {
@@ -15,6 +16,9 @@ struct PretrainedNetwork;
 
 // The file of the forecaster that ships with the program.
 unroll::SafetensorsFile bundled_forecaster();
+
+// The rows [begin, origin) of a channel, 512 at most, from the first observed one on.
+std::vector<float> values_before(const unroll::Series& series, int64_t begin, int64_t origin, int channel);
 
 // One series to forecast. NaN: the value is missing.
 struct PretrainedInput {
@@ -34,7 +38,7 @@ class PretrainedForecaster {
   explicit PretrainedForecaster(const std::string& path);
 
   // The levels of the quantiles, ascending, in (0, 1); 0.1, 0.5 and 0.9 are among them.
-  const std::vector<double>& levels() const;
+  static std::span<const double> levels();
 
   // Reads the last 512 rows. If the values are a > 0 times others, the forecast is a times theirs. After 64 steps it goes on from
   // its own medians, and the deviations from the median add up as those of independent errors. A series whose observed values are

@@ -1,17 +1,64 @@
 #include "examples/timeseries/pretrained/training.h"
 
-#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
 
-#include "examples/timeseries/pretrained/model_file.h"
+#include <nlohmann/json.hpp>
+
+#include "examples/timeseries/pretrained/batches.h"
+#include "examples/timeseries/pretrained/network.h"
 #include "framework/signals.h"
 #include "training/program/cli/explanations.h"
 #include "training/program/run/first_weights.h"
 
 namespace timeseries {
 
-void PretrainScore::operator+=(const PretrainScore& other) {
-  loss += other.loss, naive += other.naive, inside += other.inside, values += other.values;
-}
+namespace {
+
+// Sums over the series of validation, in units of their scales.
+struct PretrainScore {
+  double loss = 0;                 // pinball, over values and levels
+  double naive = 0;                // that of the seasonal naive forecast at every level
+  int64_t inside = 0, values = 0;  // between the quantiles .1 and .9
+  void operator+=(const PretrainScore& other) {
+    loss += other.loss, naive += other.naive, inside += other.inside, values += other.values;
+  }
+  double mean() const { return loss / static_cast<double>(values); }
+  double relative() const { return loss / naive; }
+  double coverage() const { return static_cast<double>(inside) / static_cast<double>(values); }
+};
+
+class Pretraining {
+ public:
+  Pretraining(RunOptions options, const PretrainRecipe& recipe);
+  Pretraining(const Pretraining&) = delete;  // the session refers to it
+  Pretraining& operator=(const Pretraining&) = delete;
+
+  void run() { options_.dry_run ? session_.dry_run() : session_.run(); }
+
+ private:
+  TrainingTask task();
+  TrainingRun training_run();
+  Metadata metadata() const;
+  RunDescription description() const;
+  WindowLoss loss(const SyntheticBatch& batch) const;
+  // By kind of series, and by the segments of their contexts ("up to 32 rows").
+  void score();
+  RunDescription::Table table() const;
+  void write(const std::filesystem::path& folder) const;  // the forecaster's file
+  void report(std::optional<double> valid, RunDescription& description);
+
+  const RunOptions options_;
+  const PretrainRecipe recipe_;
+  const Console console_;
+  PretrainedNetwork network_;
+  BatchesAhead batches_;
+  int epoch_ = 1;
+  PretrainScore all_;  // of the last validation
+  std::map<std::string, PretrainScore, std::less<>> by_kind_, by_length_;
+  Session session_;
+};
 
 Pretraining::Pretraining(RunOptions options, const PretrainRecipe& recipe)
     : options_(std::move(options)),
@@ -39,7 +86,7 @@ TrainingTask Pretraining::task() {
               }};
 }
 
-static const char* length_of(int64_t rows) {
+const char* length_of(int64_t rows) {
   return rows <= 16    ? "up to 16 rows"
          : rows <= 32  ? "17 to 32 rows"
          : rows <= 128 ? "33 to 128 rows"
@@ -58,8 +105,7 @@ void Pretraining::score() {
     for (int place = 0; place < batch.batch; ++place) {
       PretrainScore score;
       for (int i = 0; i < batch.ahead_segments * segment_rows; ++i) {
-        const size_t at =
-            (static_cast<size_t>(i / segment_rows) * batch.batch + place) * segment_rows + i % segment_rows;
+        const size_t at = batch.at(place, i);
         if (batch.weight[at] == 0) continue;
         const auto pinball = [&](double forecast, double level) {
           const double d = batch.target[at] - forecast;
@@ -140,8 +186,6 @@ RunDescription Pretraining::description() const {
                                  format_number(static_cast<double>(network_.params.count()))),
           .names = {.unit = "values", .perplexity = false},
           .facts = facts,
-          .results = {},
-          .levels = {},
           .tables = {engine_table(network_.layers.choice())}};
 }
 
@@ -172,6 +216,12 @@ TrainingRun Pretraining::training_run() {
             run.print_json("values", "values_per_second",
                            {{"valid_loss", all_.mean()}, {"relative", all_.relative()}});
           }};
+}
+
+}  // namespace
+
+void run_pretraining(const RunOptions& options, const PretrainRecipe& recipe) {
+  Pretraining(options, recipe).run();
 }
 
 }  // namespace timeseries

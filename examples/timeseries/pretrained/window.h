@@ -28,6 +28,10 @@ struct ForecastBatch {
   // below 2, or of more rows than there are, is none. Returns false if the series has no scale: fewer than 3 values are
   // observed, or all are alike. Its inputs are then 0.
   bool put(int place, std::span<const float> values, int64_t season);
+  // The index of a row ahead in what is [ahead_segments, batch, segment_rows].
+  size_t at(int place, int64_t row) const {
+    return static_cast<size_t>((row / segment_rows * batch + place) * segment_rows + row % segment_rows);
+  }
   // The value in the series' unit of a number in its scale.
   double value(int place, double scaled) const {
     return level[static_cast<size_t>(place)] + scale[static_cast<size_t>(place)] * scaled;

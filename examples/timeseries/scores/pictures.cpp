@@ -1,17 +1,36 @@
-#include "examples/timeseries/scores/pictures.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "examples/timeseries/baselines/baselines.h"
+#include "examples/timeseries/scores/scores.h"
 
 namespace timeseries {
 
-void draw_forecast(Chart& chart, double x, std::span<const double> values, std::span<const double> low,
-                   std::span<const double> high, size_t at) {
-  chart.series[1].x.push_back(x), chart.series[1].y.push_back(values[at]);
-  if (!chart.band || std::isnan(low[at])) return;
-  chart.band->x.push_back(x), chart.band->low.push_back(low[at]), chart.band->high.push_back(high[at]);
+Chart chart_of_rows(const Series& series, int channel, int64_t first, int64_t known, int64_t end) {
+  Chart chart{.title = {},
+              .x_name = "time",
+              .y_name = series.channels[channel],
+              .from_zero = false,
+              .series = {{.name = "history"}, {.name = "forecast"}}};
+  for (int64_t row = first; row < end; ++row) {
+    chart.x_texts.push_back(series.times.text(row));
+    if (row >= known) continue;
+    const bool filled = series.is_filled(row, channel);  // a gap in the line
+    chart.series[0].x.push_back(static_cast<double>(row - first));
+    chart.series[0].y.push_back(filled ? std::nan("") : series.at(row, channel));
+  }
+  return chart;
+}
+
+void draw_forecast(Chart& chart, int64_t first, const WindowForecast& forecast, size_t targets,
+                   size_t target) {
+  for (size_t at = target; at < forecast.values.size(); at += targets) {
+    const auto x = static_cast<double>(forecast.origin - first + static_cast<int64_t>(at / targets));
+    chart.series[1].x.push_back(x), chart.series[1].y.push_back(forecast.values[at]);
+    if (!chart.band || std::isnan(forecast.low[at])) continue;
+    chart.band->x.push_back(x);
+    chart.band->low.push_back(forecast.low[at]), chart.band->high.push_back(forecast.high[at]);
+  }
 }
 
 namespace {
@@ -22,42 +41,25 @@ Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPar
   const Series& series = part.windows.series();
   const auto& interval = evaluation.interval;
   const int channel = data.targets()[0], horizon = recipe.data.horizon;
-  const std::string& name = series.channels[channel];
-  const std::string member = series.name_of(series.member_of(evaluation.drawn.front().origin));
-  const size_t shown = evaluation.drawn.size();
-  const int64_t origin = evaluation.drawn.front().origin;
-  const int64_t history = horizon == 1 ? 0
-                                       : std::min<int64_t>(origin - series.begin_of(series.member_of(origin)),
-                                                           std::max(recipe.data.window, 2 * horizon));
-  const int64_t first = origin - history;
-
-  Chart chart{
-      .title = fmt::format("Forecasts of {}{}{}: {}", member, member.empty() ? "" : ": ", name, part.name),
-      .description =
-          horizon == 1
-              ? fmt::format("The last {} forecasts of the part, each of a row from the rows before it.",
-                            shown)
-              : "The last window, and the rows before it.",
-      .x_name = "time",
-      .y_name = name,
-      .from_zero = false,
-      .series = {{.name = "truth"}, {.name = "forecast"}}};
-  for (int64_t row = first; row < evaluation.drawn.back().origin + horizon; ++row) {
-    chart.x_texts.push_back(series.times.text(row));
-    chart.series[0].x.push_back(static_cast<double>(row - first));
-    const bool filled = series.is_filled(row, channel);  // a gap in the line
-    chart.series[0].y.push_back(filled ? std::nan("") : series.at(row, channel));
-  }
+  const int64_t origin = evaluation.drawn.front().origin, begin = series.begin_of(series.member_of(origin)),
+                history = horizon == 1 ? 0 : std::max(recipe.data.window, 2 * horizon),
+                first = std::max(begin, origin - history);
+  const std::string member = series.name_of(series.member_of(origin));
+  const int64_t end = evaluation.drawn.back().origin + horizon;
+  Chart chart = chart_of_rows(series, channel, first, end, end);
+  chart.title =
+      fmt::format("Forecasts of {}{}{}: {}", member, member.empty() ? "" : ": ", chart.y_name, part.name);
+  chart.description =
+      horizon == 1 ? fmt::format("The last {} forecasts of the part, each of a row from the rows before it.",
+                                 evaluation.drawn.size())
+                   : "The last window, and the rows before it.";
+  chart.series[0].name = "truth";
   if (interval) {
     chart.band = {.name = name_of(*interval, recipe)};
     chart.description += fmt::format(" The interval: {}.", describe(*interval, recipe));
   }
   for (const WindowForecast& forecast : evaluation.drawn)
-    for (int step = 0; step < horizon; ++step) {
-      const size_t at = static_cast<size_t>(step) * data.targets().size();
-      draw_forecast(chart, static_cast<double>(forecast.origin + step - first), forecast.values, forecast.low,
-                    forecast.high, at);
-    }
+    draw_forecast(chart, first, forecast, data.targets().size(), 0);
   if (chart.band && chart.band->x.empty()) chart.band.reset();
   return chart;
 }

@@ -1,9 +1,8 @@
 // Writes evaluations as tables, verdicts and JSON. See scores.h.
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <span>
 
-#include "examples/timeseries/scores/many_series.h"
 #include "examples/timeseries/scores/scores.h"
 #include "training/files/json/json.h"
 
@@ -13,21 +12,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr ForecastMeasure forecast_measures[] = {{"MSE scaled", "scaled_mse", &ForecastErrors::scaled_mse},
-                                                 {"MAE scaled", "scaled_mae", &ForecastErrors::scaled_mae},
-                                                 {"RMSE", "rmse", &ForecastErrors::rmse},
-                                                 {"MAE", "mae", &ForecastErrors::mae},
-                                                 {"sMAPE", "smape", &ForecastErrors::smape},
-                                                 {"MASE", "mase", &ForecastErrors::mase}};
-// For forecasts with intervals, in their own table.
-constexpr ForecastMeasure interval_measures[] = {
+constexpr ForecastMeasure all_forecast_measures[] = {
+    {"MSE scaled", "scaled_mse", &ForecastErrors::scaled_mse},
+    {"MAE scaled", "scaled_mae", &ForecastErrors::scaled_mae},
+    {"RMSE", "rmse", &ForecastErrors::rmse},
+    {"MAE", "mae", &ForecastErrors::mae},
+    {"sMAPE", "smape", &ForecastErrors::smape},
+    {"MASE", "mase", &ForecastErrors::mase},
     {"Winkler scaled", "scaled_winkler", &ForecastErrors::scaled_winkler},
     {"pinball scaled", "scaled_pinball", &ForecastErrors::scaled_pinball}};
-std::vector<ForecastMeasure> all_forecast_measures() {
-  std::vector<ForecastMeasure> all(std::begin(forecast_measures), std::end(forecast_measures));
-  std::ranges::copy(interval_measures, std::back_inserter(all));
-  return all;
-}
+// The last two are for forecasts with intervals, in their own table.
+constexpr auto forecast_measures = std::span(all_forecast_measures).first<6>();
+constexpr auto interval_measures = std::span(all_forecast_measures).last<2>();
 
 struct DetectionMeasure {
   const char *name, *key;
@@ -42,6 +38,80 @@ constexpr DetectionMeasure detection_measures[] = {
     {"ROC-AUC", "roc_auc", &DetectionScores::roc_auc},
     {"log loss", "log_loss", &DetectionScores::log_loss}};
 
+// A table with a column for each measure, after these.
+RunDescription::Table table_with(std::string title, std::vector<std::string> columns, const auto& measures) {
+  RunDescription::Table table{.title = std::move(title), .note = {}, .columns = std::move(columns)};
+  for (const auto& measure : measures) table.columns.emplace_back(measure.name);
+  return table;
+}
+
+// Adds a row with these first cells.
+void add_row(RunDescription::Table& table, std::vector<std::string> cells, const auto& measures,
+             const auto& scores) {
+  for (const auto& measure : measures) cells.push_back(figure(scores.*measure.value));
+  table.rows.push_back(std::move(cells));
+}
+
+Json json_of(const ForecastErrors& errors) {
+  Json json;
+  for (const ForecastMeasure& measure : forecast_measures)
+    json[measure.key] = number_or_null<Json>(errors.*measure.value);
+  if (errors.intervals == 0) return json;
+  json["coverage"] = errors.coverage;
+  for (const ForecastMeasure& measure : interval_measures)
+    json[measure.key] = number_or_null<Json>(errors.*measure.value);
+  return json;
+}
+
+RunDescription::Table table_of_detections(const Evaluation& evaluation) {
+  const DetectionScores& first = evaluation.detections[0].scores;
+  RunDescription::Table table = table_with("Scores: " + evaluation.part, {""}, detection_measures);
+  table.note =
+      fmt::format("{} rows, {} of them positive.", with_commas(first.count), with_commas(first.positives));
+  for (const DetectionRow& row : evaluation.detections)
+    add_row(table, {row.name}, detection_measures, row.scores);
+  return table;
+}
+
+// At up to 12 steps.
+RunDescription::Table table_by_step(const Evaluation& evaluation) {
+  const int horizon = evaluation.horizon;
+  const ForecastMeasure& measure = summary_measure(evaluation.summed());
+  RunDescription::Table table{
+      .title = fmt::format("{} by step: {}", measure.name, evaluation.part), .note = {}, .columns = {"step"}};
+  for (const ForecastRow& row : evaluation.forecasts) table.columns.push_back(row.name);
+  constexpr int most = 12;
+  const int lines = std::min(horizon, most);
+  for (int k = 1; k <= lines; ++k) {
+    const int step = (k * horizon + lines - 1) / lines;
+    table.rows.push_back({std::to_string(step)});
+    for (const ForecastRow& row : evaluation.forecasts)
+      table.rows.back().push_back(figure(row.scores.at_step(step - 1).*measure.value));
+  }
+  return table;
+}
+
+// Without rows: no forecast has an interval.
+RunDescription::Table table_of_intervals(const Evaluation& evaluation) {
+  RunDescription::Table table =
+      table_with("Intervals: " + evaluation.part, {"", "coverage"}, interval_measures);
+  std::vector<double> levels;
+  for (const ForecastRow& row : evaluation.forecasts) {
+    const ForecastErrors errors = row.scores.overall();
+    if (errors.intervals == 0) continue;
+    levels.push_back(row.level);
+    add_row(table, {row.name, fmt::format("{:.1f} %", 100 * errors.coverage)}, interval_measures, errors);
+  }
+  if (levels.empty()) return table;
+  table.note = levels.front() == levels.back()
+                   ? fmt::format("Each is meant for {:.0f} %", 100 * levels.back())
+                   : fmt::format("The model's is meant for {:.0f} %, a baseline's for {:.0f} %",
+                                 100 * levels.front(), 100 * levels.back());
+  table.note +=
+      ". Winkler: the mean width, and what lies outside of it; pinball: of both ends and of the forecast.";
+  return table;
+}
+
 }  // namespace
 
 const ForecastMeasure& summary_measure(size_t targets) {  // of channels or series
@@ -54,31 +124,11 @@ std::optional<int> only_label(const DetectionScores& scores) {
   return scores.positives == scores.count ? std::optional(1) : std::nullopt;
 }
 
-static RunDescription::Table table_of_detections(const Evaluation& evaluation) {
-  const DetectionScores& first = evaluation.detections[0].scores;
-  RunDescription::Table table{.title = "Scores: " + evaluation.part,
-                              .note = fmt::format("{} rows, {} of them positive.", with_commas(first.count),
-                                                  with_commas(first.positives)),
-                              .columns = {""}};
-  for (const DetectionMeasure& measure : detection_measures) table.columns.push_back(measure.name);
-  for (const DetectionRow& row : evaluation.detections) {
-    table.rows.push_back({row.name});
-    for (const DetectionMeasure& measure : detection_measures)
-      table.rows.back().push_back(figure(row.scores.*measure.value));
-  }
-  return table;
-}
-
 RunDescription::Table table_of(const Evaluation& evaluation) {
   if (evaluation.detects()) return table_of_detections(evaluation);
-  RunDescription::Table table{.title = "Scores: " + evaluation.part, .note = {}, .columns = {""}};
-  for (const ForecastMeasure& measure : forecast_measures) table.columns.push_back(measure.name);
-  for (const ForecastRow& row : evaluation.forecasts) {
-    table.rows.push_back({row.name});
-    const ForecastErrors errors = row.scores.overall();
-    for (const ForecastMeasure& measure : forecast_measures)
-      table.rows.back().push_back(figure(errors.*measure.value));
-  }
+  RunDescription::Table table = table_with("Scores: " + evaluation.part, {""}, forecast_measures);
+  for (const ForecastRow& row : evaluation.forecasts)
+    add_row(table, {row.name}, forecast_measures, row.scores.overall());
   table.note = fmt::format("{} windows{}.", with_commas(evaluation.forecasts[0].scores.windows()),
                            evaluation.targets_left_out == 0 ? ", none left out" : "");
   if (!evaluation.members.empty())
@@ -103,61 +153,23 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
   return table;
 }
 
-namespace {
-
-// At up to 12 steps.
-std::optional<RunDescription::Table> table_by_step(const Evaluation& evaluation) {
-  const int horizon = evaluation.horizon;
-  if (horizon == 1) return {};
-  const ForecastMeasure& measure = summary_measure(evaluation.summed());
-  RunDescription::Table table{
-      .title = fmt::format("{} by step: {}", measure.name, evaluation.part), .note = {}, .columns = {"step"}};
-  for (const ForecastRow& row : evaluation.forecasts) table.columns.push_back(row.name);
-  constexpr int most = 12;
-  const int lines = std::min(horizon, most);
-  for (int k = 1; k <= lines; ++k) {
-    const int step = (k * horizon + lines - 1) / lines;
-    table.rows.push_back({std::to_string(step)});
-    for (const ForecastRow& row : evaluation.forecasts)
-      table.rows.back().push_back(figure(row.scores.at_step(step - 1).*measure.value));
-  }
-  return table;
-}
-
-std::optional<RunDescription::Table> table_of_intervals(const Evaluation& evaluation) {
-  RunDescription::Table table{
-      .title = "Intervals: " + evaluation.part, .note = {}, .columns = {"", "coverage"}};
-  for (const ForecastMeasure& measure : interval_measures) table.columns.push_back(measure.name);
-  std::vector<double> levels;
-  for (const ForecastRow& row : evaluation.forecasts) {
-    const ForecastErrors errors = row.scores.overall();
-    if (errors.intervals == 0) continue;
-    levels.push_back(row.level);
-    table.rows.push_back({row.name, fmt::format("{:.1f} %", 100 * errors.coverage)});
-    for (const ForecastMeasure& measure : interval_measures)
-      table.rows.back().push_back(figure(errors.*measure.value));
-  }
-  if (levels.empty()) return {};
-  table.note = levels.front() == levels.back()
-                   ? fmt::format("Each is meant for {:.0f} %", 100 * levels.back())
-                   : fmt::format("The model's is meant for {:.0f} %, a baseline's for {:.0f} %",
-                                 100 * levels.front(), 100 * levels.back());
-  table.note +=
-      ". Winkler: the mean width, and what lies outside of it; pinball: of both ends and of the forecast.";
-  return table;
-}
-
-}  // namespace
-
 std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation) {
   std::vector<RunDescription::Table> tables;
-  const auto add = [&](std::optional<RunDescription::Table> table) {
-    if (table) tables.push_back(std::move(*table));
-  };
   if (evaluation.detects()) return tables;
-  add(table_by_step(evaluation));
-  add(table_of_intervals(evaluation));
+  if (evaluation.horizon > 1) tables.push_back(table_by_step(evaluation));
+  if (auto intervals = table_of_intervals(evaluation); !intervals.rows.empty())
+    tables.push_back(std::move(intervals));
   return tables;
+}
+
+void print(const Console& console, const Evaluation& evaluation, bool with_model) {
+  console.print("{}\n", evaluation.part), console.print(table_of(evaluation));
+  for (const std::string& warning : evaluation.warnings) console.print("warning {}\n", warning);
+  if (with_model)
+    for (const std::string& line : verdicts(evaluation)) console.print("{}\n", line);
+  console.print("protocol: {}\n", evaluation.protocol);
+  for (const RunDescription::Table& table : further_tables(evaluation))
+    console.print("\n{}\n", table.title), console.print(table);
 }
 
 std::vector<JudgedRow> judged_rows(const Evaluation& evaluation) {
@@ -165,7 +177,7 @@ std::vector<JudgedRow> judged_rows(const Evaluation& evaluation) {
   for (const ForecastRow& row : evaluation.forecasts) {
     rows.push_back({.name = row.name});
     const ForecastErrors errors = row.scores.overall();
-    for (const ForecastMeasure& measure : all_forecast_measures())
+    for (const ForecastMeasure& measure : all_forecast_measures)
       rows.back().values.push_back(errors.*measure.value);
   }
   for (const DetectionRow& row : evaluation.detections) {
@@ -184,7 +196,7 @@ Comparison compare(const std::vector<JudgedRow>& rows, bool detects) {
                                      .key = measure.key,
                                      .less_is_better = measure.value == &DetectionScores::log_loss});
   else
-    for (const ForecastMeasure& measure : all_forecast_measures())
+    for (const ForecastMeasure& measure : all_forecast_measures)
       comparison.measures.push_back({.name = measure.name, .key = measure.key});
   for (const JudgedRow& row : rows) {
     if (row.knows_labels) continue;
@@ -218,37 +230,23 @@ RunDescription::Figure tile_of(const Evaluation& evaluation) {
           fmt::format("{}", fmt::join(verdicts(comparison), "; "))};
 }
 
-namespace {
-
-Json json_of(const ForecastErrors& errors) {
-  Json json;
-  for (const ForecastMeasure& measure : forecast_measures)
-    json[measure.key] = number_or_null<Json>(errors.*measure.value);
-  if (errors.intervals == 0) return json;
-  json["coverage"] = errors.coverage;
-  for (const ForecastMeasure& measure : interval_measures)
-    json[measure.key] = number_or_null<Json>(errors.*measure.value);
-  return json;
-}
-
-}  // namespace
-
 Json json_of(const Evaluation& evaluation) {
   Json json = Json::object();
   for (const ForecastRow& row : evaluation.forecasts) {
     const ForecastErrors errors = row.scores.overall();
     json[row.name] = json_of(errors);
-    if (errors.intervals > 0) {
-      for (int step = 0; step < evaluation.horizon; ++step)
-        json[row.name]["coverage_by_step"].push_back(number_or_null<Json>(row.scores.at_step(step).coverage));
-    }
+    for (int step = 0; step < evaluation.horizon && errors.intervals > 0; ++step)
+      json[row.name]["coverage_by_step"].push_back(number_or_null<Json>(row.scores.at_step(step).coverage));
     if (row.name == "the model") {
       for (int step = 0; step < evaluation.horizon; ++step)
         json[row.name]["by_step"].push_back(json_of(row.scores.at_step(step)));
       for (int target = 0; target < evaluation.targets; ++target)
         json[row.name]["by_channel"][evaluation.channels[target]] = json_of(row.scores.of_target(target));
     }
-    if (!evaluation.members.empty()) json[row.name]["by_series"] = json_by_series(evaluation, row, json_of);
+    if (!evaluation.members.empty()) json[row.name]["by_series"] = Json::object();
+    for (size_t member = 0; member < evaluation.members.size(); ++member)
+      if (const auto found = row.scores.of_member(static_cast<int>(member)); found.count > 0)
+        json[row.name]["by_series"][evaluation.members[member]] = json_of(found);
     json[row.name]["windows"] = row.scores.windows();
     json[row.name]["targets_left_out"] = evaluation.targets_left_out;
   }

@@ -1,11 +1,10 @@
 #include "examples/timeseries/scores/scores.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
+#include <map>
 
 #include "examples/timeseries/baselines/baselines.h"
-#include "examples/timeseries/scores/many_series.h"
 #include "framework/signals.h"
 
 namespace timeseries {
@@ -13,65 +12,157 @@ namespace timeseries {
 namespace {
 
 // Scores forecasts of a part, and gives them intervals.
-struct Scoring {
-  const Recipe& recipe;
-  const SeriesData& data;
-  TestPart& part;
-  bool is_test = true;                      // else its rows trained the model, or helped to choose it
-  std::optional<SeriesWindows> valid = {};  // its errors set the first widths
-  // Whether no row of the test helped to choose the model. Not known if the training file had other validation rows.
-  bool is_clean = false;
-  Scoring(const Recipe& recipe, const SeriesData& data, TestPart& part)
-      : recipe(recipe), data(data), part(part), is_test(part.name != "train" && part.name != "valid") {
-    if (is_test)
-      valid = windows_if_any(recipe, data.series(), data.facts.scaling,
-                             from_rows(data.split.valid, data.series(), data.first_untrained));
-    is_clean = is_test && (valid || !recipe.validates());
+class Scoring {
+ public:
+  Scoring(const Recipe& recipe, const SeriesData& data, TestPart& part, Evaluation& evaluation)
+      : recipe_(recipe),
+        data_(data),
+        part_(part),
+        evaluation_(evaluation),
+        is_test_(part.name != "train" && part.name != "valid") {
+    if (is_test_)
+      valid_ = windows_if_any(recipe, data.series(), data.facts.scaling,
+                              from_rows(data.split.valid, data.series(), data.first_untrained));
+    is_clean_ = is_test_ && (valid_ || !recipe.validates());
   }
 
-  // Scores the model or a baseline, and sets its interval if it has one. None: too little history.
-  std::optional<ForecastScores> score(const Forecasts& forecasts, bool is_model,
-                                      std::optional<ForecastInterval>& interval, const ForecastUse& seen) {
-    const int horizon = recipe.data.horizon;
-    const bool quantiles = is_model && has_quantile_interval(recipe, horizon);
-    interval = make_interval(recipe, data.facts.trained, part.windows, horizon, quantiles);
-    if (valid && learn_from(*interval, forecasts, *valid, is_model))
+  void add_model(const SeriesModel& model, const ForecastUse& each);
+  void add_baselines();
+  // Adds baselines fitted to each series' own training rows, and scored on that series' windows, without intervals. A
+  // baseline that does not suit every series with windows is left out, and named.
+  void add_baselines_of_each_series();
+
+ private:
+  // Adds the scores of the model or of a baseline, and sets the interval if it has one. False: too little history.
+  bool add(const std::string& name, const Forecasts& forecasts, std::optional<ForecastInterval>& interval,
+           const ForecastUse& seen, bool is_model) {
+    const int horizon = recipe_.data.horizon;
+    const bool quantiles = is_model && has_quantile_interval(recipe_, horizon);
+    interval = make_interval(recipe_, data_.facts.trained, part_.windows, horizon, quantiles);
+    if (valid_ && learn_from(*interval, forecasts, *valid_, is_model))
       interval->errors_of = "the validation split";
-    if (is_test && !interval->widths.is_pooled())
+    if (is_test_ && !interval->widths.is_pooled())
       interval->errors_of += interval->errors_of.empty() ? "the test split" : " and the test split";
-    if (part.name == "valid") interval->errors_of = "the validation split";
-    ForecastScores scores(part.windows, data.mase_scale);
-    std::vector<int64_t> first = data.first_untrained;
-    if (part.name == "train") std::ranges::fill(first, std::numeric_limits<int64_t>::max());
-    if (!score_with(*interval, forecasts, part.windows, first, is_clean, scores, seen)) return {};
+    if (part_.name == "valid") interval->errors_of = "the validation split";
+    ForecastScores scores(part_.windows, data_.mase_scale);
+    std::vector<int64_t> first = data_.first_untrained;
+    if (part_.name == "train") std::ranges::fill(first, std::numeric_limits<int64_t>::max());
+    if (!score_with(*interval, forecasts, part_.windows, first, is_clean_, scores, seen)) return false;
     if (!interval->coverage() && !interval->widths.is_known() && !quantiles) interval.reset();
-    return scores;
+    evaluation_.forecasts.push_back(
+        {name, std::move(scores), interval ? interval->widths.options().level : 0.8});
+    return true;
   }
+
+  const Recipe& recipe_;
+  const SeriesData& data_;
+  TestPart& part_;
+  Evaluation& evaluation_;
+  bool is_test_;                        // else its rows trained the model, or helped to choose it
+  std::optional<SeriesWindows> valid_;  // its errors set the first widths
+  // Whether no row of the test helped to choose the model. Not known if the training file had other validation rows.
+  bool is_clean_;
 };
 
-void add_forecasts(const Recipe& recipe, const SeriesData& data, Scoring& scoring, Evaluation& evaluation) {
+void Scoring::add_model(const SeriesModel& model, const ForecastUse& each) {
+  FarOutside far(data_.facts.trained, data_.facts.scaling);
+  const std::vector<int>& targets = data_.targets();
+  const Series& series = data_.series();
+  std::deque<WindowForecast>& drawn = evaluation_.drawn;
+  const size_t most_drawn = recipe_.data.horizon == 1 ? 120 : 1;
+  const Forecasts unbounded = forecasts_of(recipe_, model);
+  const Forecasts forecasts = [&](SeriesWindows& windows, const ForecastUse& use) {
+    return unbounded(windows, [&](WindowForecast& forecast) {
+      for (size_t i = 0; &windows == &part_.windows && i < forecast.values.size(); ++i)
+        far.look(forecast.values[i], targets[i % targets.size()],
+                 forecast.origin + static_cast<int64_t>(i / targets.size()));
+      use(forecast);
+    });
+  };
+  const auto seen = [&](WindowForecast& forecast) {
+    if (each) each(forecast);
+    // With several series, only one is drawn.
+    if (!drawn.empty() && series.member_of(drawn.back().origin) != series.member_of(forecast.origin))
+      drawn.clear();
+    if (drawn.size() == most_drawn) drawn.pop_front();
+    drawn.push_back(forecast);
+  };
+  add("the model", forecasts, evaluation_.interval, seen, true);
+  if (auto warning = far.warning_of_forecasts(part_.windows.series());
+      warning && evaluation_.warnings.empty())
+    evaluation_.warnings.push_back(std::move(*warning));
+}
+
+void Scoring::add_baselines() {
   for (const ForecastBaseline& baseline :
-       baselines_of({recipe.data, data.series(), data.series().rows(), data.split.train, data.targets()},
-                    evaluation.left_out)) {
+       baselines_of({recipe_.data, data_.series(), data_.series().rows(), data_.split.train, data_.targets()},
+                    evaluation_.left_out)) {
     std::optional<ForecastInterval> interval;
-    const auto scores = scoring.score(forecasts_of(baseline), false, interval, [](WindowForecast&) {});
-    if (!scores) {
-      evaluation.left_out.push_back(baseline.name + ": too little history");
-      continue;
-    }
-    evaluation.forecasts.push_back(
-        {baseline.name, *scores, interval ? interval->widths.options().level : 0.8});
-    if (!baseline.detail.empty())
-      evaluation.details.push_back(fmt::format("{}: {}", baseline.name, baseline.detail));
+    if (!add(
+            baseline.name, forecasts_of(baseline), interval, [](WindowForecast&) {}, false))
+      evaluation_.left_out.push_back(baseline.name + ": too little history");
+    else if (!baseline.detail.empty())
+      evaluation_.details.push_back(fmt::format("{}: {}", baseline.name, baseline.detail));
   }
+}
+
+Part moved(Part part, int64_t by) {
+  for (Span& span : part) span.begin -= by, span.end -= by, span.history -= by;
+  return part;
+}
+
+void Scoring::add_baselines_of_each_series() {
+  const Series& series = data_.series();
+  const Part& rows = part_.name == "train"   ? data_.split.train
+                     : part_.name == "valid" ? data_.split.valid
+                                             : data_.split.test;
+  struct Method {
+    ForecastRow row;
+    int series = 0;  // that it could forecast
+  };
+  std::deque<Method> methods;
+  std::map<std::string, Method*> places;
+  int scored = 0;
+  const SeriesBounds bounds = bounds_of(recipe_, data_.facts.trained, part_.windows);
+  for (int member = 0; member < series.count(); ++member) {
+    const int64_t begin = series.begin_of(member), end = series.end_of(member);
+    const Part train = moved(within(data_.split.train, begin, end), begin),
+               own = moved(within(rows, begin, end), begin);
+    if (own.empty()) continue;
+    const Series alone = series.alone(member);
+    const auto windows = windows_if_any(recipe_, alone, data_.facts.scaling.of(member), own);
+    if (!windows) continue;
+    ++scored;
+    if (train.empty()) continue;
+    std::vector<std::string> left_out;
+    for (const ForecastBaseline& baseline :
+         baselines_of({recipe_.data, alone, alone.rows(), train, data_.targets()}, left_out)) {
+      Method*& method = places[baseline.name];
+      if (!method)
+        method =
+            &methods.emplace_back(Method{{baseline.name, ForecastScores(part_.windows, data_.mase_scale)}});
+      if (method->series + 1 < scored) continue;  // it did not suit an earlier series
+      method->series +=
+          for_each_forecast(baseline, *windows, [&](int64_t origin, const std::vector<double>& forecast) {
+            const int64_t of_all = begin + origin;
+            std::vector<double> values = forecast;
+            bounds.clamp(of_all, values);
+            method->row.scores.add({&of_all, 1}, values);
+          });
+    }
+  }
+  for (Method& method : methods)
+    if (method.series == scored)
+      evaluation_.forecasts.push_back(std::move(method.row));
+    else
+      evaluation_.left_out.push_back(method.row.name + " of every series: too little history");
 }
 
 void add_detections(const SeriesModel* model, const Recipe& recipe, const SeriesData& data,
                     SeriesWindows& windows, Evaluation& evaluation) {
   if (model)
     evaluation.detections.push_back(
-        {"the model",
-         score_detection(detect(*model, windows, recipe.data.eval_batch), window_labels(windows))});
+        {"the model", score_detection(detect(recipe, *model, windows), window_labels(windows))});
   for (const DetectionBaseline& baseline :
        {majority_class(*data.train), threshold_baseline(*data.train), logistic_regression(*data.train)})
     evaluation.detections.push_back({baseline.name, score(baseline, windows)});
@@ -89,36 +180,6 @@ void warn_of_far_values(const SeriesData& data, const SeriesWindows& windows, Ev
   channels.insert(options.targets.begin(), options.targets.end());
   far.look(windows.series(), origins.front() + first_read, origins.back() + options.horizon, channels);
   if (auto warning = far.warning_of_inputs(windows.series()))
-    evaluation.warnings.push_back(std::move(*warning));
-}
-
-void add_model(const SeriesModel& model, Scoring& scoring, const ForecastUse& each, Evaluation& evaluation) {
-  const SeriesData& data = scoring.data;
-  FarOutside far(data.facts.trained, data.facts.scaling);
-  const std::vector<int>& targets = data.targets();
-  const size_t drawn = scoring.recipe.data.horizon == 1 ? most_drawn : 1;
-  const Forecasts unbounded = forecasts_of(scoring.recipe, model);
-  const Forecasts forecasts = [&](SeriesWindows& windows, const ForecastUse& use) {
-    return unbounded(windows, [&](WindowForecast& forecast) {
-      for (size_t i = 0; &windows == &scoring.part.windows && i < forecast.values.size(); ++i)
-        far.look(forecast.values[i], targets[i % targets.size()],
-                 forecast.origin + static_cast<int64_t>(i / targets.size()));
-      use(forecast);
-    });
-  };
-  auto scores = scoring.score(forecasts, true, evaluation.interval, [&](WindowForecast& forecast) {
-    if (each) each(forecast);
-    const Series& series = data.series();  // with several series, only one is drawn
-    if (!evaluation.drawn.empty() &&
-        series.member_of(evaluation.drawn.back().origin) != series.member_of(forecast.origin))
-      evaluation.drawn.clear();
-    if (evaluation.drawn.size() == drawn) evaluation.drawn.pop_front();
-    evaluation.drawn.push_back(forecast);
-  });
-  evaluation.forecasts.push_back({"the model", std::move(*scores),
-                                  evaluation.interval ? evaluation.interval->widths.options().level : 0.8});
-  if (auto warning = far.warning_of_forecasts(scoring.part.windows.series());
-      warning && evaluation.warnings.empty())
     evaluation.warnings.push_back(std::move(*warning));
 }
 
@@ -155,16 +216,9 @@ SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int size
           .score = [](const ScoreSum& sum) { return sum.total / static_cast<double>(sum.count); }};
 }
 
-std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int size) {
-  windows.in_order();
+std::vector<double> detect(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows) {
   std::vector<double> probabilities;
-  for (int64_t k = 0; k < windows.batches(size); ++k) {
-    stop_if_signalled();
-    const SeriesBatch batch = windows.batch(k, size);
-    const Tensor found = model.predict(batch.input);
-    require_finite(found, windows, batch.origins.front());
-    std::ranges::copy(found.to_host(), std::back_inserter(probabilities));
-  }
+  forecasts_of(recipe, model)(windows, [&](WindowForecast& of) { probabilities.push_back(of.values[0]); });
   return probabilities;
 }
 
@@ -184,12 +238,9 @@ Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part
   }
   for (const int target : data.targets()) evaluation.channels.push_back(data.series().channels[target]);
   evaluation.members = data.facts.members;
-  Scoring scoring(recipe, data, part);
-  if (model) add_model(*model, scoring, each, evaluation);
-  if (evaluation.members.empty())
-    add_forecasts(recipe, data, scoring, evaluation);
-  else
-    add_forecasts_of_each(recipe, data, part, evaluation);
+  Scoring scoring(recipe, data, part, evaluation);
+  if (model) scoring.add_model(*model, each);
+  evaluation.members.empty() ? scoring.add_baselines() : scoring.add_baselines_of_each_series();
   return evaluation;
 }
 

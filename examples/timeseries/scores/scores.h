@@ -1,27 +1,65 @@
 // Scores a model and the baselines on the same windows, as a table and in words.
 #pragma once
 
+#include <deque>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "examples/timeseries/data/series_data.h"
+#include "examples/timeseries/model/interval.h"
 #include "examples/timeseries/model/series_model.h"
-#include "examples/timeseries/scores/evaluation.h"
 #include "examples/timeseries/scores/verdict.h"
+#include "examples/timeseries/series/detection_scores.h"
+#include "examples/timeseries/series/forecast_scores.h"
+#include "training/report/chart.h"
 #include "training/report/run_description.h"
 #include "training/shared_score.h"
 
 namespace timeseries {
+
+struct ForecastRow {
+  std::string name;
+  ForecastScores scores;
+  double level = 0.8;  // the interval's level
+};
+struct DetectionRow {
+  std::string name;
+  DetectionScores scores;
+  bool knows_labels = false;  // reads other rows' labels, which a detector does not see
+};
+// Scores of one part: `forecasts` or `detections`, depending on the task. The model, if there is one, comes first.
+struct Evaluation {
+  std::string part;
+  const Recipe* recipe;
+  int horizon = 1, targets = 1;
+  std::vector<std::string> channels = {};  // forecast channels
+  std::vector<std::string> members = {};   // names, if the file has several series
+  // The number of channels, or series, in a sum of errors. If it is more than one, units may differ.
+  size_t summed() const { return std::max(static_cast<size_t>(targets), members.size()); }
+  int64_t targets_left_out = 0;  // filled-in values of the part, which do not count in scores
+  std::vector<ForecastRow> forecasts = {};
+  // The model's interval. None: no quantiles, and too few forecasts to measure it.
+  std::optional<ForecastInterval> interval = {};
+  // The model's forecasts to draw, with intervals: the last one, or the last 120 if the horizon is 1.
+  std::deque<WindowForecast> drawn = {};
+  std::vector<DetectionRow> detections = {};
+  bool detects() const { return !detections.empty(); }
+  std::string protocol = {};               // windows, scaling, seed, values left out
+  std::vector<std::string> warnings = {};  // about the model: values far outside of its training values
+  std::vector<std::string> details = {};   // about baselines: what was fitted to which rows
+  std::vector<std::string> left_out = {};  // baselines that have too little history here
+};
 
 // A network's mean loss over all windows, in parts of one batch that processes may share. Requires: model and
 // windows outlive it. Throws Interrupted after a signal.
 SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int batch);
 
 // A detector's probabilities, in order of time.
-std::vector<double> detect(const SeriesModel& model, SeriesWindows& windows, int batch);
+std::vector<double> detect(const Recipe& recipe, const SeriesModel& model, SeriesWindows& windows);
 
 // Scores the baselines and, unless it is nullptr, the model. Passes each forecast of the model, with its interval
 // (NaN: none), to `each`. Requires: recipe and data outlive the result.
@@ -30,12 +68,21 @@ Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part
 
 // --- as tables and in words (score_tables.cpp) ---------------------------------------------------------------
 
+struct ForecastMeasure {
+  const char *name, *key;  // "RMSE", "rmse"
+  double ForecastErrors::*value;
+};
+// The main measure: RMSE; for several channels or series, whose units may differ, a scaled one.
+const ForecastMeasure& summary_measure(size_t targets);
+
 // The label of all scored rows; none: they differ.
 std::optional<int> only_label(const DetectionScores& scores);
 
 RunDescription::Table table_of(const Evaluation& evaluation);
 // Tables for forecasts: errors at up to 12 steps of the horizon; coverage and cost of intervals.
 std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation);
+// Prints all of this, with warnings, the model's verdict if it is there, and the protocol.
+void print(const Console& console, const Evaluation& evaluation, bool with_model);
 // A row of the table: scores by measure of the model (first) or a baseline.
 struct JudgedRow {
   std::string name;
@@ -51,5 +98,17 @@ std::vector<std::string> verdicts(const Evaluation& evaluation);
 RunDescription::Figure tile_of(const Evaluation& evaluation);
 // {"last value": {"rmse": …}, …}, with the model's verdict
 nlohmann::ordered_json json_of(const Evaluation& evaluation);
+
+// --- as pictures (pictures.cpp) -----------------------------------------------------------------------------
+
+// Pictures of the forecasts of `part`, whose scores `evaluation` has; none of a detector.
+std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, const TestPart& part,
+                               const Evaluation& evaluation);
+
+// The rows [first, end) of a channel over time: those before `known` as the chart's first series. The second is for forecasts.
+Chart chart_of_rows(const Series& series, int channel, int64_t first, int64_t known, int64_t end);
+// Draws a target of a forecast [steps, targets] as the second series of such a chart, and its interval, if there is one, as the band.
+void draw_forecast(Chart& chart, int64_t first, const WindowForecast& forecast, size_t targets,
+                   size_t target);
 
 }  // namespace timeseries

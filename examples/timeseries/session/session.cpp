@@ -5,7 +5,7 @@
 
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/model/saved_model.h"
-#include "examples/timeseries/scores/pictures.h"
+#include "examples/timeseries/scores/scores.h"
 #include "training/program/cli/explanations.h"
 #include "training/program/cli/invocation.h"
 #include "training/program/run/first_weights.h"
@@ -83,8 +83,6 @@ RunDescription SeriesTraining::description() const {
               format_number(static_cast<double>(model_.params.count())), describe(recipe_, options_.data)),
           .names = {.unit = "values", .perplexity = false},
           .facts = facts(),
-          .results = {},
-          .levels = {},
           .tables = tables};
 }
 
@@ -220,24 +218,17 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
   if (recipe_.data.score == Scored::valid) parts = {{"valid", *data_.valid}};
   for (TestPart& part : parts) {
     const Evaluation evaluation = evaluate(recipe_, data_, part, &model_);
+    console_.print("\n"), print(console_, evaluation, true);
     RunDescription::Table table = table_of(evaluation);
-    console_.print("\n{}\n", part.name), console_.print(table);
-    for (const std::string& warning : evaluation.warnings) {
-      console_.print("warning {}\n", warning);
+    for (const std::string& warning : evaluation.warnings)
       table.note += fmt::format(" Warning: {}.", warning);
-    }
-    for (const std::string& line : verdicts(evaluation)) {
-      console_.print("{}\n", line);
+    for (const std::string& line : verdicts(evaluation))
       table.note += fmt::format(" On these windows {}.", line);
-    }
-    console_.print("protocol: {}\n", evaluation.protocol);
     table.note += fmt::format(" Protocol: {}.", evaluation.protocol);
     description.results.push_back(tile_of(evaluation));
     description.tables.insert(description.tables.end() - 1, table);
-    for (const RunDescription::Table& further : further_tables(evaluation)) {
-      console_.print("\n{}\n", further.title), console_.print(further);
+    for (const RunDescription::Table& further : further_tables(evaluation))
       description.tables.insert(description.tables.end() - 1, further);
-    }
     for (Chart& chart : pictures_of(recipe_, data_, part, evaluation))
       description.charts.push_back(std::move(chart));
     scores_[part.name] = json_of(evaluation);

@@ -21,15 +21,13 @@ class SeriesTraining {
   SeriesTraining(const SeriesTraining&) = delete;  // the session refers to it
   SeriesTraining& operator=(const SeriesTraining&) = delete;
 
-  void run() { session_.run(); }
-  void dry_run() { session_.dry_run(); }
+  void run() { options_.dry_run ? session_.dry_run() : session_.run(); }
   // Trains a fold without a word and scores its test. The result must not outlive this.
   Evaluation score_fold();
   // Trains without a word, and writes nothing. The references below must not outlive this.
   void fit() { session_.fit(); }
   const SeriesModel& model() const { return model_; }
   SeriesData& data() { return data_; }
-  const Recipe& recipe() const { return recipe_; }
 
  private:
   std::vector<RunDescription::Figure> facts() const;

@@ -20,7 +20,7 @@ Path shifts(Draw& draw, int rows) {
 
 // A season, a walk or an ARMA with at least one value far off; in some, what is off lasts for a few rows.
 Path outliers(Draw& draw, int rows) {
-  const Generator base = draw.choose<Generator>({{season, 2}, {walk, 1}, {arma, 1}});
+  Generator* const base = draw.choose<Generator*>({{season, 2}, {walk, 1}, {arma, 1}});
   Path path = base(draw, rows);
   standardize(path.y);
   const double share = draw.of({0.003, 0.06}), one_sided = draw.chance(0.5) ? draw.sign() : 0;
@@ -88,7 +88,7 @@ Path counts(Draw& draw, int rows) {
 
 // In [0, 1]: a share (a logistic function of another series), or a series that is cut off at full capacity and at nothing.
 Path bounded(Draw& draw, int rows) {
-  const Generator base = draw.choose<Generator>({{season, 4}, {walk, 2}, {arma, 2}, {trend, 2}});
+  Generator* const base = draw.choose<Generator*>({{season, 4}, {walk, 2}, {arma, 2}, {trend, 2}});
   Path path = base(draw, rows);
   standardize(path.y);
   const double centre = draw.normal(1.5), height = draw.of({0.3, 4});

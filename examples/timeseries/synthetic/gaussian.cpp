@@ -1,5 +1,4 @@
-#include "examples/timeseries/synthetic/gaussian.h"
-
+// Gaussian processes by composed kernels.
 #include <numbers>
 
 #include "examples/timeseries/synthetic/kinds.h"

@@ -1,7 +1,6 @@
-// The table of generators. To add one: a function in the file of its family, its declaration here, and a row in kinds.cpp.
+// The table of generators. To add one: a function in the file of its family, its declaration and its row here.
 #pragma once
 
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -13,7 +12,7 @@ struct Path {
   std::vector<double> y;  // [rows], finite
   int season = 1;         // in rows; 1: none
 };
-using Generator = Path (*)(Draw& draw, int rows);
+using Generator = Path(Draw& draw, int rows);
 
 // How a path may be changed afterwards.
 enum class Nature : uint8_t {
@@ -26,44 +25,62 @@ struct SyntheticKind {
   std::string_view word;
   double weight;  // of a hundred series for training; 0: held out
   Nature nature;
-  Generator make;
+  Generator* make;
   std::string_view purpose;
 };
-std::span<const SyntheticKind> synthetic_kinds();
 
-// trends.cpp
-Path trend(Draw& draw, int rows);
-Path walk(Draw& draw, int rows);
-Path white(Draw& draw, int rows);
-// seasons.cpp
-Path season(Draw& draw, int rows);
-Path two_seasons(Draw& draw, int rows);
-Path growing_season(Draw& draw, int rows);
-// gaussian.cpp
-Path gaussian(Draw& draw, int rows);
-// arma.cpp
-Path arma(Draw& draw, int rows);
-Path sarima(Draw& draw, int rows);
-Path state_space(Draw& draw, int rows);
-// events.cpp
-Path shifts(Draw& draw, int rows);
-Path outliers(Draw& draw, int rows);
-Path variance(Draw& draw, int rows);
-Path intermittent(Draw& draw, int rows);
-Path counts(Draw& draw, int rows);
-Path bounded(Draw& draw, int rows);
-// business.cpp
-Path yearly(Draw& draw, int rows);
-Path quarterly(Draw& draw, int rows);
-Path monthly(Draw& draw, int rows);
-Path weekly(Draw& draw, int rows);
-Path daily(Draw& draw, int rows);
-Path within_a_day(Draw& draw, int rows);
-// held_out.cpp
-Path threshold(Draw& draw, int rows);
-Path logistic_map(Draw& draw, int rows);
-Path regimes(Draw& draw, int rows);
-Path sawtooth(Draw& draw, int rows);
-Path bursts(Draw& draw, int rows);
+Generator trend, walk, white, season, two_seasons, growing_season;    // trends.cpp
+Generator gaussian;                                                   // gaussian.cpp
+Generator arma, sarima, state_space;                                  // arma.cpp
+Generator shifts, outliers, variance, intermittent, counts, bounded;  // events.cpp
+Generator yearly, quarterly, monthly, weekly, daily, within_a_day;    // business.cpp
+Generator threshold, logistic_map, regimes, sawtooth, bursts;         // held_out.cpp
+
+inline constexpr SyntheticKind synthetic_kinds[] = {
+    {"yearly", 9, Nature::positive, yearly,
+     "a business by years: walks, slopes, trends and cycles of a level"},
+    {"quarterly", 10, Nature::positive, quarterly, "by quarters, three in four with a season"},
+    {"monthly", 14, Nature::positive, monthly, "by months, some with months' lengths and trading days"},
+    {"weekly", 3, Nature::positive, weekly, "by weeks; a year has 52.18 of them"},
+    {"daily", 5, Nature::positive, daily, "by days: weeks, years, wages; some closed at weekends"},
+    {"hourly", 5, Nature::positive, within_a_day,
+     "by hours, halves, quarters or ten minutes: days, weekends, weather"},
+    {"trend", 4, Nature::free, trend, "linear, damped, broken, exponential, S-shaped"},
+    {"season", 4, Nature::free, season, "one season, whose shape may change slowly"},
+    {"two-seasons", 3, Nature::free, two_seasons, "a season within a longer one"},
+    {"growing-season", 5, Nature::positive, growing_season, "a season whose height grows with the level"},
+    {"ets", 9, Nature::positive, state_space,
+     "exponential smoothing: errors, trends, seasons that add or multiply"},
+    {"arma", 4, Nature::free, arma, "stable random coefficients, up to (3, 3)"},
+    {"sarima", 4, Nature::free, sarima, "with a seasonal lag; two in five integrated"},
+    {"walk", 6, Nature::positive, walk, "random walks: with drift, with errors, of slopes, of logarithms"},
+    {"noise", 2, Nature::free, white, "independent values"},
+    {"shifts", 2, Nature::free, shifts, "a level that steps"},
+    {"outliers", 1, Nature::free, outliers, "values far off"},
+    {"variance", 2, Nature::free, variance, "GARCH, or a variance that grows or has a season"},
+    {"intermittent", 2, Nature::counts, intermittent, "demand after geometric gaps"},
+    {"counts", 2, Nature::counts, counts, "Poisson and negative-binomial numbers of a changing intensity"},
+    {"bounded", 1, Nature::free, bounded, "shares, and series at full capacity"},
+    {"gaussian", 3, Nature::free, gaussian,
+     "Gaussian processes: smooth, periodic, rational and linear kernels"},
+    {"threshold", 0, Nature::free, threshold, "an autoregression that changes at a threshold"},
+    {"logistic-map", 0, Nature::free, logistic_map, "chaos without noise"},
+    {"regimes", 0, Nature::free, regimes, "Markov switching between means and deviations"},
+    {"sawtooth", 0, Nature::free, sawtooth, "rises evenly, falls at once, in periods that vary"},
+    {"bursts", 0, Nature::counts, bursts, "events that excite further ones"},
+};
+
+// A stationary kernel, as the spectrum from which random Fourier features draw frequencies: E cos(ω d) is the kernel at distance
+// d (Rahimi and Recht 2007).
+struct Kernel {
+  enum Form {
+    smooth,    // exp(-d² / (2 length²))
+    rational,  // (1 + d² / (2 shape length²))^-shape
+    periodic   // exp(-2 sin²(π d / period) / length²)
+  } form;
+  double length, shape, period;  // in rows, but a periodic kernel's length, which is relative to its period
+
+  double frequency(Draw& draw) const;  // radians a row
+};
 
 }  // namespace unroll::synthetic

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <numeric>
+#include <span>
 
 #include "examples/timeseries/synthetic/kinds.h"
 #include "examples/timeseries/synthetic/parts.h"
@@ -13,7 +14,7 @@ namespace synthetic {
 namespace {
 
 const SyntheticKind& pick_kind(Draw& draw, bool held_out) {
-  return draw.weighted(synthetic_kinds(), [&](const SyntheticKind& kind) {
+  return draw.weighted(std::span(synthetic_kinds), [&](const SyntheticKind& kind) {
     return held_out ? (kind.weight == 0 ? 1 : 0) : kind.weight;
   });
 }
