@@ -44,6 +44,10 @@ def faults_of_variants(lesson, programs, folder):
                 yield f"{where}: ends with {code}, not {wanted}:\n{text}"
             elif wanted == 0 and ("\nright: " not in text or not picture.exists()):
                 yield f"{where}: does not say that it is right, or draws no picture:\n{text}"
+            elif wanted == 0:
+                curves = re.findall(r'<g class="series s\d+"[^>]*>(.*?)</g>', picture.read_text(), re.S)
+                if len(set(curves)) < len(curves):
+                    yield f"{where}: two curves of its picture are the same"
             continue
         wrong = re.search(r"^wrong: (.*)", text, re.M | re.S)
         if code != 1 or not wrong:

@@ -181,4 +181,27 @@ TEST_CASE("a forecast that no series like that of training can have is warned of
   metadata.erase("trained_range");
   write_tensors(folder / "older.safetensors", tensors, metadata);
   CHECK(!says(started({"forecast", "older.safetensors", "--csv", "all.csv"}, folder.path()), "credible"));
+  // The step and the target are named, whichever they are, also one that never changed.
+  std::string three = "date,y,z,flat\n";
+  for (int i = 0; i < 300; ++i)
+    three += fmt::format("{},{},{},4\n", to_text({TimeForm::date, 10957 + i}), i % 7, i % 5);
+  folder.write("three.csv", three);
+  timeseries_out(Words{"train", "tiny.toml", "--csv", "three.csv", "--out", "three"} +
+                     set({"training.epochs=1", "training.keep=last"}),
+                 folder.path());
+  TensorsByName of_three = tensors_of(folder / "three/last.safetensors");
+  metadata = SafetensorsFile(folder / "three/last.safetensors").metadata();
+  metadata.erase("format");
+  const std::vector<real> biases = of_three.at("head.bias").to_host();
+  REQUIRE(biases.size() == 9);
+  for (int i = 0; i < 9; ++i) {
+    std::vector<real> flipped = biases;
+    flipped[static_cast<size_t>(i)] = std::ldexp(real(1), 100);
+    of_three["head.bias"] = tensor({9}, flipped);
+    write_tensors(folder / "three.safetensors", of_three, metadata);
+    const ProgramRun done = started({"forecast", "three.safetensors", "--csv", "three.csv"}, folder.path());
+    constexpr const char* names[] = {"y", "z", "flat"};
+    CHECK(says(done, fmt::format("'{}' is forecast as ", names[i % 3])));
+    CHECK(says(done, fmt::format(" at {}, far outside of ", to_text({TimeForm::date, 11257 + i / 3}))));
+  }
 }

@@ -312,3 +312,20 @@ TEST_CASE("explain: the memory of a training, by hand") {
   CHECK(memory({"optimizer.kind=adam"})["optimizer"] == "37.2M");
   CHECK(memory({"model.cell=gru"})["a window's values"] == "4.80M");  // seven numbers for a unit
 }
+
+TEST_CASE(
+    "explain: the windows of an epoch are those of the tokens that are used, with the treebank's files or without") {
+  const Folder folder;
+  const auto windows = [&](const Words& sets) {
+    Words words = {"explain", "ptb-small"};
+    for (const std::string& set : sets) words = words + Words{"--set", set};
+    const std::string out = ptb_out(words, folder.path());
+    const size_t end = out.find(" windows an epoch");
+    REQUIRE(end != out.npos);
+    return out.substr(out.rfind(' ', end - 1) + 1, end - out.rfind(' ', end - 1) - 1);
+  };
+  CHECK(windows({}) == "2324");                 // 929,589 tokens: 20 streams of 46,479 steps, 20 to a window
+  CHECK(windows({"data.limit=8001"}) == "20");  // 400 steps
+  CHECK(windows({"data.limit=8021"}) == "21");  // 401
+  CHECK(windows({"data.limit=1000000"}) == "2324");
+}

@@ -216,7 +216,21 @@ TEST_CASE("recipe: the rates of dropout are one, but for those that have their o
 }
 
 TEST_CASE("every key says what another value means to a run that is resumed") {
-  CHECK(undecided_keys(ptb::declare_keys, ptb::Recipe()) == Words{});
+  const auto are = [](OnResume meaning) { return keys_that_are(meaning, ptb::declare_keys, ptb::Recipe()); };
+  CHECK(are(OnResume::undecided) == "");
+  CHECK(are(OnResume::harmless) ==
+        "model.engine training.epochs training.keep training.patience training.on_divergence "
+        "training.save_every_steps training.save_every_minutes training.keep_every_epochs training.log_every "
+        "training.graph training.sample_every_epochs training.sample_words training.surprising_words");
+  CHECK(are(OnResume::rescores) == "data.eval_batch training.precision");
+  CHECK(are(OnResume::fixed) ==
+        "model.architecture model.embedding model.hidden model.layers model.heads model.feed_forward "
+        "model.memory model.attention_layers model.cell model.zoneout_h model.zoneout_c model.projection "
+        "model.layer_norm model.peepholes model.gate_activation model.cell_activation model.cell_clip "
+        "model.coupled_gates model.nonlinearity model.mogrifier model.mogrifier_rank model.residual "
+        "model.last_hidden model.forget_bias model.tied model.softmax model.components model.init "
+        "model.init_scheme data.level data.reset data.batch training.init_from training.past_decode "
+        "optimizer.kind optimizer.average_from");
 }
 
 TEST_CASE("the seed decides where windows begin if it draws their lengths") {

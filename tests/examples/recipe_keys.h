@@ -38,13 +38,13 @@ void check_documented(const std::string& page, Declare declare, Recipe recipe, b
   }
 }
 
-// The keys of which nobody has decided what another value means to a run that is resumed (RecipeKey::fixed and the like).
+// The keys of which a changed value means this to a run that is resumed (RecipeKey::fixed and the like), in order.
 template <class Declare, class Recipe>
-Words undecided_keys(Declare declare, Recipe recipe) {
+std::string keys_that_are(unroll::OnResume meaning, Declare declare, Recipe recipe) {
   unroll::RecipeReader reader;
   declare(reader, recipe);
-  Words result;
+  std::string result;
   for (const unroll::RecipeKey& key : reader.keys())
-    if (key.on_resume == unroll::OnResume::undecided) result.push_back(key.path());
+    if (key.on_resume == meaning) result += (result.empty() ? "" : " ") + key.path();
   return result;
 }

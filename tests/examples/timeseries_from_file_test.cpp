@@ -136,6 +136,19 @@ TEST_CASE("the recipe that is written down trains the same model again, and repe
   for (const std::string part :
        {"the model", "ETS", "Theta", "CES", "combination", "model   one GRU over segments"})
     CHECK_MESSAGE(out.find(part) != std::string::npos, part, "\n", out);
+  // A segment divides the window into nearly 12.
+  const std::string recipe = read_text(folder / "first/recipe.toml");
+  const auto number = [&](const std::string& key) {
+    return std::stoi(recipe.substr(recipe.find("\n" + key + " = ") + key.size() + 4));
+  };
+  const int window = number("window");
+  int nearest = 1;
+  for (int s = 1; s <= window; ++s)
+    if (window % s == 0 &&
+        std::abs(std::log(window / 12.0 / s)) < std::abs(std::log(window / 12.0 / nearest)))
+      nearest = s;
+  CHECK(window == 20);
+  CHECK(number("segment") == nearest);
   fs::copy_file(folder / "first/recipe.toml", folder / "again.toml");
   (void)timeseries_out({"train", "again.toml", "--out", "second"}, folder.path());
   const SafetensorsFile a(folder / "first/best.safetensors"), b(folder / "second/best.safetensors");

@@ -104,9 +104,14 @@ TEST_CASE("baselines, scales and MASE's unit see observed values alone") {
 
   // How many were left out is said.
   const std::string said = timeseries_out({"baselines", "linear.toml", "--csv", "holes.csv"}, folder.path());
-  const int of_test = score(series, valid_end, rows, [](int, int) { return 0.0; }).left_out;
-  for (const std::string& part : {fmt::format(" of valid, {} of test\n", of_test),
-                                  fmt::format("{} values that were filled in", of_test)})
+  const auto left_out = [&](int begin, int end) {
+    return score(series, begin, end, [](int, int) { return 0.0; }).left_out;
+  };
+  const int of_test = left_out(valid_end, rows);
+  for (const std::string& part :
+       {fmt::format("left out are {} of train, {} of valid, {} of test\n", left_out(3, train_end),
+                    left_out(train_end, valid_end), of_test),  // a window reads 3 rows
+        fmt::format("{} values that were filled in", of_test)})
     CHECK_MESSAGE(said.find(part) != std::string::npos, said);
 }
 

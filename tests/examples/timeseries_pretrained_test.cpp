@@ -284,7 +284,7 @@ TEST_CASE(
     const std::string name = row.substr(2, row.find('`', 3) - 1);
     CHECK(page.find(shared.find(row) != std::string::npos ? name : row) != std::string::npos);
   }
-  CHECK(undecided_keys(declare, PretrainRecipe()).empty());
+  CHECK(keys_that_are(OnResume::undecided, declare, PretrainRecipe()) == "");
   CHECK(error_of([] { (void)load_pretrain_recipe(find_recipe("forecaster", pretrain_program)); }) == "");
   CHECK(lacks(error_of([] {
                 (void)load_pretrain_recipe(find_recipe("forecaster", pretrain_program),

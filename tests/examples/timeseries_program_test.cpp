@@ -74,6 +74,9 @@ TEST_CASE("the command of the last line can be given to a shell as it stands") {
                              folder.path()));
   CHECK_MESSAGE(detect.ends_with(" detect runs/tiny-1/best.safetensors --csv 'my flags.csv'"), detect);
   CHECK(lines_of(shell(detect)).size() == 190);
+  CHECK(next_of(shell("sed '' 'my flags.csv' | " + program_named("timeseries") +
+                      " train tiny.toml --csv - --set data.label=state --set training.epochs=1"))
+            .ends_with(" --csv -"));
 }
 
 TEST_CASE("evaluate gives what training reported, from the model's file and the series") {

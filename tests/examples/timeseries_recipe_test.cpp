@@ -81,8 +81,44 @@ TEST_CASE("a key that nothing reads is refused where it was said, and only there
   }
 }
 
+TEST_CASE("without rows that validate only what waits for their scores is refused") {
+  const auto error = [](const std::vector<Override>& more) {
+    return error_of([&] {
+      timeseries::load_recipe(
+          RecipeFile{"mine", "mine.toml", "[data]\nvalid = 0.0\n[training]\nkeep = \"last\"\n"}, more);
+    });
+  };
+  for (const char* key : {"training.patience=1", "data.score=valid", "schedule.kind=plateau"})
+    CHECK(lacks(error({{key}}), {"needs rows that validate"}) == "");
+  for (const char* key :
+       {"training.patience=0", "data.score=test", "schedule.kind=cosine", "optimizer.kind=sgd"})
+    CHECK(error({{key}}) == "");
+  CHECK(lacks(error({{"optimizer.kind=asgd"}, {"optimizer.average_from=0"}}), {"waits for valid scores"}) ==
+        "");
+  CHECK(error({{"optimizer.kind=asgd"}, {"optimizer.average_from=1"}}) == "");
+}
+
 TEST_CASE("every key says what another value means to a run that is resumed") {
-  CHECK(undecided_keys(timeseries::declare_keys, timeseries::Recipe()) == Words{});
+  const auto are = [](OnResume meaning) {
+    return keys_that_are(meaning, timeseries::declare_keys, timeseries::Recipe());
+  };
+  CHECK(are(OnResume::undecided) == "");
+  CHECK(
+      are(OnResume::harmless) ==
+      "model.engine data.file data.test_files data.time data.date_order data.separator data.decimal "
+      "data.thousands data.missing data.gaps data.open_end data.period data.second_period data.ridge "
+      "data.ets data.theta data.ces data.pretrained data.combination data.bounds data.score training.epochs "
+      "training.keep training.patience training.on_divergence training.save_every_steps "
+      "training.save_every_minutes training.keep_every_epochs training.log_every");
+  CHECK(are(OnResume::rescores) == "data.eval_batch training.precision training.pos_weight");
+  CHECK(are(OnResume::fixed) ==
+        "model.architecture model.cell model.hidden model.layers model.shared_channels model.normalization "
+        "model.segment model.highway model.zoneout_h model.zoneout_c model.projection model.layer_norm "
+        "model.peepholes model.gate_activation model.cell_activation model.cell_clip model.coupled_gates "
+        "model.nonlinearity model.mogrifier model.mogrifier_rank model.residual model.last_hidden "
+        "model.forget_bias data.only data.id data.channels data.targets data.calendar data.known data.label "
+        "data.window data.horizon scaling.kind scaling.transform training.init_from training.loss "
+        "training.quantiles optimizer.kind optimizer.average_from");
 }
 
 TEST_CASE("more epochs are harmless unless a cosine or a cycle spreads over them") {

@@ -74,22 +74,26 @@ TEST_CASE("a file of one series with a name trains the same weights, and the sam
     const Words more = named ? Words{} : set({"data.id=\"\"", "data.only=store=a"});
     const std::string out = named ? "named" : "plain";
     timeseries_out(Words{"train", out + ".toml", "--csv", "named.csv", "--out", out} + more, folder.path());
-    scores[named] =
-        timeseries_json({"evaluate", out + "/best.safetensors", "--csv", "named.csv"}, folder.path());
+    for (const char* split : {"valid", "test"})
+      scores[named][split] =
+          timeseries_json({"evaluate", out + "/best.safetensors", "--csv", "named.csv", "--split", split},
+                          folder.path())["scores"][split];
     const SafetensorsFile file(folder.path() / out / "best.safetensors");
     for (const auto& entry : file.entries()) weights[named][entry.name] = file.load(entry.name).to_host();
   }
   CHECK(weights[0] == weights[1]);
-  const Json &plain = scores[0]["scores"]["test"], &named = scores[1]["scores"]["test"];
-  for (const char* method : {"the model", "last value", "seasonal naive (12)", "Theta"})
-    for (const char* key : {"scaled_mse", "mae", "smape", "mase", "windows"}) {
-      CAPTURE(method);
-      CAPTURE(key);
-      CHECK(plain[method][key] == named[method][key]);
-      if (std::string(key) != "windows")  // the sums are in another order
-        CHECK(named[method]["by_series"]["a"][key].get<double>() ==
-              doctest::Approx(named[method][key].get<double>()).epsilon(1e-12));
-    }
+  for (const char* split : {"valid", "test"})
+    for (const char* method : {"the model", "last value", "seasonal naive (12)", "Theta"})
+      for (const char* key : {"scaled_mse", "mae", "smape", "mase", "windows"}) {
+        const Json &plain = scores[0][split][method], &named = scores[1][split][method];
+        CAPTURE(split);
+        CAPTURE(method);
+        CAPTURE(key);
+        CHECK(plain[key] == named[key]);
+        if (std::string(key) != "windows")  // the sums are in another order
+          CHECK(named["by_series"]["a"][key].get<double>() ==
+                doctest::Approx(named[key].get<double>()).epsilon(1e-12));
+      }
 }
 
 TEST_CASE("each series is scored by itself and all together; one that is too short is named") {

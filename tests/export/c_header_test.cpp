@@ -18,7 +18,7 @@ constexpr const char* warnings = "-O2 -Wall -Wextra -Wconversion -Werror -pedant
 // A program that steps through all models: it reads their inputs from one file, and writes their outputs to another. Between
 // the two lines that it prints, it only steps.
 std::string program_of(const std::vector<StepModel>& models) {
-  std::string text = "#include <stdio.h>\n", calls;
+  std::string text = "#include <stdio.h>\n#include <string.h>\n", calls;
   for (size_t k = 0; k < models.size(); ++k) {
     const StepModel& m = models[k];
     const bool state = m.plan.numbers(StepArray::Kind::state) > 0;
@@ -31,7 +31,8 @@ std::string program_of(const std::vector<StepModel>& models) {
                     m.outputs());
     if (!state) continue;
     text += fmt::format("static m{0}_state state{0};\n", k);
-    calls.insert(0, fmt::format("  m{0}_reset(&state{0});\n", k));
+    calls.insert(  // a state that holds anything begins anew
+        0, fmt::format("  memset(&state{0}, 255, sizeof state{0});\n  m{0}_reset(&state{0});\n", k));
   }
   text +=
       "int main(int count, char** words) {\n  if (count < 3) return 1;\n  FILE* file = fopen(words[1], \"rb\");\n"

@@ -24,6 +24,7 @@ struct Case {
     NetworkKeys keys;
     keys.architecture = &row, keys.normalization = normalization, keys.shared_channels = shared;
     keys.hidden = 6, keys.segment = row.reads("segment") ? 3 : 1;
+    keys.dropout = 0.5f;  // which acts in training alone
     keys.highway = row.reads("highway") ? 4 : 0;
     return {keys,
             {.name = "test", .window = 12, .horizon = 6, .quantiles = {0.5, 0.9}, .middle = 0},
@@ -85,6 +86,18 @@ TEST_CASE("networks: a window is forecast as if it were alone, and a target by c
                one = c.network.outputs(c.network.window(c.input, 1));
     for (size_t q = 0; q < 2; ++q)
       CHECK(furthest(one[q].value(), row(transpose(reshape(all[q], {4, 2, 6}), 0, 1), 1).value()) < 1e-5);
+  });
+}
+
+TEST_CASE("networks: dropout acts on what the dense layer after recurrent ones reads, in training alone") {
+  for_each_case([](Case& c) {
+    const auto forecast = [&] { return c.network.outputs(c.network.window(c.input))[0].value(); };
+    {
+      const NoTape guard;
+      CHECK(furthest(forecast(), forecast()) == 0);
+    }
+    const Tape tape;
+    CHECK((furthest(forecast(), forecast()) > 0) == c.row.reads("cell"));
   });
 }
 

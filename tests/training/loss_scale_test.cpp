@@ -5,10 +5,10 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/training/line_training.h"
 #include "tests/run_outcome.h"
 #include "tests/support.h"
 #include "tests/tiny_training.h"
+#include "tests/training/line_training.h"
 #include "tests/with_precision.h"
 #include "training/report/log.h"
 
@@ -122,7 +122,9 @@ TEST_CASE("the scale grows in training, and what it grows beyond is left out aga
   const WithPrecision fp16(Precision::fp16);
   Line line;
   Sgd sgd(line.params, {.learning_rate = 0});
-  Trainer trainer(sgd, {.epochs = 2, .progress = silent});
+  const Folder folder;
+  std::FILE* const out = std::fopen((folder / "out").c_str(), "w");
+  Trainer trainer(sgd, {.epochs = 2, .progress = {.stream = out, .mode = ProgressOptions::Mode::plain}});
   TrainerState state = trainer.state();
   state.loss_scale = LossScale{.scale = 0x1p15, .good_steps = 1995};
   trainer.set_state(state);
@@ -132,6 +134,10 @@ TEST_CASE("the scale grows in training, and what it grows beyond is left out aga
   CHECK(trainer.state().loss_scale->good_steps == 10);
   CHECK(trainer.epochs()[0].skipped == 1);
   CHECK(trainer.epochs()[1].skipped == 0);
+  std::fclose(out);
+  for (const std::string& line : lines_of(read_text(folder / "out")))  // each says its own
+    if (line.starts_with("epoch "))
+      CHECK_MESSAGE(line.ends_with("  1 step skipped") == line.starts_with("epoch 1/2"), line);
   CHECK(line.params.step() == 15);
 }
 

@@ -2,6 +2,8 @@
 #include "training/report/report.h"
 
 #include <cstring>
+#include <set>
+#include <string>
 
 #include "tests/program.h"
 #include "tests/support.h"
@@ -57,6 +59,21 @@ struct Run {
 };
 
 }  // namespace
+
+TEST_CASE("no two drawings of a page share an id") {
+  Run run;
+  const Chart chart{
+      .title = "a", .x_name = "step", .y_name = "loss", .series = {{.name = "a", .x = {0, 1}, .y = {1, 2}}}};
+  run.description.charts = {chart, chart, chart};
+  const std::string page = run.page();
+  std::set<std::string> ids;
+  int count_of_ids = 0;
+  for (size_t at = 0; (at = page.find(" id=\"", at)) != page.npos; ++count_of_ids) {
+    at += 5;
+    CHECK_MESSAGE(ids.insert(page.substr(at, page.find('"', at) - at)).second, page.substr(at, 20));
+  }
+  CHECK(count_of_ids > 10);
+}
 
 TEST_CASE("a program's own charts stand in the report, with their interval and the names of x") {
   Run run;

@@ -282,13 +282,23 @@ TEST_CASE(
   const Folder folder;
   for (const char* name : {"lstm.safetensors", "types.safetensors"}) {
     const std::string whole = read_text(fixture(name));
-    int accepted = 0;
+    uint64_t of_header = 0;
+    std::memcpy(&of_header, whole.data(), sizeof of_header);
+    int accepted = 0, otherwise = 0;  // otherwise: for another reason than the one that holds
     for (std::size_t length = 0; length < whole.size(); ++length) {
       put(folder / "w", whole.substr(0, length));
       const std::string message = refusal(folder / "w");
       accepted += message.empty() || message.find('\n') != std::string::npos;
+      const std::string why =
+          length == 0   ? "the file is empty"
+          : length < 10 ? "not a safetensors file"
+          : length < 8 + of_header
+              ? fmt::format("cut off: its header takes {} bytes, there are {}", of_header, length - 8)
+              : "cut off";
+      otherwise += message.find(why) == std::string::npos;
     }
     CHECK(accepted == 0);
+    CHECK(otherwise == 0);
     reset_peak_memory();
     const int64_t before = memory_statistics().peak;
     for (std::size_t at = 0; at < whole.size(); ++at) {

@@ -39,6 +39,27 @@ TEST_CASE("without its latest checkpoint a run is not begun again over what is l
   }
 }
 
+TEST_CASE("a checkpoint within an epoch comes after so many steps, and after so many minutes") {
+  for (const Subject& subject : subjects) {
+    CAPTURE(subject.program);
+    const Folder folder;
+    write_inputs(subject, folder);
+    for (const auto& [steps, minutes, is_saved] :
+         {std::tuple{"0", "0", false}, {"1", "0", true}, {"0", "1e-9", true}, {"1000", "1000", false}}) {
+      // The second step diverges.
+      const ProgramRun ended =
+          run(subject,
+              train_tiny(subject) + Words{fmt::format("saved-{}-{}", steps, minutes), "--set",
+                                          "optimizer.kind=sgd", "--set", "optimizer.learning_rate=1e38",
+                                          "--set", fmt::format("training.save_every_steps={}", steps),
+                                          "--set", fmt::format("training.save_every_minutes={}", minutes)},
+              folder);
+      CHECK_MESSAGE(ended.err.find("diverged") != std::string::npos, ended.out, ended.err);
+      CHECK(fs::exists(folder / fmt::format("saved-{}-{}/last.safetensors", steps, minutes)) == is_saved);
+    }
+  }
+}
+
 TEST_CASE("killed before its first checkpoint a run is begun again, or goes on from that of its best epoch") {
   for (const Subject& subject : subjects) {
     CAPTURE(subject.program);

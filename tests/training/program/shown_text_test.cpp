@@ -253,8 +253,13 @@ TEST_CASE("a path is one line and no option, in what is shown and in what is to 
     CHECK(out({"report", "two\nlines"}) == "two?lines/report.html\n");
     CHECK(has(of_lines.substr(of_lines.find("next ")), " $'two\\x0alines/"));
 
-    fs::rename(folder / "two\nlines", folder / "-dash\u00a0");
-    const std::string resumed = out({"resume", "--", "-dash\u00a0"});
-    CHECK_MESSAGE(has(resumed.substr(resumed.find("next ")), " $'./-dash\\xc2\\xa0/"), resumed);
+    const std::string name = "-dash\u00a0\\n\\'$x\"`*~";
+    fs::rename(folder / "two\nlines", folder / name);
+    const std::string resumed = out({"resume", "--", name}), next = resumed.substr(resumed.find("next "));
+    CHECK_MESSAGE(has(next, " $'./-dash\\xc2\\xa0"), resumed);
+    // A shell reads the path out of it.
+    const size_t word = next.find("$'");
+    const std::string typed = "printf %s " + next.substr(word, next.find_first_of(" \n", word) - word);
+    CHECK(run_program("/bin/bash", {"-c", typed}, folder.path()).out.starts_with("./" + name + "/"));
   }
 }
