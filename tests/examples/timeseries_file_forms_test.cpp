@@ -91,17 +91,13 @@ TEST_CASE("numbers are read as the file writes them, and that is said") {
 TEST_CASE("a column that is not read shows its first cell that is no number") {
   const Folder folder;
   const auto cell = [](int day) { return day == 9 ? "None" : week(day); };
-  folder.write("x.csv", days(40, cell));
-  CHECK(error_of({"forecast", "x.csv"}, folder.path())
-            .find("x.csv:11: column 2 ('x'): 'None' is not a number; the cells above it are numbers") !=
-        std::string::npos);
-  const ProgramRun run = forecast_of(
-      folder, days(84, [&](int day) { return cell(day) + "," + week(day); }).replace(5, 1, "x,y"));
-  CHECK_MESSAGE(
-      run.err.find(
-          "columns 1 of 2: left out: x ('None' in line 11 is no number: forecast if the cell is one, or is left "
-          "empty)") != std::string::npos,
-      run.err);
+  const auto beside = [&](int day) { return cell(day) + "," + week(day); };
+  for (const std::string& csv : {days(40, cell), days(84, beside).replace(5, 1, "x,y")}) {
+    folder.write("x.csv", csv);
+    CHECK(error_of({"forecast", "x.csv"}, folder.path())
+              .find("x.csv:11: column 2 ('x'): 'None' is not a number; the cells above it are numbers") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("a first column of numbers that ascend is the time, or left out, and no target") {

@@ -54,7 +54,7 @@ TEST_CASE("what stands below no name must number the rows: values there would be
   CHECK(
       refusal(",x\n31/01/20,5\n") ==
       "x.csv:2: column 1 ('time'): '31/01/20' has a year of two digits, and no row tells which number it is: write the "
-      "years with four; data.date_order = \"dmy\" or \"mdy\" says that they stand last");
+      "years with four; data.date_order = \"dmy\" says that they stand last");
   CHECK(parse(",x\n-1,5\n0,6\n8,7\n").values == Values{5, 6, 7});  // a part of a table keeps its numbers
 }
 

@@ -134,17 +134,22 @@ std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks m
 std::string how_to_mend(std::string_view cell, NumberMarks marks, bool below_numbers) {
   constexpr const char* digits = "0123456789";
   std::size_t first = cell.find_first_of(digits);
-  if (first == cell.npos || looks_like_a_date(cell)) return "";
+  if (first == cell.npos || (looks_like_a_date(cell) && cell.find(',') == cell.npos)) return "";
   if (first > 0 && cell[first - 1] == marks.decimal) --first;
   const std::size_t end = cell.find_last_of(digits) + 1;
   const std::string_view number = cell.substr(first, end - first);
   std::string_view after = cell.substr(end);
   after.remove_prefix(prefix_of(after, blanks).size());
   const auto is_letter = [](unsigned char c) { return std::isalpha(c) || c >= 0x80; };
-  const auto read = written_number(number, marks);
+  auto read = written_number(number, marks);
+  if (!read && !below_numbers)  // no other cell tells the marks either
+    read = written_number(number, {other_mark(marks.decimal), marks.decimal});
   if (after.empty() || std::ranges::any_of(cell.substr(0, first), is_letter) || !read) return "";
   if (after == "-" && first == 0) return fmt::format("write -{}", number);
   if (!std::ranges::any_of(after, is_letter)) return "delete the mark";
+  std::string unit(after);
+  for (char& c : unit) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  if (unit == "CR" || unit == "DR") return "delete Cr and Dr, and write a minus before each number with Dr";
   if (!below_numbers) return "delete the unit, which all cells must share";
   const double factor = after == "k" || after == "K" ? 1e3 : after == "M" ? 1e6 : 0;
   std::string whole = fmt::format("{}{:.15g}", cell.substr(0, first), read->value * factor);
@@ -156,7 +161,7 @@ std::string how_to_mend(std::string_view cell, NumberMarks marks, bool below_num
 
 void MarkFinder::join(const MarkFinder& column) {
   const int64_t decided = column.points_ + column.commas_;
-  if (column.others_ >= column.whole_ + decided + !column.either_.empty()) return;  // text
+  if (column.others_ >= column.whole_ + decided + column.eithers_) return;  // text
   points_ += column.points_, commas_ += column.commas_;
   if (column.grouped_by_comma_ != '\0') grouped_by_comma_ = ',';
   if (column.grouped_by_point_ != '\0') grouped_by_point_ = '.';
@@ -179,7 +184,7 @@ void MarkFinder::add(std::string_view cell) {
   const bool with_point = point || by_comma, with_comma = comma || by_point;
   points_ += with_point && !with_comma, commas_ += with_comma && !with_point;
   others_ += !with_point && !with_comma;
-  if (with_point && with_comma && either_.empty()) either_ = cell;
+  if (with_point && with_comma && ++eithers_ == 1) either_ = cell;
 }
 
 std::optional<char> MarkFinder::decimal(char separator) const {

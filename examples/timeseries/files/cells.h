@@ -51,6 +51,7 @@ class MarkFinder {
  private:
   int64_t points_ = 0, commas_ = 0;  // cells that are numbers only with this decimal separator
   int64_t whole_ = 0, others_ = 0;   // cells without either mark that are numbers; cells that are none
+  int64_t eithers_ = 0;              // cells that can be read with either separator
   bool doubtful_ = false;            // a column has `either_` beside whole numbers, and no cell that decides
   char grouped_by_point_ = '\0', grouped_by_comma_ = '\0';
   std::string either_;

@@ -37,6 +37,19 @@ std::string or_no_row(const SeriesText& file) {
   return fmt::format("; if line {} is no row of the series, such as a total, delete it", line);
 }
 
+bool is_in_first_rows(const SeriesText& file) {
+  CsvReader csv = file.csv;
+  int64_t rows = 0, empty = 0, dated = 0;
+  const auto at = static_cast<std::size_t>(file.columns.time + file.columns.skipped);
+  try {
+    do {
+      const std::string_view cell = at < csv.cells().size() ? csv.cells()[at] : "-";
+      ++rows, empty += cell.empty(), dated += time_in(cell, file.columns).has_value();
+    } while (csv.next());
+  } catch (const InputError&) { return false; }  // reported when its row is read
+  return dated > 0 && 2 * empty > rows;
+}
+
 namespace {
 
 // Most of the whole numbers look like dates: how to read them as values instead.
@@ -85,6 +98,11 @@ void RowTimes::read(const SeriesText& file, Times& times, const int64_t* last) {
     if (columns.order != DateOrder::unknown && reads_as_date(cell))
       throw InputError(fmt::format("{}: '{}' is not a time, since dates here are {}", where(), one_line(cell),
                                    described(columns.order)));
+    if (cell.empty() && !times.at.empty() && is_in_first_rows(file))
+      throw InputError(fmt::format(
+          "{}: the row has no time, which stands only in the first of several rows: fill it down into "
+          "the others",
+          where()));
     const bool is_large = std::abs(parse_number(cell).value_or(0)) >= static_cast<double>(largest_number);
     throw InputError(fmt::format(
         "{}: '{}' is not a time; these forms are read: whole numbers{}, {}{}{}", where(), one_line(cell),
@@ -112,8 +130,9 @@ void RowTimes::read(const SeriesText& file, Times& times, const int64_t* last) {
           "{}: '{}' has {} offset from UTC, and the times above it have {}: which comes first cannot be told",
           where(), one_line(cell), time->utc ? "an" : "no", time->utc ? "none" : "one"));
     if (last) {
-      // Whole numbers that descend may be values.
-      const bool may_go_back = columns.form == TimeForm::number && time->form != TimeForm::number;
+      // Whole numbers that descend may be values, but for years: their column is named so, or they are evenly spaced.
+      const bool may_go_back = columns.form == TimeForm::year ||
+                               (columns.form == TimeForm::number && time->form != TimeForm::number);
       if (direction_ == Direction::unknown && (time->count > *last || may_go_back) && time->count != *last)
         direction_ = time->count > *last ? Direction::forward : Direction::back;
       const bool in_order = direction_ == Direction::back ? time->count < *last : time->count > *last;

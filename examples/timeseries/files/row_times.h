@@ -29,6 +29,9 @@ struct SeriesText {
 // with the lines below it if none of them is a row.
 std::string or_no_row(const SeriesText& file);
 
+// Whether most rows from the reader's on lack a time, and a later one has one: it stands in the first row of several.
+bool is_in_first_rows(const SeriesText& file);
+
 class RowTimes {
  public:
   // Adds the row's time to `times`. `last`: the time of the previous row of its series; nullptr: there is none. Throws InputError:

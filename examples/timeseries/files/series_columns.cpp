@@ -123,11 +123,11 @@ std::optional<int64_t> line_of_names(const CsvReader& at_first_row, const Row& h
 }
 
 // Throws InputError if the reader's row, the first below the names, has units: nothing but words, and numbers below them.
-void require_no_units(CsvReader csv, const Row& header, const SeriesOptions& options) {
+void require_no_units(CsvReader csv, const Row& header) {
   const Row units = row_of(csv);
   const int64_t line = csv.line();
   const auto is_unit = [&](const std::string& cell) {
-    return says_missing(cell) || !reads_as_value(cell, options.decimal);
+    return says_missing(cell) || !(reads_as_value(cell, '.') || reads_as_value(cell, ','));
   };
   if (!std::ranges::all_of(units.cells, is_unit) || !csv.next()) return;
   for (std::size_t i = 0; i < std::min({header.cells.size(), units.cells.size(), csv.cells().size()}); ++i)
@@ -166,6 +166,7 @@ SeriesColumns read_header(const CsvReader& csv, Row header, const Row& first, co
                 "{}:{}: the row ends with a separator and the header does not: the row has {} cells, the "
                 "header {}",
                 csv.origin(), csv.line(), first.cells.size(), header.cells.size());
+  if (one_short) require_no_split_numbers(csv, header.cells.size());
   const bool begun_empty = !one_short && header.cells.size() > 1 && header.cells.front().empty();
   if (begun_empty) {
     header.cells.erase(header.cells.begin());
@@ -386,7 +387,7 @@ SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
   const auto named = has_rows ? line_of_names(below, header, options) : std::nullopt;
   require_input(!named, "{}:1: '{}' names no columns, but line {} does: delete what is above it",
                 csv.origin(), one_line(header.cells.front()), named.value_or(0));
-  if (has_rows) require_no_units(below, header, options);
+  if (has_rows) require_no_units(below, header);
   csv.keep(header.cells.size() + 1);  // one cell more than the header: a column without a name
   csv.next();
   const Row first = has_rows ? row_of(csv) : Row{};

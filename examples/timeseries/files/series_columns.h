@@ -56,6 +56,13 @@ std::string toml_line(std::string_view key, std::string_view value);
 void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
                      const SeriesOptions& options);
 
+// The advice where a row of a file with commas has more cells than its header.
+constexpr const char* split_by_decimal_commas =
+    "perhaps its numbers have decimal commas without quotes: put them in quotes, or ';' between the cells";
+// Throws InputError if two cells of a row may be one such number, in each of at least 8 rows: whole numbers, the second of one or two
+// digits, of as many everywhere, and the first is not in quotes. `csv`: at the first row; `names`: of the header, one less than its cells.
+void require_no_split_numbers(CsvReader csv, std::size_t names);
+
 // Says how to write the time in one column, if each row has it in several: a date and an hour, or a year and a month. None if
 // the column of times, or without one a column of years, makes no ascending times with others.
 std::optional<std::string> time_in_parts(std::string_view text, const SeriesColumns& columns,
@@ -65,5 +72,10 @@ std::optional<std::string> time_in_parts(std::string_view text, const SeriesColu
 // ascend, or no column makes them.
 std::optional<std::string> several_series(std::string_view text, const SeriesColumns& columns,
                                           const CsvReader& csv, const SeriesOptions& options);
+
+// Says which rows to delete if the first column, of a file without times, has words for totals, or years among months. None if most
+// rows are such.
+std::optional<std::string> totals_among_rows(std::string_view text, const SeriesColumns& columns,
+                                             const CsvReader& csv);
 
 }  // namespace unroll

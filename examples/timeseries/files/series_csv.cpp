@@ -78,8 +78,9 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
     if (options.missing == Missing::error) {
       throw InputError(fmt::format(
           "{}: a value is missing{}{}", where(), cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell)),
-          options.model.empty() ? "; data.missing = \"previous\", \"mask\" or \"interpolate\" fills it in"
-                                : ""));
+          options.model.empty()
+              ? "; data.missing = \"previous\", \"mask\", \"interpolate\" or \"zero\" fills it in"
+              : ""));
     }
     return missing_value;
   }
@@ -252,10 +253,12 @@ class SeriesReader {
   void check_cells() const {
     const std::size_t width = columns_.names.size() + columns_.skipped, count = csv_.count();
     if (count == width) return;  // not require_input(): formats only on failure
-    throw InputError(fmt::format("{}:{}: column {} is {}; the row has {} cell{}, the header {}{}",
+    const bool may_be_split = count > width && csv_.separator() == ',' && series_.rows() == 0;
+    throw InputError(fmt::format("{}:{}: column {} is {}; the row has {} cell{}, the header {}{}{}",
                                  csv_.origin(), csv_.line(), std::min(count, width) + 1,
                                  count < width ? "missing" : "one too many", count, count == 1 ? "" : "s",
-                                 width, series_.rows() > 0 ? or_no_row(file_) : ""));
+                                 width, may_be_split ? std::string("; ") + split_by_decimal_commas : "",
+                                 series_.rows() > 0 ? or_no_row(file_) : ""));
   }
 
   // Whether the row has options.only's word. Notes other words.
@@ -318,6 +321,8 @@ class SeriesReader {
     const bool has_no_times = columns_.time < 0 && columns_.id < 0;
     if (has_no_times && (options_.channels.empty() || options_.channels_guessed))
       if (const auto parts = time_in_parts(file_.text, columns_, csv_)) throw InputError(*parts);
+    if (has_no_times)
+      if (const auto totals = totals_among_rows(file_.text, columns_, csv_)) throw InputError(*totals);
     if (has_no_times) require_no_times(series_, columns_, first_, options_);
     const Times& times = series_.times;
     if (!times.offsets.empty())
@@ -331,6 +336,7 @@ class SeriesReader {
     settle_step(series_, options_);
     cut_open_end(series_, options_);
     if (is_missing_ || options_.gaps == Gaps::fill) fill_in(series_, options_.missing);
+    if (options_.missing != Missing::zero) note_zeros_at_end(series_);
   }
 
   CsvReader csv_;

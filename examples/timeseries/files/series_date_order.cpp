@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
@@ -65,10 +66,12 @@ const Reading* chosen(const Reading& a, const Reading& b, std::string& why) {
   return even ? &a : &b;
 }
 
-// Years of two digits stand last for sure where what stands first changes more often: 25/01/13 may begin with one.
+// Years of two digits stand last for sure where what stands first changes more often (25/01/13 may begin with one), or a day
+// stands between.
 struct ShortYears {
   std::string cell = {};  // the first with one
   int64_t line = 0;
+  bool day_between = false;
   int64_t firsts = 0, years = 0;  // how often these change
   std::string_view first = {};
   int year = 0;
@@ -79,9 +82,17 @@ struct ShortYears {
     const std::string_view begin = text.substr(0, text.find_first_of("/-., "));
     if (!first.empty()) firsts += begin != first, years += now != year;
     first = begin, year = now;
+    const std::string_view rest = text.substr(std::min(begin.size() + 1, text.size()));
+    const auto middle = plain_decimal(rest.substr(0, rest.find_first_of("/-., ")), '.');
+    day_between = day_between || (plain_decimal(begin, '.') && middle.value_or(0) > 12);
   }
-  bool are_last() const { return cell.empty() || years < firsts; }
+  bool are_last() const { return cell.empty() || day_between || years < firsts; }
 };
+
+const char* orders_with_last_year(bool is_day_first) {
+  return is_day_first ? "; data.date_order = \"dmy\" says that they stand last"
+                      : "; data.date_order = \"dmy\" or \"mdy\" says that they stand last";
+}
 
 }  // namespace
 
@@ -124,11 +135,11 @@ DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns,
   std::string why;
   const std::string column = fmt::format("column {} ('{}')", at + 1, one_line(columns.names[columns.time]));
   if (!short_years.are_last() && options.usual_order == DateOrder::unknown)
-    throw InputError(fmt::format(
-        "{}:{}: {}: '{}' has a year of two digits, and no row tells which number it is: "
-        "write the years with four{}",
-        csv.origin(), short_years.line, column, one_line(short_years.cell),
-        options.model.empty() ? "; data.date_order = \"dmy\" or \"mdy\" says that they stand last" : ""));
+    throw InputError(
+        fmt::format("{}:{}: {}: '{}' has a year of two digits, and no row tells which number it is: "
+                    "write the years with four{}",
+                    csv.origin(), short_years.line, column, one_line(short_years.cell),
+                    options.model.empty() ? orders_with_last_year(readings[0].alone > 0) : ""));
   const auto note = [&](DateOrder order) {
     if (!why.empty())
       columns.notes.push_back(fmt::format("{}: dates are read as {}, {}", column, described(order), why));

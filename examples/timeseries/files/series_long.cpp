@@ -14,12 +14,25 @@
 namespace unroll {
 namespace {
 
-// A column whose words may name the series: the last time of each.
+// A column, or two, whose words may name the series: the last time of each.
 struct Candidate {
-  std::size_t column;
+  std::size_t column, second;  // equal: one column
   std::unordered_map<std::string, int64_t> last = {};
   std::vector<std::string> words = {};  // in their order
   bool holds = true;                    // the times of each ascend
+  std::string above = {};               // the last word; cells without one have it, too
+  bool is_filled = false;
+
+  // The row's word; "": it has none.
+  const std::string& word_of(const std::vector<std::string_view>& cells) {
+    if (std::max(column, second) >= cells.size()) return above = "";
+    if (column == second && cells[column].empty() && !above.empty())
+      is_filled = true;
+    else
+      above = cells[column];
+    if (column != second) above += fmt::format(" {}", cells[second]);
+    return above;
+  }
 };
 
 // Reads the file for the candidates. False: a row has no time, or the times ascend, so that there is one series.
@@ -37,8 +50,8 @@ bool read_for(std::vector<Candidate>& candidates, CsvReader csv, std::size_t tim
       before = time->count;
       times.insert(before);
       for (Candidate& candidate : candidates) {
-        if (!candidate.holds || candidate.column >= csv.cells().size()) continue;
-        const auto [last, is_new] = candidate.last.emplace(csv.cells()[candidate.column], time->count);
+        if (!candidate.holds) continue;
+        const auto [last, is_new] = candidate.last.emplace(candidate.word_of(csv.cells()), time->count);
         if (is_new) candidate.words.push_back(last->first);
         candidate.holds = (is_new || time->count > last->second) && candidate.words.size() < most_series;
         last->second = time->count;
@@ -63,19 +76,34 @@ bool read_for(std::vector<Candidate>& candidates, CsvReader csv, std::size_t tim
 std::optional<std::string> several_series(std::string_view text, const SeriesColumns& columns,
                                           const CsvReader& read, const SeriesOptions& options) {
   constexpr std::size_t most_columns = 16;
-  if (columns.time < 0 || columns.id >= 0) return std::nullopt;
+  if (columns.time < 0) return std::nullopt;
   if (auto parts = time_in_parts(text, columns, read)) return parts;
   const auto time_at = static_cast<std::size_t>(columns.time + columns.skipped),
              skipped = static_cast<std::size_t>(columns.skipped);
+  const auto is_id = [&](std::size_t at) { return static_cast<int>(at - skipped) == columns.id; };
+  const auto name_at = [&](std::size_t at) { return one_line(columns.names[at - skipped]); };
   std::vector<Candidate> candidates;
-  for (std::size_t i = skipped; i < columns.names.size() + skipped && candidates.size() < most_columns; ++i)
-    if (i != time_at) candidates.push_back({i});
+  const std::size_t end = std::min(columns.names.size(), most_columns) + skipped;
+  for (std::size_t i = skipped; i < end && columns.id < 0; ++i)
+    if (i != time_at) candidates.push_back({i, i});
   CsvReader csv(text, read.origin(), read.separator());
   csv.next();
   csv.keep(columns.names.size() + skipped);
   if (!read_for(candidates, csv, time_at, columns, options)) return std::nullopt;
-  const auto found = std::ranges::find_if(candidates, &Candidate::holds);
-  if (found == candidates.end()) return std::nullopt;
+  auto found = std::ranges::find_if(candidates, &Candidate::holds);
+  if (found == candidates.end()) {  // two columns
+    candidates.clear();
+    for (std::size_t i = skipped; i < end; ++i)
+      for (std::size_t k = i + 1; k < end; ++k)
+        if (i != time_at && k != time_at && (columns.id < 0 || is_id(i) || is_id(k)))
+          candidates.push_back({i, k});
+    read_for(candidates, csv, time_at, columns, options);
+    found = std::ranges::find_if(candidates, &Candidate::holds);
+    if (found == candidates.end()) return std::nullopt;
+    return fmt::format("{}: columns '{}' and '{}' name the series together: join them into one, as '{}'{}",
+                       read.origin(), name_at(found->column), name_at(found->second),
+                       one_line(found->words[0]), options.model.empty() ? ", and name it in data.id" : "");
+  }
   const std::string& name = columns.names[found->column - skipped];
   constexpr std::size_t most = 3;
   const std::size_t count = found->words.size();
@@ -84,6 +112,8 @@ std::optional<std::string> several_series(std::string_view text, const SeriesCol
     words += fmt::format("{}{}", i ? ", " : "", one_line(found->words[i], 20));
   const std::string said = fmt::format("{}: {} series in one file, by column '{}' ({}{})", read.origin(),
                                        count, one_line(name), words, count > most ? ", ..." : "");
+  if (found->is_filled)
+    return fmt::format("{}; only the first row of each names it: fill the column down", said);
   if (!options.model.empty()) return fmt::format("{}; the model of {} reads one", said, options.model);
   return fmt::format("{}: {} reads them all, {} one of them", said, toml_line("data.id", name),
                      toml_line("data.only", name + "=" + found->words[0]));

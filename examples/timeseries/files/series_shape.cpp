@@ -3,6 +3,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -101,6 +102,31 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
       csv.origin(), one_line(*std::find_if(names.begin(), end, is_time))));
 }
 
+void require_no_split_numbers(CsvReader csv, std::size_t names) {
+  if (csv.separator() != ',' || csv.quoted()[0]) return;
+  const auto consists_of = [](std::string_view cell, const char* letters) {
+    return !cell.empty() && cell.find_first_not_of(letters) == cell.npos;
+  };
+  constexpr int64_t least = 8;
+  std::vector<std::size_t> digits;  // by cell; 0: it is no second one
+  for (const std::string_view cell : csv.cells()) digits.push_back(cell.size() <= 2 ? cell.size() : 0);
+  const int64_t line = csv.line();
+  int64_t rows = 0;
+  do {
+    for (std::size_t k = 0; k < std::min(digits.size(), csv.cells().size()); ++k) {
+      const std::string_view cell = csv.cells()[k];
+      if (k < 2 || cell.size() != digits[k] || !consists_of(cell, "0123456789") ||
+          !consists_of(csv.cells()[k - 1], "-0123456789"))
+        digits[k] = 0;
+    }
+    ++rows;
+  } while (csv.next());
+  require_input(
+      rows < least || std::ranges::count(digits, 0u) == std::ssize(digits),
+      "{}:{}: the row has {} cells, the header {}: {}; if the first column has no name, give it one",
+      csv.origin(), line, digits.size(), names, split_by_decimal_commas);
+}
+
 std::optional<std::string> time_in_parts(std::string_view text, const SeriesColumns& columns,
                                          const CsvReader& read) {
   CsvReader csv(text, read.origin(), read.separator());
@@ -108,13 +134,27 @@ std::optional<std::string> time_in_parts(std::string_view text, const SeriesColu
   const auto place = [&](std::size_t name) { return name + static_cast<std::size_t>(columns.skipped); };
   std::vector<std::size_t> found;
   std::vector<Time> times;
+  std::string above;  // a year that stands only in the first row of several; "": each row has one
   for (std::size_t i = 0; i < columns.names.size() && times.empty(); ++i) {
-    const bool is_year = columns.time < 0 && says_one_of(columns.names[i], {"year", "yr", "jahr", "ann"});
-    if (!is_year && static_cast<int>(i) != columns.time) continue;
-    times = times_of(csv, place(i), [&](std::string_view cell, std::size_t) {
-      return is_year ? parse_time(cell, TimeForm::year) : time_in(cell, columns);
+    const bool is_named = says_one_of(columns.names[i], {"year", "yr", "jahr", "ann"});
+    if (columns.time >= 0 && static_cast<int>(i) != columns.time) continue;
+    std::optional<Time> last;
+    std::size_t filled = 0;
+    times = times_of(csv, place(i), [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
+      if (columns.time >= 0) return time_in(cell, columns);
+      if (says_missing(cell)) return ++filled, last;
+      const auto time = parse_time(cell, TimeForm::year), before = std::exchange(last, time);
+      if (is_named) return time;
+      const bool follows =
+          row == 0 || (filled > 0 && time && before && std::abs(time->count - before->count) == 12);
+      return follows && time && time->form == TimeForm::year ? time : std::nullopt;
     });
+    if (filled > 0 && 2 * filled < times.size()) times.clear();
+    if (times.empty()) continue;
     found = {i};
+    if (filled > 0)
+      above =
+          fmt::format("fill '{}' down, which only the first of several rows has", one_line(columns.names[i]));
   }
   std::string example;
   for (std::size_t i = 0; i < columns.names.size() && !times.empty() && !are_in_order(times); ++i) {
@@ -131,11 +171,14 @@ std::optional<std::string> time_in_parts(std::string_view text, const SeriesColu
     times = finer, example = first;
     found.push_back(i), i = static_cast<std::size_t>(-1);  // a further part may stand before it
   }
+  if (!above.empty() && (found.size() < 2 || !are_in_order(times)))
+    return fmt::format("{}: {}", read.origin(), above);
   if (found.size() < 2 || !are_in_order(times)) return std::nullopt;
   std::vector<std::string> names;
   for (const std::size_t i : found) names.push_back("'" + one_line(columns.names[i]) + "'");
-  return fmt::format("{}: the time stands in columns {}: write one column in their place, as {} in line {}",
-                     read.origin(), listed(names), one_line(example), csv.line());
+  return fmt::format("{}: the time stands in columns {}: {}write one column in their place, as {} in line {}",
+                     read.origin(), listed(names), above.empty() ? "" : above + ", and ", one_line(example),
+                     csv.line());
 }
 
 }  // namespace unroll

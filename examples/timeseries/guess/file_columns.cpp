@@ -200,10 +200,12 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
     if (!is_wished && file.columns.size() > 1 && guess_time(reading, file, column, wishes)) continue;
     ++count;
     if (!wishes.columns.empty()) continue;
-    const std::string why = left_out(file, column);
+    // But for a cell or two it is one of numbers: reading it says which.
+    const bool is_nearly = 0 < column.others && column.others <= 2 && column.numbers >= 8 * column.others;
+    const std::string why = is_nearly ? "" : left_out(file, column);
     if (!why.empty())
       out.push_back(fmt::format("{} ({})", one_line(column.name), why));
-    else if (!column.changes)
+    else if (!column.changes && !is_nearly)
       constant.push_back(column.name);
     else {
       reading.targets.push_back(column.name), (column.open > 1 ? open : ahead).push_back(column.name);
@@ -258,9 +260,10 @@ FileReading reading_of_holes(const Series& series, const Wishes& wishes) {
   FileReading reading;
   if (series.added_rows > 0) {
     reading.keys.emplace_back("gaps", toml_string("fill"));
-    reading.guesses.push_back({"gaps",
-                               fmt::format("{} rows that the file lacks are put in", series.added_rows),
-                               "few are, and rows keep their season so", "--set data.gaps=allow"});
+    reading.guesses.push_back(
+        {"gaps", fmt::format("{} rows that the file lacks are put in", series.added_rows),
+         series.filled.empty() ? "they count as 0" : "few are, and rows keep their season so",
+         "--set data.gaps=allow"});
   }
   if (series.open_rows > 0) {
     reading.keys.emplace_back("open_end", "true");

@@ -156,14 +156,15 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       {{"error", Missing::error},
        {"previous", Missing::previous},
        {"mask", Missing::mask},
-       {"interpolate", Missing::interpolate}},
+       {"interpolate", Missing::interpolate},
+       {"zero", Missing::zero}},
       "a cell without a value: an error; the value before it; that, and a further input for each column that "
-      "says where it had none; the line between its neighbours, which looks ahead")
+      "says where it had none; the line between its neighbours, which looks ahead; 0, as if it stood there")
       .harmless();
   choice(
       reader, "gaps", d.gaps, {{"error", Gaps::error}, {"allow", Gaps::allow}, {"fill", Gaps::fill}},
       "times that are not a step apart: an error; taken as if evenly spaced; a few rows that are missing are "
-      "put in, without values")
+      "put in, without values (any number if missing = \"zero\")")
       .harmless();
   key(reader, "open_end", d.open_end,
       "rows at the end without a value of any target are to be forecast, and no part of the series")

@@ -12,18 +12,19 @@
 
 namespace unroll {
 
-// The rule for a cell without a value (empty, NA, N/A, NaN, null, ?). It is never read as zero.
+// The rule for a cell without a value (empty, NA, N/A, NaN, null, ?).
 enum class Missing : uint8_t {
   error,
   previous,  // the last value before it
   mask,  // like previous; before the first value a network reads nothing; add_indicators() marks filled values
-  interpolate  // linear between its neighbours; this looks ahead, so a forecast from there knows too much
+  interpolate,  // linear between its neighbours; this looks ahead, so a forecast from there knows too much
+  zero          // 0, which counts as observed
 };
 // The rule for times that are not a step apart: further than 3/2 of it, or nearer than 2/3.
 enum class Gaps : uint8_t {
   error,
   allow,  // rows count as evenly spaced; a note says where they are not
-  fill    // adds rows without values if few are missing; a note says where
+  fill    // adds rows without values if few are missing, or those that are missing are 0; a note says where
 };
 
 struct SeriesOptions {
@@ -134,6 +135,7 @@ Series make_series(std::vector<std::string> names, std::vector<double> values);
 // * A cell is no number, infinite or missing. A label is neither 0 nor 1.
 // * The order of day and month in the times is ambiguous, and the options do not say it.
 // * Times cannot be read, descend, repeat, are not a step apart, or have another step than asked for.
+// * Rows without times are totals of others, as the words of the first column say.
 // * The rows are several series, and SeriesOptions::id names no column for them. A row does not name its series.
 // * A column may be the time and the options do not say so: years, months or moments since 1970 in whole numbers, and a
 //   first column of whole numbers that ascend or descend.

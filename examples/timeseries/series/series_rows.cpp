@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -48,8 +49,35 @@ void take_step_of_model(Series& series, std::span<const int64_t> at, const Serie
   times.step = *step;
 }
 
-// Adds a row for each step without one, if these are few. Many gaps are a pattern of the rows, and stay.
-void fill_gaps(Series& series) {
+// The longest step of which all times are multiples, if days, hours or numbers are not evenly spaced.
+void take_common_step(Series& series) {
+  Times& times = series.times;
+  if (times.step.unit != TimeStep::Unit::microsecond && times.step.unit != TimeStep::Unit::number) return;
+  const int64_t unit = times.form == TimeForm::date ? one_day : 1;
+  int64_t common = 0, steps = 0;
+  for (int member = 0; member < series.count(); ++member) {
+    const int64_t begin = series.begin_of(member), end = series.end_of(member);
+    for (int64_t row = begin + 1; row < end; ++row)
+      common = std::gcd(common, times.at[row] - times.at[row - 1]);
+    if (end > begin) steps += times.at[end - 1] - times.at[begin];
+  }
+  constexpr int64_t most_new = 100;  // rows by row
+  if (common > 0 && steps / common <= most_new * series.rows())
+    times.step = {.unit = times.step.unit, .count = common * unit};
+}
+
+// The advice where much is missing beside values that are at least 0: all of it may be 0.
+std::string or_zero(const Series& series, int64_t missing, int64_t of, Missing already) {
+  constexpr int64_t least = 8, part = 10;  // a tenth of all
+  const auto is_negative = [](double value) { return value < 0; };
+  if (already == Missing::zero || missing < std::max(least, of / part) ||
+      std::ranges::any_of(series.values, is_negative))
+    return "";
+  return "; if what is not there means 0, data.missing = \"zero\" with data.gaps = \"fill\" reads it so";
+}
+
+// Adds a row for each step without one, if these are few, or are to be 0. Many gaps are a pattern of the rows, and stay.
+void fill_gaps(Series& series, bool any_number) {
   constexpr int64_t rows_by_gap = 20, rows_by_new = 4;
   constexpr double most_off = 1.0 / 3;
   const Times& times = series.times;
@@ -73,12 +101,53 @@ void fill_gaps(Series& series) {
       rows.from.push_back(row);
     }
   const int64_t added = std::ssize(rows.from) - series.rows();
-  if (added == 0 || rows_by_gap * (gaps - 1) > series.rows() || rows_by_new * added > series.rows()) return;
+  const bool are_many = rows_by_gap * (gaps - 1) > series.rows() || rows_by_new * added > series.rows();
+  if (added == 0 || (are_many && !any_number)) return;
   put_rows(series, rows, std::nan(""));
   series.added_rows = added;
   series.notes.push_back(fmt::format(
       "{} row{} that the file lacks {} put in, without values (data.gaps = \"fill\"); the first above line {}",
       added, added == 1 ? "" : "s", added == 1 ? "is" : "are", line));
+}
+
+// Throws InputError, or adds a note, if rows are not a step apart.
+void check_gaps(Series& series, const SeriesOptions& options) {
+  const Times& times = series.times;
+  // Slots of a day follow the clock that the file shows.
+  const auto shown = [&](std::size_t row) {
+    return times.step.unit == TimeStep::Unit::slots && row < times.offsets.size()
+               ? times.at[row] + times.offsets[row] - times.step.zone
+               : times.at[row];
+  };
+  int64_t uneven = 0, line = 0;
+  std::string first;
+  bool is_gap = false;
+  int member = 0;
+  for (std::size_t i = 1; i < times.at.size(); ++i) {
+    if (static_cast<int64_t>(i) == series.end_of(member)) {
+      ++member;
+      continue;
+    }
+    const int64_t before = shown(i - 1), now = shown(i);
+    const double steps = steps_between(times.form, before, now, times.step);
+    if ((3 * steps >= 2 && 2 * steps <= 3) || ++uneven > 1) continue;
+    const bool clock = times.form == TimeForm::date_time && !times.utc && times.step.count <= one_hour &&
+                       now - before == times.step.count + one_hour;
+    first =
+        fmt::format("{} after {}, where rows are {}{}", difference_text(times.form, before, now, times.step),
+                    times.text(static_cast<int64_t>(i) - 1), apart_text(times.step),
+                    clock ? "; where clocks are set forward, times with an offset (+01:00) have no gap" : "");
+    line = series.lines[i], is_gap = steps > 1;
+  }
+  if (uneven == 0) return;
+  const std::string zero = or_zero(series, uneven, series.rows(), options.missing);
+  require_input(options.gaps == Gaps::allow, "{}:{}: {}{}{}{}{}", series.origin, line,
+                is_gap ? "a gap of " : "", first,
+                options.model.empty() ? "; data.gaps = \"allow\" takes the rows as they come" : "",
+                options.model.empty() && options.gaps == Gaps::error ? ", \"fill\" puts rows in" : "",
+                options.model.empty() ? zero : "");
+  series.notes.push_back(fmt::format("{} gap{} in the times; the first, line {}: {}{}", uneven,
+                                     uneven == 1 ? "" : "s", line, first, zero));
 }
 
 }  // namespace
@@ -123,6 +192,8 @@ void settle_step(Series& series, const SeriesOptions& options) {
   const auto offsets = std::span(std::as_const(times.offsets));
   const FoundStep found = find_step(times.form, at, offsets.empty() ? offsets : offsets.subspan(begin, rows));
   times.step = found.step;
+  const bool with_zeros = options.gaps == Gaps::fill && options.missing == Missing::zero;
+  if (with_zeros && !options.step) take_common_step(series);
   if (options.step && options.step->unit != TimeStep::Unit::unknown) {
     take_step_of_model(series, at, options);
   } else if (!options.step && !options.model.empty() && times.step.unit != TimeStep::Unit::unknown) {
@@ -136,41 +207,11 @@ void settle_step(Series& series, const SeriesOptions& options) {
   require_input(
       !rough || options.gaps == Gaps::allow || !options.model.empty(),
       "{}: the dates keep to no rule: rows are {}, so no row beyond the last has a date; put rows together by "
-      "steps of one length, as by weeks; data.gaps = \"allow\" takes them as they come",
-      series.origin, apart_text(times.step));
-  // Slots of a day follow the clock that the file shows.
-  const auto shown = [&](std::size_t row) {
-    return times.step.unit == TimeStep::Unit::slots && row < times.offsets.size()
-               ? times.at[row] + times.offsets[row] - times.step.zone
-               : times.at[row];
-  };
-  if (options.gaps == Gaps::fill) fill_gaps(series);
-  int64_t uneven = 0;
-  std::string first;
-  int member = 0;
-  for (std::size_t i = 1; i < times.at.size(); ++i) {
-    if (static_cast<int64_t>(i) == series.end_of(member)) {
-      ++member;
-      continue;
-    }
-    const int64_t before = shown(i - 1), now = shown(i);
-    const double steps = steps_between(times.form, before, now, times.step);
-    if ((3 * steps >= 2 && 2 * steps <= 3) || ++uneven > 1) continue;
-    const bool clock = times.form == TimeForm::date_time && !times.utc && times.step.count <= one_hour &&
-                       now - before == times.step.count + one_hour;
-    first =
-        fmt::format("{} after {}, where rows are {}{}", difference_text(times.form, before, now, times.step),
-                    times.text(static_cast<int64_t>(i) - 1), apart_text(times.step),
-                    clock ? "; where clocks are set forward, times with an offset (+01:00) have no gap" : "");
-    require_input(options.gaps == Gaps::allow, "{}:{}: {}{}{}{}", series.origin, series.lines[i],
-                  steps > 1 ? "a gap of " : "", first,
-                  options.model.empty() ? "; data.gaps = \"allow\" takes the rows as they come" : "",
-                  options.model.empty() && options.gaps == Gaps::error ? ", \"fill\" puts rows in" : "");
-    first = fmt::format("line {}: {}", series.lines[i], first);
-  }
-  if (uneven > 0)
-    series.notes.push_back(
-        fmt::format("{} gap{} in the times; the first, {}", uneven, uneven == 1 ? "" : "s", first));
+      "steps of one length, as by weeks; data.gaps = \"allow\" takes them as they come{}",
+      series.origin, apart_text(times.step),
+      rough ? or_zero(series, series.rows(), series.rows(), options.missing) : "");
+  if (options.gaps == Gaps::fill) fill_gaps(series, with_zeros);
+  check_gaps(series, options);
 }
 
 void turn_around(Series& series) {
@@ -193,6 +234,11 @@ void fill_in(Series& series, Missing missing) {
       if (!std::isnan(value(row, channel))) continue;
       int64_t next = row;
       while (next < end && std::isnan(value(next, channel))) ++next;
+      first_row = std::min(first_row, row), filled += next - row;
+      if (missing == Missing::zero) {
+        while (row < next) value(row++, channel) = 0;
+        continue;
+      }
       const auto beside = [&](bool there, std::string_view which) {
         require_input(
             there, "{}:{}: channel '{}': a value is missing, and there is none {} it{} to fill it in from",
@@ -212,8 +258,6 @@ void fill_in(Series& series, Missing missing) {
         series.filled.resize(series.values.size());
         series.filled[i * width + channel] = is_unknown ? 2 : 1;
       }
-      first_row = std::min(first_row, row);
-      filled += next - row;
     }
   };
   for (int channel = 0; channel < width; ++channel)
@@ -221,13 +265,33 @@ void fill_in(Series& series, Missing missing) {
   if (filled > 0) {  // a row that was put in has the line of the one before
     const bool is_new = first_row > 0 && series.lines[first_row] == series.lines[first_row - 1];
     const char* const where = !is_new ? "in" : series.lines.front() > series.lines.back() ? "above" : "after";
-    series.notes.push_back(fmt::format("{} missing value{} filled in ({}); the first {} line {}", filled,
-                                       filled == 1 ? "" : "s",
-                                       missing == Missing::previous ? "the previous value"
-                                       : missing == Missing::mask   ? "the previous value, and marked"
-                                                                    : "interpolated",
-                                       where, series.lines[first_row]));
+    series.notes.push_back(fmt::format(
+        "{} missing value{} filled in ({}); the first {} line {}{}", filled, filled == 1 ? "" : "s",
+        missing == Missing::previous ? "the previous value"
+        : missing == Missing::mask   ? "the previous value, and marked"
+        : missing == Missing::zero   ? "0"
+                                     : "interpolated",
+        where, series.lines[first_row], or_zero(series, filled, series.rows() * width, missing)));
   }
+}
+
+void note_zeros_at_end(Series& series) {
+  constexpr int64_t least_before = 8;
+  for (int channel = 0; channel < series.width(); ++channel)
+    for (int member = 0; member < series.count() && channel != series.label; ++member) {
+      const int64_t begin = series.begin_of(member), last = series.end_of(member) - 1;
+      int64_t first = last + 1, row = last;
+      for (; row >= begin && series.at(row, channel) == 0; --row) first = row;
+      if (first >= last || first - begin < least_before) continue;
+      while (row >= begin && series.at(row, channel) != 0) --row;
+      if (row >= begin) continue;
+      const auto [from, to] = std::minmax(series.lines[first], series.lines[last]);
+      return series.notes.push_back(fmt::format(
+          "'{}' is 0 in its last {} rows{}, lines {} to {}, and in none before: if these are to come, delete the lines, "
+          "and they are forecast",
+          one_line(series.channels[channel]), last - first + 1,
+          series.members.empty() ? "" : fmt::format(" of '{}'", one_line(series.name_of(member))), from, to));
+    }
 }
 
 }  // namespace unroll

@@ -20,7 +20,8 @@ struct NewRows {
 void put_rows(Series& series, const NewRows& rows, double value);
 
 // Finds the step between rows and checks that they are a step apart: else throws InputError with the line, or adds a
-// note. Throws InputError, naming both, if it is not the step that the options ask for. Gaps::fill adds rows of NaN.
+// note. Throws InputError, naming both, if it is not the step that the options ask for. Gaps::fill adds rows of NaN; with
+// Missing::zero of any number, and the step is one that fits all rows.
 void settle_step(Series& series, const SeriesOptions& options);
 
 // Drops rows as SeriesOptions::open_end says, and adds a note.
@@ -29,8 +30,11 @@ void cut_open_end(Series& series, const SeriesOptions& options);
 // Reverses the rows of each series, for files with the newest row first.
 void turn_around(Series& series);
 
-// Fills in NaN values, marks them in `filled`, and adds a note. Throws InputError, with the line, if there is no
+// Fills in NaN values, marks them in `filled` but for Missing::zero, and adds a note. Throws InputError, with the line, if there is no
 // value to fill in from.
 void fill_in(Series& series, Missing missing);
+
+// Adds a note on the first channel whose last rows are 0 and none before: they may be to come.
+void note_zeros_at_end(Series& series);
 
 }  // namespace unroll

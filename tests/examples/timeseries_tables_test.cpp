@@ -1,0 +1,284 @@
+// Tables as people and their programs write them: subtotals, blanks that mean zero, commas that split numbers, cells that stand
+// for those below. Each is forecast, or one line says what to change.
+#include "tests/examples/timeseries.h"
+
+using namespace unroll;
+
+namespace {
+
+ProgramRun forecast_of(const Folder& folder, const std::string& csv, const Words& more = {}) {
+  folder.write("x.csv", csv);
+  return started(
+      Words{"forecast", "x.csv", "--steps", "2", "--members", "theta"} + set({"data.period=1"}) + more,
+      folder.path());
+}
+// The one line in which a file is refused, without its end and the program's name.
+std::string refusal(const Folder& folder, const std::string& csv, const Words& more = {}) {
+  const ProgramRun run = forecast_of(folder, csv, more);
+  CHECK_MESSAGE((run.code == 2 && lines_of(run.err).size() == 1), run.err);
+  return run.err.substr(12, run.err.find('\n') - 12);
+}
+std::string notes(const Folder& folder, const std::string& csv, const Words& more = {}) {
+  const ProgramRun run = forecast_of(folder, csv, more);
+  CHECK_MESSAGE(run.code == 0, run.err);
+  return run.err;
+}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+template <class Line>
+std::string rows(const std::string& header, int count, const Line& line) {
+  std::string csv = header + "\n";
+  for (int row = 0; row < count; ++row) csv += line(row) + "\n";
+  return csv;
+}
+int value(int row) { return 100 + row * row % 17; }
+constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                  "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+
+}  // namespace
+
+TEST_CASE(
+    "rows of subtotals are refused with all their lines, by words for totals and by years among months") {
+  const Folder folder;
+  const auto with = [&](const std::string& before, const std::string& after, const std::string& last = "") {
+    std::string csv = "Row Labels;Sales\n";
+    for (int year = 2018; year < 2020; ++year) {
+      if (!before.empty()) csv += fmt::format(fmt::runtime(before), year) + ";1200\n";
+      for (int month = 0; month < 12; ++month) csv += fmt::format("{};{}\n", months[month], value(month));
+      if (!after.empty()) csv += fmt::format(fmt::runtime(after), year) + ";1200\n";
+    }
+    return csv + last;
+  };
+  const std::string column = ": column 1 ('Row Labels'): ";
+  CHECK(
+      refusal(folder, with("{}", "", "Grand Total;2400\n")) ==
+      "x.csv:2" + column +
+          "'2018' holds a total of other rows: delete lines 2, 15, 28, and write the year into each row, as Jan 2018");
+  for (const char* label :
+       {"{} Total", "Total {}", "Summe {}", "Sous-total", "North Total", "Gesamtergebnis", "Average"})
+    CHECK(refusal(folder, with("", label)) == "x.csv:14" + column + "'" +
+                                                  fmt::format(fmt::runtime(label), 2018) +
+                                                  "' holds a total of other rows: delete lines 14, 27");
+  CHECK(has(refusal(folder, with("", "", "Moyenne;105\n")),
+            "'Moyenne' holds a total of other rows: delete line 26"));
+  // Quarters between a year and its months.
+  std::string pivot = "Row Labels,Sales\n";
+  for (int year = 2018; year < 2020; ++year) {
+    pivot += fmt::format("{},1200\n", year);
+    for (int month = 0; month < 6; ++month)
+      pivot += (month % 3 == 0 ? fmt::format("Qtr{},300\n", month / 3 + 1) : "") +
+               fmt::format("{},{}\n", months[month], value(month));
+  }
+  CHECK(has(refusal(folder, pivot), "delete lines 2, 3, 7, 11, 12, 16, and write"));
+  // Words that hold one, years alone, and labels that are mostly such are none.
+  for (const char* label : {"Totally", "Summer {}", "Meaning"})
+    CHECK(forecast_of(folder, with("", label)).code == 0);
+  CHECK(forecast_of(folder, rows("Kind,x", 12, [](int row) { return fmt::format("Total,{}", value(row)); }))
+            .code == 0);
+}
+
+TEST_CASE("data.missing = \"zero\": a step without a row, a blank and a dash are 0") {
+  const Folder folder;
+  const auto is_sold = [](int row) { return row % 3 == 0 || row % 7 == 2; };  // on the last of 28 days, too
+  std::string full = "t,x\n", sparse = full, blank = full, dashes = full, below = full;
+  for (int row = 0; row < 28; ++row) {
+    const std::string day = fmt::format("2023-01-{:02},", row + 1), number = std::to_string(1 + row % 4);
+    full += day + (is_sold(row) ? number : "0") + "\n";
+    blank += day + (is_sold(row) ? number : "") + "\n";
+    dashes += day + (is_sold(row) ? number : "-") + "\n";
+    below += day + (is_sold(row) ? "-" + number : "") + "\n";
+    if (is_sold(row)) sparse += day + number + "\n";
+  }
+  const std::string values = forecast_of(folder, full).out;
+  REQUIRE(has(values, "2023-01-29,"));
+  const Words zero = set({"data.missing=zero"});
+  for (const std::string& csv : {sparse, blank, dashes}) CHECK(forecast_of(folder, csv, zero).out == values);
+  const std::string hint =
+      "; if what is not there means 0, data.missing = \"zero\" with data.gaps = \"fill\" reads it so";
+  CHECK(has(notes(folder, blank), hint));
+  CHECK(has(refusal(folder, sparse), hint));
+  const std::string months_of_gaps = rows("t,x", 40, [](int row) {
+    return fmt::format("2023-{:02}-{:02},{}", (row + row / 4) / 28 + 1, (row + row / 4) % 28 + 1, row % 5);
+  });
+  CHECK(has(notes(folder, months_of_gaps, set({"data.gaps=allow"})), hint));
+  CHECK_FALSE(has(notes(folder, blank, zero), hint));
+  CHECK_FALSE(has(notes(folder, below), hint));
+  // Each series is filled by itself.
+  const std::string two = rows("t,id,x", 16, [](int row) {
+    return fmt::format("2023-01-{:02},{},{}", row + 1 + row / 8 * 2, row % 2 ? "a" : "b", 3 + row % 3);
+  });
+  CHECK(has(notes(folder, two, zero + set({"data.id=id"})),
+            "rows that the file lacks are put in: they count as 0"));
+}
+
+TEST_CASE("a row with more cells than the header may be split by decimal commas") {
+  const Folder folder;
+  const auto with = [&](const std::string& header, const char* form) {
+    return rows(header, 14,
+                [&](int row) { return fmt::format(fmt::runtime(form), row + 1, value(row), row * 7 % 10); });
+  };
+  const std::string advice =
+      "perhaps its numbers have decimal commas without quotes: put them in quotes, or ';' between the cells";
+  CHECK(refusal(folder, with("Data,Temperatura", "{:02}/01/2023,{},{}")) ==
+        "x.csv:2: the row has 3 cells, the header 2: " + advice +
+            "; if the first column has no name, give it one");
+  CHECK(has(refusal(folder, with("Data,Temp,Umid", "{:02}/01/2023,{},{},47,2")),
+            "column 4 is one too many; the row has 5 cells, the header 3; " + advice));
+  // A first column without a name, as its cells show.
+  for (const char* form : {"2023-01-{:02},{},{}.5", "2023-01-{:02},{}.0,{}", "\"2023-01-{:02}\",{},{}",
+                           "2023-01-{:02},{},1{}00"})
+    CHECK(has(notes(folder, with("x,y", form)), "the first column has no name"));
+  CHECK(has(notes(folder, with(",x,y", "2023-01-{:02},{},{}")), "the first column has no name"));
+}
+
+TEST_CASE("a cell or two that are no numbers are named, in a column that is numbers otherwise") {
+  const Folder folder;
+  const auto with = [&](const char* last, const char* index) {
+    return rows(fmt::format("Month,Passengers{}", *index ? ",Index" : ""), 40, [&](int row) {
+      return fmt::format("{}-{:02},\"4,{}{}\"{}", 2018 + row / 12, row % 12 + 1, value(row),
+                         row == 30 ? last : "", *index ? fmt::format(",{}.5", row) : "");
+    });
+  };
+  for (const char* index : {"", "x"}) {
+    CHECK(refusal(folder, with("*", index)) ==
+          fmt::format("x.csv:32: column 2 ('Passengers'): '4,{}*' is not a number: delete the mark",
+                      value(30)));
+    CHECK(has(refusal(folder, with("p", index)),
+              fmt::format("x.csv:32: column 2 ('Passengers'): '4,{}p'", value(30))));
+  }
+  CHECK(has(forecast_of(folder, with("*", "x"), Words{"--column", "Index"}).out, "time,Index,"));
+}
+
+TEST_CASE("numbers with decimal commas are no row of units, though their dates are not read") {
+  const Folder folder;
+  for (const char* label : {"2016M{:02}", "janv. {}", "Mrz{}"})
+    CHECK(has(notes(folder, rows("Mois;Ventes", 24,
+                                 [&](int row) {
+                                   return fmt::format(fmt::runtime(label), row + 1) +
+                                          fmt::format(";3{},25", value(row));
+                                 })),
+              "numbers with decimal commas"));
+  CHECK(has(refusal(folder, rows("t;x\nMonat;EUR", 12,
+                                 [](int row) { return fmt::format("{};{},5", row, value(row)); })),
+            "line 2 looks like a row of units: delete it"));
+}
+
+TEST_CASE("units behind decimal commas, and Cr and Dr, get the advice of other units") {
+  const Folder folder;
+  const auto with = [&](const char* cell) {
+    return refusal(folder, rows("Datum;Belopp", 20, [&](int row) {
+                     return fmt::format("2023-01-{:02};", row + 1) +
+                            fmt::format(fmt::runtime(cell), value(row));
+                   }));
+  };
+  for (const char* cell : {"{} kr", "{},92 kr", "2 {},92 zł", "{},92 kWh", "2.{},92 EUR"})
+    CHECK(with(cell).ends_with("is no number: delete the unit, which all cells must share)"));
+  for (const char* cell : {"{}.67 Cr", "{} DR"})
+    CHECK(with(cell).ends_with(
+        "is no number: delete Cr and Dr, and write a minus before each number with Dr)"));
+}
+
+TEST_CASE("years of two digits stand last where a day stands between, and one order fits alone") {
+  const Folder folder;
+  const auto of_day = [](int row) { return fmt::format("05/{:02}/24,{}", row + 1, value(row)); };
+  CHECK(has(notes(folder, rows("t,x", 30, of_day)), "'05/01/24' in line 2 is read as 2024-05-01"));
+  const auto with_hours = [](int row) {
+    return fmt::format("05/{:02}/24 {}:00,{}", row / 24 + 1, row % 24, value(row));
+  };
+  CHECK(has(notes(folder, rows("t,x", 24 * 14, with_hours)), "is read as 2024-05-01 00:00:00"));
+  CHECK(has(refusal(folder, rows("t,x", 12, of_day)),
+            "tells which number it is: write the years with four; data.date_order = "
+            "\"dmy\" or \"mdy\" says"));
+  // An order that is named is one that fits.
+  const std::string days =
+      rows("t,x", 12, [](int row) { return fmt::format("21/01/{:02},{}", row + 1, value(row)); });
+  CHECK(has(refusal(folder, days), "; data.date_order = \"dmy\" says"));
+  CHECK(has(forecast_of(folder, days, set({"data.date_order=dmy"})).out, "\n2013-01-21,"));
+}
+
+TEST_CASE("years with the newest first are turned around, and values that descend are not taken for times") {
+  const Folder folder;
+  const ProgramRun run = forecast_of(
+      folder, rows("Year,x", 30, [](int row) { return fmt::format("{},{}", 2023 - row, value(row)); }));
+  CHECK_MESSAGE(run.out.find("\n2024,") != std::string::npos, run.err);
+  CHECK(has(run.err, "the newest row stands first: rows were turned around"));
+  CHECK(run.out ==
+        forecast_of(folder, rows("Year,x", 30,
+                                 [](int row) { return fmt::format("{},{}", 1994 + row, value(29 - row)); }))
+            .out);
+}
+
+TEST_CASE("zeros at the end, and nowhere before, may be rows to come: a note says which lines") {
+  const Folder folder;
+  const auto with = [&](int zeros, int early) {
+    return notes(folder, rows("Month,x", 36, [&](int row) {
+                   return fmt::format("{}-{:02},{}", 2018 + row / 12, row % 12 + 1,
+                                      row >= 36 - zeros || row == early ? 0 : value(row));
+                 }));
+  };
+  CHECK(has(
+      with(3, -1),
+      "'x' is 0 in its last 3 rows, lines 35 to 37, and in none before: if these are to come, delete the lines, and "
+      "they are forecast"));
+  for (const auto& [zeros, early] : {std::pair(1, -1), {3, 4}, {0, -1}})
+    CHECK_FALSE(has(with(zeros, early), "is 0 in"));
+}
+
+TEST_CASE("a year, a date or a series that stands only in the first row of several is to be filled down") {
+  const Folder folder;
+  const auto first = [](int row, int of, const auto& text) {
+    return row % of == 0 ? fmt::format("{}", text) : "";
+  };
+  for (const char* name : {"Year", "Rok"}) {
+    const std::string sales = rows(fmt::format("{},Month,Sales", name), 29, [&](int row) {
+      return first(row, 12, 2018 + row / 12) + fmt::format(",{},{}", months[row % 12], value(row));
+    });
+    CHECK(
+        refusal(folder, sales) ==
+        fmt::format(
+            "x.csv: the time stands in columns '{0}' and 'Month': fill '{0}' down, which only the first of several "
+            "rows has, and write one column in their place, as 2018 Jan in line 2",
+            name));
+  }
+  CHECK(has(refusal(folder, rows("Year,Quarter,Sales", 24,
+                                 [&](int row) {
+                                   return first(row, 4, 2018 + row / 4) +
+                                          fmt::format(",Q{},{}", row % 4 + 1, value(row));
+                                 })),
+            "as 2018 Q1 in line 2"));
+  CHECK(
+      refusal(folder, rows("Date,Time,Calls", 72,
+                           [&](int row) {
+                             return first(row, 24, fmt::format("2023-01-{:02}", row / 24 + 1)) +
+                                    fmt::format(",{:02}:00,{}", row % 24, value(row));
+                           })) ==
+      "x.csv:3: column 1 ('Date'): the row has no time, which stands only in the first of several rows: fill it down into "
+      "the others");
+  CHECK(
+      refusal(folder, rows("Region,Month,Sales", 48,
+                           [&](int row) {
+                             return first(row, 24, row ? "South" : "North") +
+                                    fmt::format(",{}-{:02},{}", 2018 + row / 12 % 2, row % 12 + 1,
+                                                value(row));
+                           })) ==
+      "x.csv: 2 series in one file, by column 'Region' (North, South); only the first row of each names it: fill the "
+      "column down");
+  // Values beside gaps are no years.
+  CHECK(has(notes(folder, rows("a,x", 25,
+                               [&](int row) {
+                                 return first(row, 3, 1900 + 5 * row) + fmt::format(",{}", value(row));
+                               })),
+            "columns 2 of 2"));
+}
+
+TEST_CASE("two columns that name the series together are to be joined, also where data.id names one") {
+  const Folder folder;
+  const std::string csv = rows("Week,Store,Product,Units", 80, [](int row) {
+    return fmt::format("2022-{:02}-{:02},{},{},{}", row / 4 / 4 + 1, row / 4 % 4 * 7 + 1,
+                       row / 2 % 2 ? "South" : "North", row % 2 ? "Tea" : "Coffee", value(row));
+  });
+  for (const Words& more : {Words{}, set({"data.id=Store"}), set({"data.id=Product"})})
+    CHECK(has(
+        refusal(folder, csv, more),
+        "x.csv: columns 'Store' and 'Product' name the series together: join them into one, as 'North Coffee', and name "
+        "it in data.id"));
+}
