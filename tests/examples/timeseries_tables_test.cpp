@@ -1,5 +1,7 @@
 // Tables as people and their programs write them: subtotals, blanks that mean zero, commas that split numbers, cells that stand
 // for those below. Each is forecast, or one line says what to change.
+#include <array>
+
 #include "tests/examples/timeseries.h"
 
 using namespace unroll;
@@ -100,6 +102,12 @@ TEST_CASE("data.missing = \"zero\": a step without a row, a blank and a dash are
     return fmt::format("2023-{:02}-{:02},{}", (row + row / 4) / 28 + 1, (row + row / 4) % 28 + 1, row % 5);
   });
   CHECK(has(notes(folder, months_of_gaps, set({"data.gaps=allow"})), hint));
+  const std::string amounts = rows("t,x", 30, [](int row) {  // of either sign
+    return fmt::format("2023-{:02}-{:02},{}", (row + row / 4) / 28 + 1, (row + row / 4) % 28 + 1,
+                       row % 5 - 2);
+  });
+  CHECK(has(refusal(folder, amounts), "data.gaps = \"allow\" takes the rows as they come"));
+  CHECK(has(refusal(folder, amounts), hint));
   CHECK_FALSE(has(notes(folder, blank, zero), hint));
   CHECK_FALSE(has(notes(folder, below), hint));
   // Each series is filled by itself.
@@ -281,4 +289,85 @@ TEST_CASE("two columns that name the series together are to be joined, also wher
         refusal(folder, csv, more),
         "x.csv: columns 'Store' and 'Product' name the series together: join them into one, as 'North Coffee', and name "
         "it in data.id"));
+}
+
+TEST_CASE("a double row makes no column of numbers a part of the series' name") {
+  const Folder folder;
+  for (const char* orders : {"{}.5", "{}"}) {  // amounts, and whole numbers that repeat
+    const std::string csv = rows("Kind,Day,Orders,Sales", 61, [&](int row) {
+      const int day = row - (row > 30);
+      return fmt::format("Shop,2023-{:02}-{:02},{},{}", day / 28 + 1, day % 28 + 1,
+                         fmt::format(fmt::runtime(orders), 50 + row % 7), value(row));
+    });
+    CHECK(
+        has(refusal(folder, csv), "x.csv:33: column 2 ('Day'): 2023-02-03 stands there twice; put the rows"));
+  }
+  // Orders of a day: a product and a quantity name no series.
+  const std::string orders = rows("Day,Product,Quantity,Amount", 80, [](int row) {
+    return fmt::format("2023-{:02}-{:02},{},{},{}", row / 2 / 28 + 1, row / 2 % 28 + 1,
+                       row / 5 % 2 ? "Tea" : "Mug", row % 2 + row / 2 % 7 * 2, value(row));
+  });
+  CHECK_FALSE(has(refusal(folder, orders), "name the series together"));
+  // Numbers that each store has at most times do.
+  const std::string departments = rows("Day,Store,Department,Units", 120, [](int row) {
+    return fmt::format("2023-01-{:02},{},{},{}", row / 4 + 1, row / 2 % 2 ? "South" : "North", row % 2 + 1,
+                       value(row));
+  });
+  CHECK(has(refusal(folder, departments), "'Store' and 'Department' name the series together"));
+}
+
+TEST_CASE("a double row among several series leaves the column that names them, and its line is said") {
+  const Folder folder;
+  const auto with_doubles = [](int doubles) {
+    std::string csv = "Day,Product,Units\n";
+    for (int row = 0; row < 90; ++row) {
+      const std::string line = fmt::format("2023-{:02}-{:02},{},{}\n", row / 3 / 28 + 1, row / 3 % 28 + 1,
+                                           std::array{"Tea", "Mug", "Pot"}[row % 3], value(row));
+      csv += line;
+      if (row % 12 == 4 && doubles-- > 0) csv += line;
+    }
+    return csv;
+  };
+  const std::string said =
+      "x.csv: 3 series in one file, by column 'Product' (Tea, Mug, Pot): data.id = \"Product\"";
+  CHECK(has(refusal(folder, with_doubles(0)), said));
+  CHECK_FALSE(has(refusal(folder, with_doubles(0)), "again"));
+  CHECK(has(refusal(folder, with_doubles(1)), said));
+  CHECK(has(refusal(folder, with_doubles(1)), "; line 7 has 2023-01-02 of 'Mug' again"));
+  CHECK(has(refusal(folder, with_doubles(2)), "again, the first of 2 such"));
+  CHECK(has(refusal(folder, with_doubles(8)), "stands there twice"));
+  CHECK(has(refusal(folder, with_doubles(1), set({"data.id=Product"})),
+            "x.csv:7: column 1 ('Day'): 2023-01-02 of series 'Mug' stands there twice"));
+}
+
+TEST_CASE("an empty last column is none, and hides no line above the names") {
+  const Folder folder;
+  const auto table = [](const std::string& above, const std::string& names, const char* end) {
+    return rows(above + names, 24, [&](int row) {
+      return fmt::format("2023-01-{:02},{},{}{}", row + 1, value(row), 50 + row % 3, end);
+    });
+  };
+  const std::string plain = forecast_of(folder, table("", "Day,Takings,Costs", "")).out;
+  REQUIRE(has(plain, "2023-01-25,"));
+  CHECK(forecast_of(folder, table("", "Day,Takings,Costs,", ",")).out == plain);
+  CHECK(forecast_of(folder, table("", "Day,Takings,Costs,", "")).out == plain);
+  CHECK(refusal(folder, table("", "Day,Takings,Costs,", ",x")) ==
+        "x.csv:1: column 4 has no name: name it, or delete it if it is empty");
+  CHECK(has(refusal(folder, table("", "5,6,7,", ",")), "the first line must name the columns"));
+  CHECK(refusal(folder, table("Cafe 2023,,,\n,,,\n", "Day,Takings,Costs,", ",")) ==
+        "x.csv:1: 'Cafe 2023' names no columns, but line 3 does: delete what is above it");
+  CHECK(refusal(folder,
+                "Source,Bank,\n\nCountry,Code,2018,2019,2020,2021,\nFrance,F,5,6,7,8,\nItaly,I,5,6,7,8,\n") ==
+        "x.csv:1: 'Source' names no columns, but line 3 does: delete what is above it");
+}
+
+TEST_CASE("years side by side, with a month a line, are not to be transposed") {
+  const Folder folder;
+  for (const auto& [first, kind] : {std::pair{"Jan", "month"}, {"Q1", "quarter"}})
+    CHECK(refusal(folder, fmt::format("Part,2018,2019,2020,2021\n{},5,6,7,8\n", first)) ==
+          fmt::format(
+              "x.csv:1: columns are years, and rows their {0}s: write one {0} a line, as '{1} 2018' and its "
+              "value",
+              kind, first));
+  CHECK(has(refusal(folder, "Town,2018,2019,2020,2021\nMarseille,5,6,7,8\n"), ": transpose the table"));
 }

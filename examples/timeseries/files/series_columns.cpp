@@ -57,12 +57,6 @@ TimeForm form_of_column(const CsvReader& at_first_row, std::size_t cell, std::st
   return 2 * numbers.size() > rows && (padded || in_turn) ? TimeForm::month : TimeForm::number;
 }
 
-bool reads_as_value(const std::string& name, char decimal) {
-  const bool with_digit = !name.empty() && name[0] >= '0' && name[0] <= '9';
-  return written_number(name, {decimal, other_mark(decimal)}) || (!name.empty() && says_missing(name)) ||
-         (with_digit && (reads_as_date(name) || looks_like_a_date(name)));
-}
-
 // Whether names are 0, 1, 2, ... or 1, 2, 3, ..., as programs name columns without names.
 bool count_up(const std::vector<std::string>& names) {
   const int first = names.front() == "0" ? 0 : 1;
@@ -94,32 +88,6 @@ void require_names(const CsvReader& csv, const Row& names, const Row& below, std
       fmt::format("{}:1: the first line must name the columns; '{}' is a value, as are all in it{}",
                   csv.origin(), one_line(names.cells[0]),
                   options.model.empty() ? "; if they are names, naming one in data.channels says so" : ""));
-}
-
-// The line that names the columns, if a title or a remark stands above it. It has more cells, all words, and the
-// row below it has a value.
-std::optional<int64_t> line_of_names(const CsvReader& at_first_row, const Row& header,
-                                     const SeriesOptions& options) {
-  constexpr int most_lines = 20;
-  const auto is_word = [&](const std::string& cell) {
-    return !cell.empty() && !reads_as_value(cell, options.decimal);
-  };
-  const auto words =
-      static_cast<std::size_t>(std::count_if(header.cells.begin(), header.cells.end(), is_word));
-  CsvReader csv = at_first_row;
-  try {
-    for (int k = 0; k < most_lines; ++k) {
-      const Row names = row_of(csv);
-      const int64_t line = csv.line();
-      if (!csv.next()) return {};
-      const Row below = row_of(csv);
-      if (names.cells.size() > std::max<std::size_t>(words, 1) && below.cells.size() == names.cells.size() &&
-          std::all_of(names.cells.begin(), names.cells.end(), is_word) &&
-          !std::all_of(below.cells.begin(), below.cells.end(), is_word))
-        return line;
-    }
-  } catch (const InputError&) {}  // reported when the rows are read
-  return {};
 }
 
 // Throws InputError if the reader's row, the first below the names, has units: nothing but words, and numbers below them.
@@ -167,6 +135,10 @@ SeriesColumns read_header(const CsvReader& csv, Row header, const Row& first, co
                 "header {}",
                 csv.origin(), csv.line(), first.cells.size(), header.cells.size());
   if (one_short) require_no_split_numbers(csv, header.cells.size());
+  SeriesColumns columns;
+  columns.has_empty_end = !one_short && header.cells.size() > 1 && header.cells.back().empty() &&
+                          is_empty_column(csv, header.cells.size() - 1);
+  if (columns.has_empty_end) header.cells.pop_back(), header.quoted.pop_back();
   const bool begun_empty = !one_short && header.cells.size() > 1 && header.cells.front().empty();
   if (begun_empty) {
     header.cells.erase(header.cells.begin());
@@ -175,7 +147,6 @@ SeriesColumns read_header(const CsvReader& csv, Row header, const Row& first, co
   const bool unnamed = one_short || begun_empty;
   if (!unnamed || !count_up(header.cells)) require_names(csv, header, first, unnamed ? 1 : 0, options);
   require_upright(csv, header.cells, options);
-  SeriesColumns columns;
   columns.names = std::move(header.cells);
   if (unnamed) name_first_column(columns, csv, first);
   for (std::size_t i = 0; i < columns.names.size(); ++i) {
@@ -384,7 +355,7 @@ SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
   const Row header = row_of(csv);
   CsvReader below = csv;
   const bool has_rows = below.next();
-  const auto named = has_rows ? line_of_names(below, header, options) : std::nullopt;
+  const auto named = has_rows ? line_of_names(below, header.cells, options) : std::nullopt;
   require_input(!named, "{}:1: '{}' names no columns, but line {} does: delete what is above it",
                 csv.origin(), one_line(header.cells.front()), named.value_or(0));
   if (has_rows) require_no_units(below, header);

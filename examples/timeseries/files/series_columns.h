@@ -13,17 +13,18 @@
 namespace unroll {
 
 struct SeriesColumns {
-  std::vector<std::string> names;               // names of the file's columns, without row numbers
-  int skipped = 0;                              // 1 if a column of row numbers comes first
-  int time = -1;                                // indices into `names`; -1: none
-  TimeForm form = TimeForm::number;             // the form of whole numbers in the column of times
-  DateOrder order = DateOrder::unknown;         // for dates whose year comes last
-  bool time_found = false;                      // the options do not name `time`; its cells showed it
-  std::vector<int> chosen;                      // column by channel of the series
-  int label = -1;                               // channel of the label; -1: none
-  int id = -1;                                  // column that names a row's series; -1: one series
-  int only = -1;                                // column that selects rows; -1: all rows are read
-  std::string only_word;                        // the word that selects
+  std::vector<std::string> names;        // names of the file's columns, without row numbers
+  int skipped = 0;                       // 1 if a column of row numbers comes first
+  bool has_empty_end = false;            // the last column has neither a name nor values: none of `names`
+  int time = -1;                         // indices into `names`; -1: none
+  TimeForm form = TimeForm::number;      // the form of whole numbers in the column of times
+  DateOrder order = DateOrder::unknown;  // for dates whose year comes last
+  bool time_found = false;               // the options do not name `time`; its cells showed it
+  std::vector<int> chosen;               // column by channel of the series
+  int label = -1;                        // channel of the label; -1: none
+  int id = -1;                           // column that names a row's series; -1: one series
+  int only = -1;                         // column that selects rows; -1: all rows are read
+  std::string only_word;                 // the word that selects
   std::unordered_map<std::string, int> places;  // index in `names` by name
   std::vector<std::string> notes;               // about a first column without a name
 
@@ -51,6 +52,15 @@ const char* described(DateOrder order);
 std::string toml_list(const std::vector<std::string>& names, std::size_t most = 12);
 // A line of a recipe: data.time = "when"
 std::string toml_line(std::string_view key, std::string_view value);
+
+// Whether a name is rather a value: a number, a date, or a word for a missing value.
+bool reads_as_value(const std::string& name, char decimal);
+// The line that names the columns, if a title or a remark stands above it. It has more cells, all words, or years in turn
+// behind them, and the row below it has a value. A last cell without a name does not count.
+std::optional<int64_t> line_of_names(CsvReader at_first_row, const std::vector<std::string>& header,
+                                     const SeriesOptions& options);
+// Whether no row from the reader's on has a value in this cell.
+bool is_empty_column(CsvReader at_first_row, std::size_t cell);
 
 // Throws InputError if nobody names columns and most names are times: the table lies on its side.
 void require_upright(const CsvReader& csv, const std::vector<std::string>& names,

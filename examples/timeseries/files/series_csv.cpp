@@ -252,7 +252,8 @@ class SeriesReader {
  private:
   void check_cells() const {
     const std::size_t width = columns_.names.size() + columns_.skipped, count = csv_.count();
-    if (count == width) return;  // not require_input(): formats only on failure
+    if (count == width || (columns_.has_empty_end && count == width + 1))
+      return;  // not require_input(): formats only on failure
     const bool may_be_split = count > width && csv_.separator() == ',' && series_.rows() == 0;
     throw InputError(fmt::format("{}:{}: column {} is {}; the row has {} cell{}, the header {}{}{}",
                                  csv_.origin(), csv_.line(), std::min(count, width) + 1,

@@ -1,4 +1,4 @@
-// Files whose times are not in one column. See series_columns.h.
+// Files with lines above their names, or whose times are not in one column. See series_columns.h.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -68,12 +68,65 @@ std::vector<Time> times_of(CsvReader csv, std::size_t column, const Read& read) 
   return times;
 }
 
+constexpr int least_times = 4;  // among names: fewer may be there by chance
+
+// How many cells name columns, in a row that does so: words, and behind them years in turn. 0: it does not.
+std::size_t count_names(const std::vector<std::string>& cells, char decimal) {
+  std::size_t count = cells.size(), words = 0;
+  while (count > 0 && cells[count - 1].empty()) --count;
+  while (words < count && !cells[words].empty() && !reads_as_value(cells[words], decimal)) ++words;
+  if (words == 0) return 0;
+  for (std::size_t i = words; i < count; ++i) {
+    const auto year = parse_time(cells[i], TimeForm::year), before = parse_time(cells[i - 1], TimeForm::year);
+    const bool follows = i == words || (year && before && std::abs(year->count - before->count) == 12);
+    if (!year || year->form != TimeForm::year || !follows) return 0;
+  }
+  return count - words > 0 && count - words < std::size_t{least_times} ? 0 : count;
+}
+
 }  // namespace
+
+bool reads_as_value(const std::string& name, char decimal) {
+  const bool with_digit = !name.empty() && name[0] >= '0' && name[0] <= '9';
+  return written_number(name, {decimal, other_mark(decimal)}) || (!name.empty() && says_missing(name)) ||
+         (with_digit && (reads_as_date(name) || looks_like_a_date(name)));
+}
+
+std::optional<int64_t> line_of_names(CsvReader csv, const std::vector<std::string>& header,
+                                     const SeriesOptions& options) {
+  constexpr int most_lines = 20;
+  const auto is_word = [&](const std::string& cell) {
+    return !cell.empty() && !reads_as_value(cell, options.decimal);
+  };
+  const auto words = static_cast<std::size_t>(std::ranges::count_if(header, is_word));
+  const auto cells_of = [&] { return std::vector<std::string>(csv.cells().begin(), csv.cells().end()); };
+  try {
+    for (int k = 0; k < most_lines; ++k) {
+      const std::vector<std::string> names = cells_of();
+      const std::size_t count = count_names(names, options.decimal);
+      const int64_t line = csv.line();
+      if (!csv.next()) return {};
+      const std::vector<std::string> below = cells_of();
+      if (count > std::max<std::size_t>(words, 1) && below.size() >= count && below.size() <= names.size() &&
+          !std::all_of(below.begin(), below.begin() + static_cast<std::ptrdiff_t>(count), is_word))
+        return line;
+    }
+  } catch (const InputError&) {}  // reported when the rows are read
+  return {};
+}
+
+bool is_empty_column(CsvReader csv, std::size_t cell) {
+  try {
+    do
+      if (cell < csv.cells().size() && !csv.cells()[cell].empty()) return false;
+    while (csv.next());
+  } catch (const InputError&) {}  // reported when the rows are read
+  return true;
+}
 
 void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
                      const SeriesOptions& options) {
   if (!options.channels.empty() || !options.known.empty()) return;
-  constexpr std::ptrdiff_t least = 4;
   const auto is_time = [](const std::string& name) {
     const auto time = parse_time(name, TimeForm::year);
     return reads_as_date(name) || (time && time->form != TimeForm::number);
@@ -88,18 +141,28 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
     if (is_part && std::ranges::find(counts, time->count) == counts.end())
       parts.push_back(*name), counts.push_back(time->count);
   }
-  if (std::ssize(parts) >= least && 3 * std::ssize(parts) >= end - names.begin()) {
+  if (std::ssize(parts) >= least_times && 3 * std::ssize(parts) >= end - names.begin()) {
     const char* const part = std::tolower(parts[0][0]) == 'q' ? "quarter" : "month";
     throw InputError(fmt::format(
         "{}:1: columns are {}s ('{}' to '{}'): write one {} a line, as {} and its value", csv.origin(), part,
         one_line(parts.front()), one_line(parts.back()), part, *part == 'q' ? "2017 Q1" : "2017-01"));
   }
   const auto count = std::count_if(names.begin(), end, is_time);
-  if (count < least || 2 * count < end - names.begin()) return;
+  if (count < least_times || 2 * count < end - names.begin()) return;
+  const auto first = std::find_if(names.begin(), end, is_time);
+  const auto year = parse_time(*first, TimeForm::year);
+  const auto part =
+      parse_time(fmt::format("{} 2000", csv.cells().empty() ? "" : one_line(csv.cells().front())));
+  const char* const times_of_year = part && part->form == TimeForm::month ? "month" : "quarter";
+  if (year && year->form == TimeForm::year && part &&
+      (part->form == TimeForm::month || part->form == TimeForm::quarter))
+    throw InputError(fmt::format(
+        "{}:1: columns are years, and rows their {}s: write one {} a line, as '{} {}' and its value",
+        csv.origin(), times_of_year, times_of_year, one_line(csv.cells().front()), one_line(*first)));
   throw InputError(fmt::format(
       "{}:1: the first line holds times, as '{}': transpose the table, so that each time has a line and each series "
       "a column",
-      csv.origin(), one_line(*std::find_if(names.begin(), end, is_time))));
+      csv.origin(), one_line(*first)));
 }
 
 void require_no_split_numbers(CsvReader csv, std::size_t names) {

@@ -66,13 +66,10 @@ void take_common_step(Series& series) {
     times.step = {.unit = times.step.unit, .count = common * unit};
 }
 
-// The advice where much is missing beside values that are at least 0: all of it may be 0.
-std::string or_zero(const Series& series, int64_t missing, int64_t of, Missing already) {
+// The advice where much is missing: all of it may be 0.
+std::string or_zero(int64_t missing, int64_t of, Missing already) {
   constexpr int64_t least = 8, part = 10;  // a tenth of all
-  const auto is_negative = [](double value) { return value < 0; };
-  if (already == Missing::zero || missing < std::max(least, of / part) ||
-      std::ranges::any_of(series.values, is_negative))
-    return "";
+  if (already == Missing::zero || missing < std::max(least, of / part)) return "";
   return "; if what is not there means 0, data.missing = \"zero\" with data.gaps = \"fill\" reads it so";
 }
 
@@ -140,7 +137,7 @@ void check_gaps(Series& series, const SeriesOptions& options) {
     line = series.lines[i], is_gap = steps > 1;
   }
   if (uneven == 0) return;
-  const std::string zero = or_zero(series, uneven, series.rows(), options.missing);
+  const std::string zero = or_zero(uneven, series.rows(), options.missing);
   require_input(options.gaps == Gaps::allow, "{}:{}: {}{}{}{}{}", series.origin, line,
                 is_gap ? "a gap of " : "", first,
                 options.model.empty() ? "; data.gaps = \"allow\" takes the rows as they come" : "",
@@ -209,7 +206,7 @@ void settle_step(Series& series, const SeriesOptions& options) {
       "{}: the dates keep to no rule: rows are {}, so no row beyond the last has a date; put rows together by "
       "steps of one length, as by weeks; data.gaps = \"allow\" takes them as they come{}",
       series.origin, apart_text(times.step),
-      rough ? or_zero(series, series.rows(), series.rows(), options.missing) : "");
+      rough ? or_zero(series.rows(), series.rows(), options.missing) : "");
   if (options.gaps == Gaps::fill) fill_gaps(series, with_zeros);
   check_gaps(series, options);
 }
@@ -264,6 +261,7 @@ void fill_in(Series& series, Missing missing) {
     for (int member = 0; member < series.count(); ++member) fill(member, channel);
   if (filled > 0) {  // a row that was put in has the line of the one before
     const bool is_new = first_row > 0 && series.lines[first_row] == series.lines[first_row - 1];
+    const bool any_negative = std::ranges::any_of(series.values, [](double value) { return value < 0; });
     const char* const where = !is_new ? "in" : series.lines.front() > series.lines.back() ? "above" : "after";
     series.notes.push_back(fmt::format(
         "{} missing value{} filled in ({}); the first {} line {}{}", filled, filled == 1 ? "" : "s",
@@ -271,7 +269,7 @@ void fill_in(Series& series, Missing missing) {
         : missing == Missing::mask   ? "the previous value, and marked"
         : missing == Missing::zero   ? "0"
                                      : "interpolated",
-        where, series.lines[first_row], or_zero(series, filled, series.rows() * width, missing)));
+        where, series.lines[first_row], any_negative ? "" : or_zero(filled, series.rows() * width, missing)));
   }
 }
 
