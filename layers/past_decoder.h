@@ -22,8 +22,10 @@ struct PastDecoderConfig {
 // Its own: V [in, in], v [in], d [classes]. All of W, b and y get gradients from both softmaxes.
 struct PastDecoder {
   PastDecoder(Scope scope, const PastDecoderConfig& config);
+  // A window's losses, in nats.
   struct Losses {
-    Var next, past;  // mean nats per scored target, and per token that is told back
+    Var next;  // the mean over scored targets
+    Var past;  // the mean over tokens that are told back
   };
   // next = softmax_cross_entropy(decoder, y, target, {.margins = margins}), and the loss above. The steps that are told back
   // have one product for the logits of both, and one way back. y [steps, ..., in]: what `decoder` reads. read, target, margins

@@ -169,13 +169,16 @@ def check_text(page, program, other):
 
 def check_writing(page):
     heat = page.of("heat")
-    heat.send_keys(Keys.CONTROL, "a")
-    heat.send_keys("0")
+    while heat.get_attribute("value") != "0":  # on a busy machine a digit may come before what it replaces is chosen
+        heat.send_keys(Keys.CONTROL, "a")
+        heat.send_keys("0")
     type_text(page, "the")
     page.of("write").send_keys(Keys.ENTER)
     written = page.driver.execute_script("return model().written")
-    likeliest = page.driver.execute_script("return model().next.map(of => of[0][0])")
-    assert written[0] == "the" and len(written) > 1 and written[1:] == likeliest[1:len(written)], (written, likeliest)
+    following = page.driver.execute_script("return model().next")
+    assert written[0] == "the" and len(written) > 1, written
+    for word, likely in zip(written[1:], following[1:]):  # at a temperature of 0.001 a word as likely but for 2 % may be drawn
+        assert dict(likely).get(word, 0) > 0.98 * likely[0][1], (written, word, likely)
     assert page.of("typed").get_attribute("value").split() == [w for w in written if w != "<eos>"]
 
 

@@ -47,6 +47,19 @@ TEST_CASE("calendar periods are whole hours, days, weeks and years of rows") {
   CHECK(of(TimeStep::Unit::month, 3) == P{4});
   CHECK(of(TimeStep::Unit::month, 12) == P{});
   CHECK(of(TimeStep::Unit::number, 1) == P{});
+
+  // Stamps that jitter: the mean step is a little off, and a period may be as much off as a stamp.
+  const auto jittering = [](int64_t count, int64_t jitter) {
+    return calendar_periods({.unit = TimeStep::Unit::microsecond, .count = count, .jitter = jitter});
+  };
+  CHECK(jittering(hour / 4 + 7, hour / 3600) == P{4, 96, 672});
+  CHECK(jittering(hour / 4 - 7, hour / 3600) == P{4, 96, 672});
+  CHECK(jittering(hour / 4 + 2000, hour / 36000) == P{4});  // 96 of them are 0.19 s more than a day
+  CHECK(jittering(day + hour / 8, hour) == P{7, 365});
+  CHECK(jittering(day + 9 * hour, 10 * hour) == P{});  // no step to speak of
+  CHECK(calendar_period(
+            96, {.unit = TimeStep::Unit::microsecond, .count = hour / 4 - 7, .jitter = hour / 3600}) ==
+        CalendarPeriod::day);
 }
 
 TEST_CASE("the strength of a season is 0 in noise, however few its periods, and nears 1 without noise") {

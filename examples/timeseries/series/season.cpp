@@ -25,7 +25,7 @@ CalendarPeriod calendar_period(int64_t period, const TimeStep& step) {
   if (step.unit == TimeStep::Unit::business_day) return week;
   const double days =
       static_cast<double>(period) * static_cast<double>(step.count) / static_cast<double>(one_day);
-  return days > 200 ? year : days == 7 ? week : days == 1 ? day : hour;
+  return days > 200 ? year : std::lround(days) == 7 ? week : std::lround(days) == 1 ? day : hour;
 }
 
 double variance(std::span<const double> values) {
@@ -172,8 +172,11 @@ std::string to_text(const Season& season) {
 
 std::vector<int64_t> calendar_periods(const TimeStep& step) {
   std::vector<int64_t> periods;
+  // Stamps that jitter a little are a step apart in the mean alone.
+  const int64_t most_off = 10 * step.jitter <= step.count ? step.jitter : 0;
   const auto add = [&](int64_t whole, int64_t part) {
-    if (part > 0 && whole % part == 0 && whole / part >= 2) periods.push_back(whole / part);
+    const int64_t rows = part > 0 ? (whole + part / 2) / part : 0;
+    if (rows >= 2 && std::abs(rows * part - whole) <= most_off) periods.push_back(rows);
   };
   const auto slots = std::ssize(step.slots);
   switch (step.unit) {
@@ -194,8 +197,8 @@ std::vector<int64_t> calendar_periods(const TimeStep& step) {
       break;
     case TimeStep::Unit::microsecond:
       for (const int64_t whole : {one_hour, one_day, 7 * one_day}) add(whole, step.count);
-      if (step.count == one_day) periods.push_back(365);
-      if (step.count == 7 * one_day) periods.push_back(52);
+      if (std::abs(step.count - one_day) <= most_off) periods.push_back(365);
+      if (std::abs(step.count - 7 * one_day) <= most_off) periods.push_back(52);
       break;
     case TimeStep::Unit::unknown:
     case TimeStep::Unit::number:
