@@ -107,9 +107,11 @@ void require_targets(const Shape& logits, int classes, const IdTensor& target,
   require(!options.class_weights.defined() || options.class_weights.shape() == Shape{classes},
           "softmax_cross_entropy: class weights {} must be [{}] for logits {}", options.class_weights.shape(),
           classes, logits);
-  require(!options.margins || (options.margins->shape() == target.shape() && options.reduction != Reduction::none),
-          "softmax_cross_entropy: margins {} must have the shape of the targets {}, and are not for Reduction::none",
-          options.margins ? options.margins->shape() : Shape{}, target.shape());
+  require(
+      !options.margins ||
+          (options.margins->shape() == target.shape() && options.reduction != Reduction::none),
+      "softmax_cross_entropy: margins {} must have the shape of the targets {}, and are not for Reduction::none",
+      options.margins ? options.margins->shape() : Shape{}, target.shape());
   require(options.label_smoothing >= 0 && options.label_smoothing < 1,
           "softmax_cross_entropy: label_smoothing {} is not in [0, 1); logits are {}",
           options.label_smoothing, logits);

@@ -53,8 +53,7 @@ void look_at_text(TextModel& model, const std::string& text, const std::string& 
 std::string forecast_by_model(const SeriesModel& model, const std::string& csv, int steps,
                               const std::string& future) {
   const timeseries::SavedModel& saved = model.saved;
-  timeseries::Forecaster forecaster(saved, csv, steps > 0 ? steps : saved.recipe.data.horizon,
-                                    future);
+  timeseries::Forecaster forecaster(saved, csv, steps > 0 ? steps : saved.recipe.data.horizon, future);
   const timeseries::ForecastRows rows = forecaster.forecast_rows();
   Json found{{"forecasts", Json::array()}, {"notes", forecaster.series().notes}};
   for (const timeseries::Forecast& forecast : forecaster.forecast_all()) {

@@ -133,8 +133,7 @@ TEST_CASE(
 TEST_CASE("neither the row that is forecast nor a filled-in one is in a window's unit") {
   Series series = zigzag(60);
   series.filled.assign(60, 0);
-  const SeriesWindows windows(series, {.channels = {{0, 1}}}, {{4, series.rows(), 0}}, "test",
-                              {.window = 4});
+  const SeriesWindows windows(series, {.channels = {{0, 1}}}, {{4, series.rows(), 0}}, "test", {.window = 4});
   ConformalInterval interval(windows, {});
   for (int k = 0; k < 8; ++k) err(interval, series, 10 + k, 2);
   series.values[20] = 1e6;
@@ -162,7 +161,8 @@ TEST_CASE(
   CHECK(SeriesBounds(warm, {0}, {}).at(31, 0) == Bound{});
 }
 
-TEST_CASE("how often a value is, is told by rows before the origin alone, however far ahead the forecast reaches") {
+TEST_CASE(
+    "how often a value is, is told by rows before the origin alone, however far ahead the forecast reaches") {
   Series series = make_series({"y"}, Values(40, 0));
   for (std::size_t row = 20; row < 40; ++row) series.values[row] = 1;
   for (const int64_t period : {1, 7}) {

@@ -317,6 +317,7 @@ TEST_CASE("a column of values names no series: the line says which time stands t
   for (size_t digit = 1; digit <= 9; ++digit)
     for (size_t at; (at = commas.find(fmt::format(";{};", digit))) != std::string::npos;)
       commas.insert(at + 2, ",5");
-  CHECK(lacks(refusal(commas, {.separator = ';', .decimal = ','}), {"x.csv:22: ", "stands there twice"}) == "");
+  CHECK(lacks(refusal(commas, {.separator = ';', .decimal = ','}), {"x.csv:22: ", "stands there twice"}) ==
+        "");
   CHECK(lacks(refusal(stores), {"2 series in one file, by column 'store' (1, 2)"}) == "");
 }
