@@ -33,7 +33,8 @@ int main() {
   const Dense out(params / "out", {.in = 32, .out = 1});
   Adam adam(params, {.learning_rate = 1e-2});
   RandomStream random(1, "sums");
-  double error = 1, squares = 0;  // of late batches, each scored before it is learned from; of the answer 0
+  double error = 1;    // mean of late batches, each scored before it is learned from
+  double squares = 0;  // of the answer 0, over all batches
   for (int step = 1; step <= 400; ++step) {
     const Tensor x({steps, batch, 2}), target({batch, 1});
     {

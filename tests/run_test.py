@@ -13,7 +13,9 @@ ALL = "-Dcuda=auto -Dgpu_arch=auto"
 
 class Gpus(unittest.TestCase):
     def setUp(self):
-        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
         for name in ("bin", "dev", "project/examples"):
             (self.folder / name).mkdir(parents=True)
         shutil.copy(root / "run", self.folder / "project")

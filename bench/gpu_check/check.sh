@@ -28,8 +28,8 @@
 # side (a quarter of the cores); SECONDS_EACH, how long each speed is measured (2; changes 0.3, options 0.2); MODELS, those that are
 # timed (small medium large).
 #
-# Programs made over the stand-in for CUDA (./run gpu-check --dry-run) measure nothing: sizes are small, where the size is of
-# no matter nothing is computed, and of each suite the first case alone runs.
+# Programs made over the stand-in for CUDA (./run gpu-check --dry-run) measure nothing: sizes are small, facts and timed parts
+# compute nothing, and each suite runs its first case.
 set -u
 parts=() minutes=
 while [ $# -gt 0 ]; do
@@ -108,10 +108,11 @@ note_of() {
   fi
 }
 
-# With --minutes, the steps that an earlier call of this commit ended.
+# With --minutes, the steps that an earlier call of this commit ended. `since`: the lines of steps that other commits left.
 ended_before=
+if [ ! -e "$OUT/commit" ] || ! cmp -s commit "$OUT/commit"; then echo "$first" > "$OUT/since"; fi
 if [ -n "$end" ] && cmp -s commit "$OUT/commit"; then
-  ended_before=$(awk -F '\t' '{ of[$3] = $1 } END { for (name in of) if (of[name] !~ /^(skipped|unfinished)$/) print name }' "$steps")
+  ended_before=$(awk -F '\t' -v since="$(cat "$OUT/since" 2>/dev/null || echo 0)" 'NR > since { of[$3] = $1 } END { for (name in of) if (of[name] !~ /^(skipped|unfinished)$/) print name }' "$steps")
 fi
 ended() { [[ $'\n'$ended_before$'\n' = *$'\n'"$1"$'\n'* ]]; }
 # Sets the step's `limit`, of `most` seconds, and `goes_on` where the end of the call comes first. Fails if there is no time for it.
@@ -279,7 +280,7 @@ torch_speed() {
     for name in "${names[@]}"; do skip "$name" "${no_gpu:-$no_torch}"; done
     return
   fi
-  if [ ${#names[@]} = 0 ] || ! give_time speed-torch 400; then return; fi
+  if [ ${#names[@]} = 0 ] || ! give_time "${names[0]}" 400; then return; fi
   printf '%s\n' "${lines[@]}" | timeout -k 5 "$limit" "$python" bench/pytorch_lm.py --serve > "$log" 2> "$OUT/speed-torch-errors.log"
   while read -r line; do
     printf '%s\n' "$line" > "$OUT/${names[i]}.log"

@@ -72,8 +72,8 @@ struct LstmStep {
   } norm_h = {};
   struct StateNorm {                              // of c on its way to h
     const real *gain = nullptr, *bias = nullptr;  // [hidden]; null: none
-    real *y = nullptr, *mean = nullptr,
-         *rstd = nullptr;  // y [batch, hidden]: by the gradient overwritten with its own
+    real* y = nullptr;                      // [batch, hidden]; the way back overwrites it with its gradient
+    real *mean = nullptr, *rstd = nullptr;  // [batch]
   } norm_c = {};
   HandOn h_on = {}, c_on = {};
   real* c_after = nullptr;  // c as share leaves it; null: c stays

@@ -103,8 +103,8 @@ Fitted growth(const BaselineRows& r) {
 // for each channel. None: fewer than 10 windows without a filled-in target before the fifth, or a channel that does not change.
 Fitted ridge(const BaselineRows& rows);
 // Exponential smoothing, for each channel the form with the least AICc (ets.h); the Theta method (theta.h); and complex
-// exponential smoothing (ces.h). They are fitted to the last rows of the training part's longest span: 4,000, or 20 periods if more. Their states follow
-// later rows, their parameters stay. None: too few rows. Requires: the series does not change between two forecasts.
+// exponential smoothing (ces.h). They are fitted to the last rows of the training part's longest span: 4,000, or 20 periods if
+// more. Their states follow later rows, their parameters stay. None: too few rows. Requires: the series does not change between two forecasts.
 Fitted ets(const BaselineRows& rows);
 Fitted theta(const BaselineRows& rows);
 Fitted ces(const BaselineRows& rows);

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "framework/check.h"
+
 namespace unroll {
 
 // Rows to fit. `filled` marks filled-in rows by 1; empty: none. They move the states, but their errors do not count.
@@ -39,8 +41,9 @@ struct Minimum {
 // after a signal.
 Minimum minimise(const SmoothFunction& function, std::vector<double> x, double least_gain, int most_steps);
 
-// A model's states: those before the first row, then the one after each row added so far. The model has the former,
-// before(); the state after a further row, next(states, y); and the forecast of the rows after the last state.
+// A model's states: those before the first row, then the one after each row added so far. Requires of a Model: State; before(),
+// the states before the first row; next(past, y), the state after a further row; forecast(past, to). For deviations():
+// deviations(past, to).
 template <class Model>
 class States {
  public:
@@ -53,7 +56,10 @@ class States {
   void deviations(int64_t rows, std::span<double> to) const { model_.deviations(after(rows), to); }
 
  private:
-  auto after(int64_t rows) const { return std::span(states_).first(begin_ + static_cast<std::size_t>(rows)); }
+  auto after(int64_t rows) const {
+    require(rows >= 0 && rows <= this->rows(), "states: after {} rows of {}", rows, this->rows());
+    return std::span(states_).first(begin_ + static_cast<std::size_t>(rows));
+  }
   Model model_;
   std::vector<typename Model::State> states_;
   std::size_t begin_;

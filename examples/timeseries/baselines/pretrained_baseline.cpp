@@ -52,6 +52,7 @@ struct Kept {
     make(now, {&origin, 1}, channel, to.size());
     const auto levels = PretrainedForecaster::levels();
     const auto place = std::ranges::find(levels, level) - levels.begin();
+    require(place < std::ssize(levels), "pretrained: no quantile {}", level);
     const auto& all = found[{origin, channel}];
     for (std::size_t h = 0; h < to.size(); ++h)
       to[h] = h < all.size() ? static_cast<double>(all[h][static_cast<std::size_t>(place)]) : std::nan("");

@@ -36,7 +36,7 @@ struct Watch {
 
   std::vector<WatchedValue> values = {};  // in order of time
   int64_t known = 0;                      // errors known before the first row, by target
-  std::string errors_of = {};             // "the folds"
+  std::string errors_of = {};             // "the validation split", or "the test's rows before"
   int64_t not_watched = 0;                // rows whose inputs lack values, as too few earlier ones did
 
   // Watches every row of the windows, one step ahead. With several targets each p is multiplied by their number.

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <exception>
 #include <map>
-#include <ranges>
 
 #include "examples/timeseries/baselines/combination.h"
 #include "examples/timeseries/data/series_read.h"
@@ -13,11 +12,9 @@
 #include "examples/timeseries/scores/verdict.h"
 #include "examples/timeseries/series/bounds.h"
 #include "examples/timeseries/series/season.h"
-#include "framework/nearest.h"
 #include "framework/signals.h"
 #include "framework/threads.h"
 #include "training/files/json/json.h"
-#include "training/program/cli/console.h"
 
 namespace timeseries {
 

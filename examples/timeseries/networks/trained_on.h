@@ -58,7 +58,8 @@ class FarOutside {
       const Series& series) const;  // of a range of most rows that train
 
  private:
-  // Names the furthest value and says what follows: it `is` far outside of `range_of`, so `so`.
+  // Warns of the furthest value: "'load' {is} 9e+06 at TIME, far outside of 0 to 10, the range of {range_of}: {so}". None: no
+  // value is far outside.
   std::optional<std::string> warning(const Series& series, const char* is, const char* so,
                                      const char* range_of = "the rows that trained") const;
   const TrainedOn& trained_;

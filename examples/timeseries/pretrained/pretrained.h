@@ -17,7 +17,7 @@ struct PretrainedNetwork;
 // The file of the forecaster that ships with the program.
 unroll::SafetensorsFile bundled_forecaster();
 
-// The rows [begin, origin) of a channel, 512 at most, from the first observed one on.
+// The rows [begin, origin) of a channel, 512 at most, from the first observed one on. NaN: missing.
 std::vector<float> values_before(const unroll::Series& series, int64_t begin, int64_t origin, int channel);
 
 // One series to forecast. NaN: the value is missing.

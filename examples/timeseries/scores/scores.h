@@ -81,7 +81,7 @@ std::optional<int> only_label(const DetectionScores& scores);
 RunDescription::Table table_of(const Evaluation& evaluation);
 // Tables for forecasts: errors at up to 12 steps of the horizon; coverage and cost of intervals.
 std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation);
-// Prints all of this, with warnings, the model's verdict if it is there, and the protocol.
+// Prints these tables, the warnings, the protocol and, `with_model`, the verdict.
 void print(const Console& console, const Evaluation& evaluation, bool with_model);
 // A row of the table: scores by measure of the model (first) or a baseline.
 struct JudgedRow {

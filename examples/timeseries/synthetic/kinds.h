@@ -1,4 +1,5 @@
-// The table of generators. To add one: a function in the file of its family, its declaration and its row here.
+// The table of generators. To add one: a function in the file of its family, its declaration and its row here. And the kernel
+// of gaussian.cpp, for its test.
 #pragma once
 
 #include <string_view>

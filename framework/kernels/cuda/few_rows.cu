@@ -109,10 +109,10 @@ template <class P>
 void lstm_cell_gradient(const FewRows& p, const LstmStep& s, const real* before, const real* dc,
                         real* dc_prev) {
   const int64_t n = s.batch * s.hidden;
-  check_step(s), given(before, n), given(dc, n), given(dc_prev, n),
-      check_rounded(s.rounded_gates, s.gate_count() * n);
-  if (s.peepholes) given(s.dpeepholes, s.peephole_count() * n);
+  given(before, n);
   if (s.norm_h.gain) return normed_lstm_cell_gradient<P>(p, s, before, dc, dc_prev);
+  check_step(s), given(dc, n), given(dc_prev, n), check_rounded(s.rounded_gates, s.gate_count() * n);
+  if (s.peepholes) given(s.dpeepholes, s.peephole_count() * n);
   multiply_few_rows<P>(p, LstmSlope{s, before, dc, dc_prev});
 }
 
