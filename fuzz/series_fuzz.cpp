@@ -85,6 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, std::size_t size) {
     if (options.label.empty() && data[1] & 16) options.channels.clear(), options.times_alone = true;
   }
   if (data[1] & 32) options.only = "id=a";
+  if (data[1] & 64) options.missing = Missing::zero, options.gaps = Gaps::fill;
   const std::string_view text(reinterpret_cast<const char*>(data) + 2, size - 2);
   constexpr std::size_t most = 1 << 20;
   fuzz::accepts([&] {

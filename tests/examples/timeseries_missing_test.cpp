@@ -361,3 +361,19 @@ TEST_CASE("an interval knows what the forecast lacks: about 80 % lie within, wha
     CHECK((said.find("missing, and is as much wider") != std::string::npos) == (holes.first > 0));
   }
 }
+
+TEST_CASE("a model of rows whose gaps are 0 goes on with the step of its training") {
+  const Folder folder;
+  folder.write("x.toml",
+               "[data]\nfile = \"x.csv\"\nmissing = \"zero\"\ngaps = \"fill\"\nwindow = 4\n"
+               "[model]\nhidden = 2\n[training]\nepochs = 1\n");
+  std::string csv = "t,x\n";
+  for (int row = 0; row < 80; ++row)
+    if (row % 3 == 0 || row == 7)
+      csv += fmt::format("2023-{:02}-{:02},{}\n", row / 28 + 1, row % 28 + 1, 1 + row % 5);
+  folder.write("x.csv", csv);
+  REQUIRE(started({"train", "x.toml", "--out", "run"}, folder.path()).code == 0);
+  const ProgramRun next = started({"forecast", "run/last.safetensors", "--steps", "1"}, folder.path());
+  CHECK_MESSAGE(next.out.find("2023-03-24,") != std::string::npos, next.err);
+  CHECK(next.err.find("means 0") == std::string::npos);
+}

@@ -110,6 +110,26 @@ TEST_CASE("data.missing = \"zero\": a step without a row, a blank and a dash are
   CHECK(has(refusal(folder, amounts), hint));
   CHECK_FALSE(has(notes(folder, blank, zero), hint));
   CHECK_FALSE(has(notes(folder, below), hint));
+  // Stamps that jitter, and days with the offsets of two seasons, keep their step.
+  const auto same_rows = [&](const std::string& csv) {
+    return forecast_of(folder, csv, zero).out == forecast_of(folder, csv).out;
+  };
+  CHECK(same_rows(rows("t,x", 40, [](int row) {
+    return fmt::format("2023-01-01 10:{:02}:{:02},{}", row, row * row % 3, value(row));
+  })));
+  CHECK(same_rows(rows("t,x", 40, [](int row) {
+    return fmt::format("2023-{:02}-{:02}T00:00+0{}:00,{}", row < 22 ? 3 : 4, row < 22 ? 10 + row : row - 21,
+                       row < 17 ? 1 : 2, value(row));
+  })));
+  // Months, and one gap that is longer than the file.
+  const std::string sparse_months = rows("t,x", 20, [](int row) {
+    return fmt::format("{}-{:02},{}", 2018 + row / 6, row % 6 * 2 + (row == 3 ? 2 : 1), value(row));
+  });
+  CHECK(has(forecast_of(folder, sparse_months, zero).out, "\n2021-04,"));
+  const std::string long_gap = rows("t,x", 12, [](int row) {
+    return fmt::format("2023-{:02}-{:02},{}", row < 6 ? 1 : 4, row + 1, value(row));
+  });
+  CHECK(has(notes(folder, long_gap, zero), "rows that the file lacks are put in: they count as 0"));
   // Each series is filled by itself.
   const std::string two = rows("t,id,x", 16, [](int row) {
     return fmt::format("2023-01-{:02},{},{}", row + 1 + row / 8 * 2, row % 2 ? "a" : "b", 3 + row % 3);
@@ -136,6 +156,11 @@ TEST_CASE("a row with more cells than the header may be split by decimal commas"
                            "2023-01-{:02},{},1{}00"})
     CHECK(has(notes(folder, with("x,y", form)), "the first column has no name"));
   CHECK(has(notes(folder, with(",x,y", "2023-01-{:02},{},{}")), "the first column has no name"));
+  CHECK(has(notes(folder, rows("x,open", 14,
+                               [](int row) {
+                                 return fmt::format("2023-01-{:02},{},{}", row + 1, value(row), row % 3 == 0);
+                               })),
+            "the first column has no name"));  // a flag
 }
 
 TEST_CASE("a cell or two that are no numbers are named, in a column that is numbers otherwise") {
@@ -259,7 +284,7 @@ TEST_CASE("a year, a date or a series that stands only in the first row of sever
                              return first(row, 24, fmt::format("2023-01-{:02}", row / 24 + 1)) +
                                     fmt::format(",{:02}:00,{}", row % 24, value(row));
                            })) ==
-      "x.csv:3: column 1 ('Date'): the row has no time, which stands only in the first of several rows: fill it down into "
+      "x.csv:3: column 1 ('Date'): the row has no time: only the first of several rows has it; fill it down into "
       "the others");
   CHECK(
       refusal(folder, rows("Region,Month,Sales", 48,

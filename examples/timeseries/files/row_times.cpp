@@ -100,8 +100,7 @@ void RowTimes::read(const SeriesText& file, Times& times, const int64_t* last) {
                                    described(columns.order)));
     if (cell.empty() && !times.at.empty() && is_in_first_rows(file))
       throw InputError(fmt::format(
-          "{}: the row has no time, which stands only in the first of several rows: fill it down into "
-          "the others",
+          "{}: the row has no time: only the first of several rows has it; fill it down into the others",
           where()));
     const bool is_large = std::abs(parse_number(cell).value_or(0)) >= static_cast<double>(largest_number);
     throw InputError(fmt::format(

@@ -134,7 +134,8 @@ SeriesColumns read_header(const CsvReader& csv, Row header, const Row& first, co
                 "{}:{}: the row ends with a separator and the header does not: the row has {} cells, the "
                 "header {}",
                 csv.origin(), csv.line(), first.cells.size(), header.cells.size());
-  if (one_short) require_no_split_numbers(csv, header.cells.size());
+  if (one_short && options.channels.empty() && options.model.empty())
+    require_no_split_numbers(csv, header.cells.size());
   SeriesColumns columns;
   columns.has_empty_end = !one_short && header.cells.size() > 1 && header.cells.back().empty() &&
                           is_empty_column(csv, header.cells.size() - 1);

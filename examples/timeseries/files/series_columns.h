@@ -69,8 +69,8 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
 // The advice where a row of a file with commas has more cells than its header.
 constexpr const char* split_by_decimal_commas =
     "perhaps its numbers have decimal commas without quotes: put them in quotes, or ';' between the cells";
-// Throws InputError if two cells of a row may be one such number, in each of at least 8 rows: whole numbers, the second of one or two
-// digits, of as many everywhere, and the first is not in quotes. `csv`: at the first row; `names`: of the header, one less than its cells.
+// Throws InputError if two neighbouring columns may be one such number. All rows, at least 8, have whole numbers in both; the second
+// has one or two digits, the same count everywhere, and three values or more; the row's first cell is not in quotes. `csv`: at the first row; `names`: of the header, one less than its cells.
 void require_no_split_numbers(CsvReader csv, std::size_t names);
 
 // Says how to write the time in one column, if each row has it in several: a date and an hour, or a year and a month. None if

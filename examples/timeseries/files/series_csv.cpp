@@ -336,7 +336,7 @@ class SeriesReader {
     if (times_.go_back()) turn_around(series_);
     settle_step(series_, options_);
     cut_open_end(series_, options_);
-    if (is_missing_ || options_.gaps == Gaps::fill) fill_in(series_, options_.missing);
+    if (is_missing_ || options_.gaps == Gaps::fill) fill_in(series_, options_);
     if (options_.missing != Missing::zero) note_zeros_at_end(series_);
   }
 

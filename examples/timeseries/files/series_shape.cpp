@@ -3,6 +3,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -171,9 +172,11 @@ void require_no_split_numbers(CsvReader csv, std::size_t names) {
     return !cell.empty() && cell.find_first_not_of(letters) == cell.npos;
   };
   constexpr int64_t least = 8;
-  std::vector<std::size_t> digits;  // by cell; 0: it is no second one
+  std::vector<std::size_t> digits;               // by cell; 0: it is no second one
+  std::vector<std::set<std::string>> different;  // flags have two values
   for (const std::string_view cell : csv.cells()) digits.push_back(cell.size() <= 2 ? cell.size() : 0);
   const int64_t line = csv.line();
+  different.resize(digits.size());
   int64_t rows = 0;
   do {
     for (std::size_t k = 0; k < std::min(digits.size(), csv.cells().size()); ++k) {
@@ -181,11 +184,14 @@ void require_no_split_numbers(CsvReader csv, std::size_t names) {
       if (k < 2 || cell.size() != digits[k] || !consists_of(cell, "0123456789") ||
           !consists_of(csv.cells()[k - 1], "-0123456789"))
         digits[k] = 0;
+      if (digits[k] > 0 && different[k].size() < 3) different[k].emplace(cell);
     }
     ++rows;
-  } while (csv.next());
+  } while (std::ranges::any_of(digits, [](std::size_t d) { return d > 0; }) && csv.next());
+  bool is_split = false;
+  for (std::size_t k = 0; k < digits.size(); ++k) is_split |= digits[k] > 0 && different[k].size() > 2;
   require_input(
-      rows < least || std::ranges::count(digits, 0u) == std::ssize(digits),
+      rows < least || !is_split,
       "{}:{}: the row has {} cells, the header {}: {}; if the first column has no name, give it one",
       csv.origin(), line, digits.size(), names, split_by_decimal_commas);
 }

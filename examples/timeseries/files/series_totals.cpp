@@ -27,7 +27,7 @@ std::vector<std::string> words_of(std::string_view label) {
 // Words, each between blanks.
 constexpr std::string_view sums =
     " total totals subtotal subtotals sum average avg mean gesamt summe gesamtsumme ergebnis gesamtergebnis zwischensumme "
-    "mittelwert durchschnitt somme moyenne suma promedio media soma média totale somma ";
+    "mittelwert durchschnitt somme moyenne suma promedio média totale somma ";
 constexpr std::string_view beside_sums = " grand general général geral sub sous ";
 constexpr std::string_view quarters_of_pivots = " q qtr trim t ";
 

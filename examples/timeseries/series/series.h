@@ -12,7 +12,7 @@
 
 namespace unroll {
 
-// The rule for a cell without a value (empty, NA, N/A, NaN, null, ?).
+// The rule for a cell without a value (empty, NA, a dash, …: says_missing() in files/cells.cpp).
 enum class Missing : uint8_t {
   error,
   previous,  // the last value before it

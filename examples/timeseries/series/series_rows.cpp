@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -38,38 +39,69 @@ int longest_series(const Series& series) {
   return longest;
 }
 
-// Takes the model's step if the file's rows fit it.
+constexpr int64_t most_new = 100;  // rows without values by row that has them, where these are to be 0
+
+bool adds_zeros(const SeriesOptions& options) {
+  return options.gaps == Gaps::fill && options.missing == Missing::zero;
+}
+
+// Calls use(a, b) for the times of neighbours of one series.
+template <class Use>
+void each_pair(const Series& series, Use use) {
+  for (int member = 0; member < series.count(); ++member)
+    for (int64_t row = series.begin_of(member) + 1; row < series.end_of(member); ++row)
+      use(series.times.at[row - 1], series.times.at[row]);
+}
+
+// Whether all rows are a whole number of steps apart.
+bool all_keep_to(const Series& series, const TimeStep& step) {
+  bool whole = true;
+  each_pair(series, [&](int64_t a, int64_t b) {
+    const double steps = steps_between(series.times.form, a, b, step);
+    whole = whole && steps >= 0.99 && std::abs(steps - std::round(steps)) < 0.01;
+  });
+  return whole;
+}
+
+// Takes the model's step if the file's rows fit it; where gaps are to be 0, if they lie on its grid.
 void take_step_of_model(Series& series, std::span<const int64_t> at, const SeriesOptions& options) {
   Times& times = series.times;
   const TimeStep& model = *options.step;
-  const auto step = same_step(times.form, at, model, times.step);
+  const bool on_grid = adds_zeros(options) && model.unit == times.step.unit && all_keep_to(series, model);
+  const auto step = on_grid ? std::optional(model) : same_step(times.form, at, model, times.step);
   require_input(step.has_value(), "{}{} rows are {}, those of {} {}", options.model,
                 options.model.empty() ? "the first file's" : ": the model's", apart_text(model),
                 series.origin, apart_text(times.step));
   times.step = *step;
 }
 
-// The longest step of which all times are multiples, if days, hours or numbers are not evenly spaced.
+// The longest step of which all differences are multiples, if months, days, hours or numbers are not evenly spaced. Stamps that
+// jitter a little, and times written with offsets, keep the step that was found.
 void take_common_step(Series& series) {
   Times& times = series.times;
-  if (times.step.unit != TimeStep::Unit::microsecond && times.step.unit != TimeStep::Unit::number) return;
-  const int64_t unit = times.form == TimeForm::date ? one_day : 1;
+  const TimeStep& found = times.step;
+  const bool is_month = found.unit == TimeStep::Unit::month && found.slots.empty();
+  if (!is_month && found.unit != TimeStep::Unit::microsecond && found.unit != TimeStep::Unit::number) return;
+  if (!times.offsets.empty() || found.summer >= 0 || (found.jitter > 0 && 10 * found.jitter <= found.count))
+    return;
+  TimeStep one = found;
+  one.count = 1;
+  const int64_t unit = times.form == TimeForm::date && !is_month ? one_day : 1;
   int64_t common = 0, steps = 0;
-  for (int member = 0; member < series.count(); ++member) {
-    const int64_t begin = series.begin_of(member), end = series.end_of(member);
-    for (int64_t row = begin + 1; row < end; ++row)
-      common = std::gcd(common, times.at[row] - times.at[row - 1]);
-    if (end > begin) steps += times.at[end - 1] - times.at[begin];
-  }
-  constexpr int64_t most_new = 100;  // rows by row
+  each_pair(series, [&](int64_t a, int64_t b) {
+    const int64_t apart =
+        is_month ? static_cast<int64_t>(std::llround(steps_between(times.form, a, b, one))) : b - a;
+    common = std::gcd(common, apart), steps += apart;
+  });
   if (common > 0 && steps / common <= most_new * series.rows())
-    times.step = {.unit = times.step.unit, .count = common * unit};
+    times.step.count = common * unit, times.step.jitter = 0;
 }
 
-// The advice where much is missing: all of it may be 0.
-std::string or_zero(int64_t missing, int64_t of, Missing already) {
+// The advice where much is missing and no model is there yet: all of it may be 0.
+std::string or_zero(int64_t missing, int64_t of, const SeriesOptions& options) {
   constexpr int64_t least = 8, part = 10;  // a tenth of all
-  if (already == Missing::zero || missing < std::max(least, of / part)) return "";
+  if (!options.model.empty() || options.missing == Missing::zero || missing < std::max(least, of / part))
+    return "";
   return "; if what is not there means 0, data.missing = \"zero\" with data.gaps = \"fill\" reads it so";
 }
 
@@ -80,16 +112,16 @@ void fill_gaps(Series& series, bool any_number) {
   const Times& times = series.times;
   NewRows rows;
   rows.from.reserve(times.at.size());
+  const int64_t most = (any_number ? most_new : 1) * series.rows();
   int64_t gaps = 0, line = 0;
-  for (int member = 0; member < series.count(); ++member)
+  for (int member = 0; member < series.count() && std::ssize(rows.from) <= series.rows() + most; ++member)
     for (int64_t row = series.begin_of(member); row < series.end_of(member); ++row) {
       const int64_t now = times.at[row];
       if (row > series.begin_of(member)) {
         const int64_t before = times.at[row - 1];
         const double steps = steps_between(times.form, before, now, times.step);
         const double whole = std::round(steps);
-        if (whole >= 2 && whole <= static_cast<double>(series.rows()) &&
-            std::abs(steps - whole) <= most_off) {
+        if (whole >= 2 && whole <= static_cast<double>(most) && std::abs(steps - whole) <= most_off) {
           if (++gaps == 1) line = series.lines[row];
           for (int64_t k = 1; k < static_cast<int64_t>(whole); ++k)
             rows.add_empty(row - 1, time_after(times.form, before, times.step, k));
@@ -99,7 +131,7 @@ void fill_gaps(Series& series, bool any_number) {
     }
   const int64_t added = std::ssize(rows.from) - series.rows();
   const bool are_many = rows_by_gap * (gaps - 1) > series.rows() || rows_by_new * added > series.rows();
-  if (added == 0 || (are_many && !any_number)) return;
+  if (added == 0 || added > most || (are_many && !any_number)) return;
   put_rows(series, rows, std::nan(""));
   series.added_rows = added;
   series.notes.push_back(fmt::format(
@@ -137,12 +169,11 @@ void check_gaps(Series& series, const SeriesOptions& options) {
     line = series.lines[i], is_gap = steps > 1;
   }
   if (uneven == 0) return;
-  const std::string zero = or_zero(uneven, series.rows(), options.missing);
+  const std::string zero = or_zero(uneven, series.rows(), options);
   require_input(options.gaps == Gaps::allow, "{}:{}: {}{}{}{}{}", series.origin, line,
                 is_gap ? "a gap of " : "", first,
                 options.model.empty() ? "; data.gaps = \"allow\" takes the rows as they come" : "",
-                options.model.empty() && options.gaps == Gaps::error ? ", \"fill\" puts rows in" : "",
-                options.model.empty() ? zero : "");
+                options.model.empty() && options.gaps == Gaps::error ? ", \"fill\" puts rows in" : "", zero);
   series.notes.push_back(fmt::format("{} gap{} in the times; the first, line {}: {}{}", uneven,
                                      uneven == 1 ? "" : "s", line, first, zero));
 }
@@ -189,8 +220,7 @@ void settle_step(Series& series, const SeriesOptions& options) {
   const auto offsets = std::span(std::as_const(times.offsets));
   const FoundStep found = find_step(times.form, at, offsets.empty() ? offsets : offsets.subspan(begin, rows));
   times.step = found.step;
-  const bool with_zeros = options.gaps == Gaps::fill && options.missing == Missing::zero;
-  if (with_zeros && !options.step) take_common_step(series);
+  if (adds_zeros(options) && !options.step) take_common_step(series);
   if (options.step && options.step->unit != TimeStep::Unit::unknown) {
     take_step_of_model(series, at, options);
   } else if (!options.step && !options.model.empty() && times.step.unit != TimeStep::Unit::unknown) {
@@ -205,9 +235,8 @@ void settle_step(Series& series, const SeriesOptions& options) {
       !rough || options.gaps == Gaps::allow || !options.model.empty(),
       "{}: the dates keep to no rule: rows are {}, so no row beyond the last has a date; put rows together by "
       "steps of one length, as by weeks; data.gaps = \"allow\" takes them as they come{}",
-      series.origin, apart_text(times.step),
-      rough ? or_zero(series.rows(), series.rows(), options.missing) : "");
-  if (options.gaps == Gaps::fill) fill_gaps(series, with_zeros);
+      series.origin, apart_text(times.step), rough ? or_zero(series.rows(), series.rows(), options) : "");
+  if (options.gaps == Gaps::fill) fill_gaps(series, adds_zeros(options));
   check_gaps(series, options);
 }
 
@@ -219,7 +248,8 @@ void turn_around(Series& series) {
   series.notes.push_back("the newest row stands first: rows were turned around");
 }
 
-void fill_in(Series& series, Missing missing) {
+void fill_in(Series& series, const SeriesOptions& options) {
+  const Missing missing = options.missing;
   const int width = series.width();
   const auto value = [&](int64_t row, int channel) -> double& {
     return series.values[row * width + channel];
@@ -269,7 +299,7 @@ void fill_in(Series& series, Missing missing) {
         : missing == Missing::mask   ? "the previous value, and marked"
         : missing == Missing::zero   ? "0"
                                      : "interpolated",
-        where, series.lines[first_row], any_negative ? "" : or_zero(filled, series.rows() * width, missing)));
+        where, series.lines[first_row], any_negative ? "" : or_zero(filled, series.rows() * width, options)));
   }
 }
 

@@ -32,7 +32,7 @@ void turn_around(Series& series);
 
 // Fills in NaN values, marks them in `filled` but for Missing::zero, and adds a note. Throws InputError, with the line, if there is no
 // value to fill in from.
-void fill_in(Series& series, Missing missing);
+void fill_in(Series& series, const SeriesOptions& options);
 
 // Adds a note on the first channel whose last rows are 0 and none before: they may be to come.
 void note_zeros_at_end(Series& series);

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "examples/timeseries/series/calendar.h"
+
 namespace unroll {
 
 enum class TimeForm : uint8_t {
@@ -97,6 +99,6 @@ std::string clock_text(int64_t t);
 std::string slots_text(const TimeStep& step);
 
 // A day in the unit of a form that has days.
-constexpr int64_t day_unit(TimeForm form) { return form == TimeForm::date_time ? 86'400'000'000 : 1; }
+constexpr int64_t day_unit(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }
 
 }  // namespace unroll
