@@ -270,7 +270,7 @@ class Check(Planted):
         (clock / "date").write_text('#!/bin/bash\necho $(( $(/bin/date "$1") + $([ -e "$NOTES.later" ] && echo 894 || echo 0) )); touch "$NOTES.later"\n')
         call("tests")
         self.assertEqual(self.table()["gpu_hanging"][0], "unfinished")
-        self.assertEqual(self.check("--minutes", "0").stderr, "check.sh: --minutes wants a whole number, got '0'\n")
+        self.assertEqual(self.check("--minutes", "0").stderr, "check.sh: --minutes wants a whole number, at least 1, got '0'\n")
 
     def test_a_precision_has_a_run_of_its_own(self) -> None:
         self.check("train:awd-lstm:bf16", limit=1, RUNS=str(self.folder / "kept"))

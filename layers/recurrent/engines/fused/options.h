@@ -224,12 +224,16 @@ inline std::string_view row_of_cell(const RecurrentMasks& masks, bool norm = fal
 }
 
 // A state on its way forward. states [steps + 1, batch, width]: before the first step (set to `first`), and after each.
-// rounded [steps, batch, width]: what enters the products, where they round; empty: nobody asks for it.
+// rounded [steps, batch, width]: what enters the products, where they round; empty: nobody asks for it. Unless the steps'
+// own products read it, only the way back does.
 class HandedOn {
  public:
   HandedOn(const Tensor& first, const Tensor& states, StateOptions options, Multiplied multiplied,
            const RoundedTensor& rounded = {})
-      : states_(states), options_(std::move(options)), multiplied_(multiplied), rounded_(rounded) {
+      : states_(states),
+        options_(std::move(options)),
+        multiplied_(multiplied),
+        rounded_(multiplied == Multiplied::yes || Tape::recording() ? rounded : RoundedTensor()) {
     const Shape& shape = first.shape();
     places_ = multiplied == Multiplied::by_turns ? 2 : 1;
     for (int i = 0; options_.resets.kept.defined() && i < places_; ++i) met_[i] = Tensor(shape);
