@@ -156,10 +156,13 @@ class Check(Planted):
         table = self.table()
         self.assertEqual(table["speed-small-fp32-torch"], ("ok", "500 words/s, 8.500 ms a step"))
         self.assertEqual(table["speed-medium-tf32-torch-graph"], ("FAILED(1)", '{"error": "out of memory"}'))
-        self.assertEqual(table["speed-large-bf16-torch-graph"][0], "TIMEOUT")  # the peer ended before it
+        self.assertEqual(table["speed-large-bf16-torch-graph"], ("FAILED(1)", "PyTorch ended before it"))
         self.assertEqual((self.folder / "loaded").read_text(), "once\n")
         rows = [json.loads(line) for line in (self.out / "speed.jsonl").read_text().splitlines()]
         self.assertEqual(sum(row["engine"] == "pytorch" for row in rows), 3 * 3 * 2 - 2)
+        # A call of so few minutes that they would cut the peer: it failed by itself, and the next call doesn't try again.
+        self.check("--minutes", "5", "speed", PATH=f"{peer}:{os.environ['PATH']}", LOADED=str(self.folder / "loaded"))
+        self.assertEqual(self.table()["speed-large-bf16-torch-graph"][0], "FAILED(1)")
 
     def test_without_python_its_steps_are_skipped_and_ours_are_not(self) -> None:
         done = self.check("speed", PATH=self.path_without("python3"))
@@ -293,6 +296,10 @@ class Check(Planted):
         self.assertEqual(done.returncode, 2)
         self.assertIn("there is no part 'everything'", done.stderr)
         self.assertFalse((self.out / "steps.tsv").exists())
+        for words in (["everything"], ["--dry-run", "everything"]):
+            done = subprocess.run([ROOT / "run", "gpu-check", *words], capture_output=True, text=True, timeout=60)  # no build
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("there is no part 'everything'", done.stderr)
 
 
 class Results(Planted):

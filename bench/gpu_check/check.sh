@@ -270,7 +270,7 @@ speed() {
 }
 # PyTorch's, all in one process: loading it takes longer than a measurement.
 torch_speed() {
-  local model precision graph name names=() lines=() i=0 line limit goes_on= log=$OUT/speed-torch.log
+  local model precision graph name names=() lines=() i=0 line limit rc goes_on= log=$OUT/speed-torch.log
   for model in $models; do for precision in fp32 tf32 bf16; do for graph in '' --graph; do
     if ended "speed-$model-$precision-torch${graph#-}"; then continue; fi
     names+=("speed-$model-$precision-torch${graph#-}")
@@ -281,7 +281,7 @@ torch_speed() {
     return
   fi
   if [ ${#names[@]} = 0 ] || ! give_time "${names[0]}" 400; then return; fi
-  printf '%s\n' "${lines[@]}" | timeout -k 5 "$limit" "$python" bench/pytorch_lm.py --serve > "$log" 2> "$OUT/speed-torch-errors.log"
+  printf '%s\n' "${lines[@]}" | timeout -k 5 "$limit" "$python" bench/pytorch_lm.py --serve > "$log" 2> "$OUT/speed-torch-errors.log"; rc=${PIPESTATUS[1]}
   while read -r line; do
     printf '%s\n' "$line" > "$OUT/${names[i]}.log"
     case $line in
@@ -290,7 +290,8 @@ torch_speed() {
     esac
     i=$((i + 1))
   done < <(grep -a '^{' "$log")
-  local outcome=${goes_on:+unfinished}
+  local outcome="FAILED($rc)"
+  case $rc in 124 | 137) outcome=${goes_on:+unfinished} ;; esac
   for ((; i < ${#names[@]}; ++i)); do record "${outcome:-TIMEOUT}" 0.0 "${names[i]}" "PyTorch ended before it"; done
 }
 # The words of UNROLL_PLAIN (framework/plain.h) that act on the models, by engine.
