@@ -2,8 +2,9 @@
 
     python3 bench/cost_of_keys.py ptb-19m training.adversarial_softmax=0.005 --data data/ptb --ptb build/examples/ptb/ptb
 
-A round is two pairs of trainings from the first step, of --seconds each; the second pair exchanges the cores. A ratio is the median of the speed with
-the keys over that without. The result is the geometric mean of all ratios, which are printed too. The first record of a log is left out.
+A round is two pairs of trainings from the first step, of --seconds each; the second pair exchanges the cores. A ratio is the
+median of the speed with the keys over that without. The result is the geometric mean of all ratios, which are printed too. The
+first record of a log is left out.
 """
 
 import argparse

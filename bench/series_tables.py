@@ -136,8 +136,8 @@ PAGE = """# Forecasts beside the statisticians, on three competitions
 Each series is forecast once, over the competition's horizon: 6 years, 8 quarters, 18 months, 8 rows of other steps; of tourism 4 years,
 8 quarters, 24 months. `bench/series_competitions.py` makes this page.
 
-**The rule.** M1 is for development: methods may be chosen by its tables. M3 and tourism are the test. They are scored with `--final`
-alone, and nothing is chosen by them. The page counts the scores.
+**The rule.** M1 is for development: methods may be chosen by its tables. M3 and tourism are the test. They are scored only with
+`--final`, and nothing is chosen by them. The page counts the scores.
 
 * **Peers**: AutoETS, AutoTheta, AutoCES and AutoARIMA of {made_by}, each told the true season; the mean and the median of those in the table.
 * **Relative RMSE**: of a series, over that of the seasonal naive forecast (the last value where there is no season). A ratio below
