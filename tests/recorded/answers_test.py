@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""Answers of both programs to small files, as they were recorded: words, numbers, exit codes, and the numbers of the pages that look inside.
+The files are made here, each with a pattern that can be seen in the line that makes it.
+
+Usage: answers_test.py PTB TIMESERIES [--record]"""
+import base64
+import datetime
+import json
+import math
+import pathlib
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+
+import compare
+
+DAY, HOUR, MINUTE = datetime.timedelta(days=1), datetime.timedelta(hours=1), datetime.timedelta(minutes=1)
+
+
+def noise(i: int) -> float:
+    return ((i * 7919 + 13) % 101 - 50) / 50
+
+
+def waves(count: int, period: int, level: float = 100, swing: float = 20, trend: float = 0.5, rough: float = 3) -> list[float]:
+    return [level + trend * i + swing * math.sin(2 * math.pi * i / period) + rough * noise(i) for i in range(count)]
+
+
+def months(count: int, form: str = "%Y-%m", year: int = 2019) -> list[str]:
+    return [datetime.date(year + i // 12, i % 12 + 1, 1).strftime(form) for i in range(count)]
+
+
+def times(count: int, step: datetime.timedelta, form: str = "%Y-%m-%d", first: str = "2024-01-01") -> list[str]:
+    return [(datetime.datetime.fromisoformat(first) + i * step).strftime(form) for i in range(count)]
+
+
+def table(header: str, *columns: list, separator: str = ",", places: int = 1) -> str:
+    cells = [[f"{cell:.{places}f}" if isinstance(cell, float) else str(cell) for cell in column] for column in columns]
+    return header + "\n" + "".join(separator.join(row) + "\n" for row in zip(*cells))
+
+
+def decimal_commas(values: list[float]) -> list[str]:
+    return [f"{value:,.2f}".replace(",", " ").replace(".", ",").replace(" ", ".") for value in values]
+
+
+def files() -> dict[str, str]:
+    of = {}
+    year, week = waves(48, 12), waves(140, 7)
+    hours = [h * (1.4 if i // 24 % 7 < 5 else 1) for i, h in enumerate(waves(24 * 28, 24, trend=0))]
+    rare = [float((i * i * 31 % 17 == 3) * (1 + i % 3)) for i in range(90)]
+    of["months"] = table("month,sales", months(48), year)
+    of["growth"] = table("month,sales", months(60), [v * 1.02**i for i, v in enumerate(waves(60, 12, trend=0))])
+    of["quarters"] = table("quarter,output", [f"{2012 + i // 4} Q{i % 4 + 1}" for i in range(40)], waves(40, 4))
+    of["years"] = table("year,people", list(range(1995, 2025)), waves(30, 11))
+    of["days"] = table("date,visits", times(140, DAY), week)
+    of["german"] = table("Datum;Umsatz", times(140, DAY, "%d.%m.%Y"), decimal_commas([10 * v for v in week]), separator=";")
+    of["american"] = table("Date,Amount", times(140, DAY, "%m/%d/%Y"), [f'"${10 * v:,.2f}"' for v in week])
+    of["hours"] = table("time,load", times(len(hours), HOUR, "%Y-%m-%d %H:%M"), hours)
+    of["offsets"] = table("time,load", times(200, HOUR, "%Y-%m-%dT%H:%M:%S+01:00"), hours[:200])
+    of["minutes"] = table("time,power", times(300, 5 * MINUTE, "%Y-%m-%d %H:%M"), waves(300, 288, trend=0))
+    of["weeks"] = table("week,orders", times(120, 7 * DAY), waves(120, 52))
+    of["business-days"] = table("date,price", [d for d in times(200, DAY) if datetime.date.fromisoformat(d).weekday() < 5], waves(143, 5, swing=4))
+    of["month-ends"] = table("date,balance", [(datetime.date(2020 + (i + 1) // 12, (i + 1) % 12 + 1, 1) - DAY).isoformat() for i in range(40)], waves(40, 12))
+    of["pay-days"] = table("date,paid", [f"2023-{i // 2 + 1:02d}-{1 if i % 2 == 0 else 15:02d}" for i in range(24)], waves(24, 2))
+    of["newest-first"] = "month,sales\n" + "".join(line + "\n" for line in of["months"].splitlines()[:0:-1])
+    of["holes"] = table("date,visits", times(140, DAY), ["" if i % 31 in (3, 4) else v for i, v in enumerate(week)])
+    of["gaps"] = "date,visits\n" + "".join(line + "\n" for i, line in enumerate(of["days"].splitlines()[1:]) if i % 50 not in (20, 21))
+    of["open-end"] = of["months"] + "2023-01,\n2023-02,\n2023-03,\n"
+    of["rare"] = table("date,parts", times(90, DAY), rare, places=0)
+    of["counts"] = table("date,calls", times(90, DAY), [round(max(v / 20 - 3, 0)) for v in week[:90]])
+    of["below-zero"] = table("date,celsius", times(100, DAY), waves(100, 30, level=2, swing=8, trend=-0.05))
+    of["outlier"] = table("month,sales", months(48), [v * (1e6 if i == 30 else 1) for i, v in enumerate(year)])
+    of["shift"] = table("month,sales", months(48), [v + 200 * (i >= 30) for i, v in enumerate(year)])
+    of["constant"] = table("month,fee", months(30), [12.5] * 30)
+    of["two"] = table("month,sales,cost", months(48), year, [v / 2 + 5 * noise(3 * i) for i, v in enumerate(year)])
+    of["shops"] = table("month,shop,sales", months(36) * 3, [s for s in ("north", "south", "east") for _ in range(36)],
+                        [f * v for f in (1.0, 3.0, 0.2) for v in waves(36, 12)])
+    of["wide"] = "year,Jan,Feb,Mar,Apr,May,Jun,Jul,Aug,Sep,Oct,Nov,Dec\n" + "".join(
+        f"{2019 + y}," + ",".join(f"{v:.1f}" for v in year[12 * y:12 * y + 12]) + "\n" for y in range(4))
+    of["plan"] = table("date,price,sales", times(120, DAY), [float(5 + i * 7 % 4) for i in range(120)], [200 - 20 * (5 + i * 7 % 4) + 2 * noise(i) for i in range(120)])
+    of["plan-ahead"] = table("date,price", times(7, DAY, first="2024-04-30"), [5.0, 6.0, 7.0, 8.0, 5.0, 5.0, 6.0])
+    of["title"] = "Sales of the shop\n\n" + of["months"]
+    of["total"] = of["months"] + f"Total,{sum(year):.1f}\n"
+    of["units"] = of["months"].replace("\n", "\n-,EUR\n", 1)
+    of["three"] = "".join(line + "\n" for line in of["months"].splitlines()[:4])
+    of["one"] = "".join(line + "\n" for line in of["months"].splitlines()[:2])
+    of["twice"] = of["months"] + of["months"].splitlines()[20] + "\n"
+    of["words"] = of["months"].replace("\n2020-03", "\n2020-03,n/a\n2020-03x")
+    of["numbers"] = table("value", year)
+    of["serial-days"] = table("t,value", [45292 + i for i in range(90)], week[:90])
+    of["labels"] = table("time,x,y,on", times(160, HOUR, "%Y-%m-%d %H:%M"), hours[:160], waves(160, 7), [int(v > 120) for v in hours[:160]])
+    return of
+
+
+RECIPES = {
+    "net": """[model]\ncell = "gru"\nhidden = 6\nnormalization = "last"\n[data]\nfile = "months.csv"\nwindow = 12\nhorizon = 3\nperiod = 12\n[training]\nepochs = 4\n""",
+    "deciles": """[model]\narchitecture = "linear"\nnormalization = "last"\n[data]\nfile = "days.csv"\nwindow = 14\nhorizon = 4\nperiod = 7\n[training]\nepochs = 4\nloss = "quantile"\n""",
+    "several": """[model]\nhidden = 5\nsegment = 3\nshared_channels = true\n[data]\nfile = "shops.csv"\nid = "shop"\nwindow = 6\nhorizon = 2\nperiod = 12\n[training]\nepochs = 4\n""",
+    "masked": """[model]\nhidden = 5\n[data]\nfile = "holes.csv"\nmissing = "mask"\nwindow = 7\nhorizon = 2\nperiod = 7\n[training]\nepochs = 4\n""",
+    "detector": """[model]\nhidden = 6\n[data]\nfile = "labels.csv"\nlabel = "on"\nwindow = 4\n[training]\nepochs = 4\n""",
+    "priced": """[model]\nhidden = 6\n[data]\nfile = "plan.csv"\ntargets = ["sales"]\nknown = ["price"]\nwindow = 7\nhorizon = 4\nperiod = 7\n[training]\nepochs = 6\n""",
+}
+SERIES = [f"forecast {name}.csv" for name in files() if name not in ("plan", "plan-ahead", "labels", "shops")] + """
+forecast months.csv --steps 30
+forecast months.csv --json
+forecast months.csv --members last,seasonal
+forecast months.csv --members ets --set data.period=1
+forecast months.csv --set data.bounds=[0,150]
+forecast two.csv --column cost --steps 4
+forecast two.csv --steps 2 --json
+forecast shops.csv
+forecast shops.csv --set data.id=shop --steps 4
+forecast shops.csv --set data.only=shop=south --steps 4
+forecast holes.csv --set data.missing=interpolate --steps 3
+forecast holes.csv --set data.missing=zero --steps 3
+forecast gaps.csv --set data.gaps=allow --steps 3
+forecast labels.csv --column x --steps 3
+forecast plan.csv --column sales --steps 7
+forecast plan.csv --column sales --set data.known=[price] --future plan-ahead.csv --threads 1
+forecast months.csv --column nothing
+forecast months.csv --steps 0
+forecast nothing.csv
+anomalies outlier.csv
+anomalies days.csv --rate 0.05
+anomalies hours.csv
+baselines net.toml
+baselines several.toml
+explain net.toml
+explain several.toml
+explain detector.toml
+backtest net.toml --folds 2 --threads 1
+backtest detector.toml --folds 3 --threads 1
+evaluate net/best.safetensors
+evaluate net/best.safetensors --split valid --json
+evaluate net/best.safetensors --csv growth.csv
+evaluate several/best.safetensors
+evaluate masked/best.safetensors
+evaluate priced/best.safetensors
+evaluate detector/best.safetensors
+forecast net/best.safetensors
+forecast net/best.safetensors --steps 8 --json
+forecast net/best.safetensors --csv shift.csv
+forecast deciles/best.safetensors --steps 4
+forecast deciles/best.safetensors --steps 9
+forecast several/best.safetensors
+forecast several/best.safetensors --series east --steps 5
+forecast masked/best.safetensors
+forecast masked/best.safetensors --csv gaps.csv
+forecast priced/best.safetensors --future plan-ahead.csv
+forecast priced/best.safetensors
+detect detector/best.safetensors
+detect net/best.safetensors
+anomalies net/best.safetensors --csv outlier.csv
+anomalies deciles/best.safetensors
+look net/best.safetensors --out look.html
+look detector/best.safetensors --out look.html
+look masked/best.safetensors --out look.html --at 2024-04-20
+look several/best.safetensors --out look.html --series south
+look months.csv --out look.html
+generate --count 12 --rows 16
+generate --count 12 --rows 16 --seed 2 --held-out""".strip().split("\n")
+TEXT = {
+    "words": """[model]\nembedding = 10\nhidden = 12\nlayers = 2\n[data]\ncorpus = "text"\nbatch = 8\nbptt = 8\n[training]\nepochs = 6\nreduction = "mean"\n[optimizer]\nkind = "adam"\nlearning_rate = 0.02\n""",
+    "letters": """[model]\ncell = "gru"\nembedding = 8\nhidden = 16\nlayers = 1\n[data]\ncorpus = "text"\nlevel = "char"\nbatch = 8\nbptt = 12\n[training]\nepochs = 3\nreduction = "mean"\n[optimizer]\nkind = "adam"\nlearning_rate = 0.02\n""",
+    "attention": """[model]\narchitecture = "transformer"\nembedding = 12\nheads = 3\nmemory = 16\nlayers = 2\n[data]\ncorpus = "text"\nbatch = 8\nbptt = 8\n[training]\nepochs = 3\nreduction = "mean"\n[optimizer]\nkind = "adam"\nlearning_rate = 0.01\n""",
+    "mixture": """[model]\nembedding = 10\nhidden = 12\nlayers = 1\nsoftmax = "mixture"\ncomponents = 3\n[data]\ncorpus = "text"\nbatch = 8\nbptt = 8\n[training]\nepochs = 3\nreduction = "mean"\n[optimizer]\nkind = "adam"\nlearning_rate = 0.02\n""",
+}
+COMMANDS = """
+explain words.toml --data text
+explain attention.toml --data text
+evaluate words/last.safetensors --data text
+evaluate words/last.safetensors --data text --split valid --json
+evaluate words/last.safetensors --data text --dynamic rate=0.0005,segment=5
+evaluate words/last.safetensors --data text --cache window=20,theta=0.5,lambda=0.2
+evaluate words/last.safetensors --data text --dynamic rate=0.0005,segment=5 --cache window=20,theta=0.5,lambda=0.2 --json
+evaluate words/last.safetensors --data text --tune quick
+evaluate letters/last.safetensors --data text
+evaluate attention/last.safetensors --data text
+evaluate mixture/last.safetensors --data text
+evaluate mixture/last.safetensors --data text --cache window=20,theta=0.5,lambda=0.2
+generate words/last.safetensors --words 20
+generate words/last.safetensors --words 20 --temperature 0.5 --seed 3
+generate letters/last.safetensors --words 40
+generate attention/last.safetensors --words 20
+generate mixture/last.safetensors --words 20
+look words/last.safetensors --text "a small cat sleeps" --out look.html
+look letters/last.safetensors --text "a red dog" --out look.html
+look attention/last.safetensors --text "a small cat sleeps" --out look.html
+look words/last.safetensors --text "a small cat sleeps" --against mixture/last.safetensors --out look.html""".strip().split("\n")
+CLOCK = re.compile(r"^(speed|memory|engine|folder|report|next| +packed weights|model   \S+\.safetensors| +(fp32|bf16) on| +\d.* of \d+ settings).*\n"
+                   r"|(  +\S+ (words|values|windows|rows|letters|characters)/s)? +\d+:\d\d(?=\n)|, (in|made in) \d+(\.\d)? s\b", re.M)
+
+
+def summary(value: object, path: str = "") -> list[str]:
+    """A page's numbers: of each array their count, their sum and that of their absolute values."""
+    if isinstance(value, dict) and isinstance(value.get("data"), str):  # of 16 bits with their unit, or float32
+        raw = base64.b64decode(value["data"])
+        units = value["largest"] / 32767 if "largest" in value else 1
+        value = [units * of for of in struct.unpack(f"<{len(raw) // 2}h" if "largest" in value else f"<{len(raw) // 4}f", raw)]
+    if path.endswith(".operations"):
+        return [f"{path}: " + " ".join(of["name"] for of in value)]
+    if isinstance(value, dict):
+        return [line for key, of in value.items() for line in summary(of, f"{path}.{key}")]
+    if isinstance(value, list) and value and all(isinstance(v, (int, float)) for v in value):
+        return [f"{path}: {len(value)} numbers, sum {sum(value):.4g}, of absolute ones {sum(map(abs, value)):.4g}, last {value[-1]:.4g}"]
+    if isinstance(value, list) and not any(isinstance(v, (dict, list)) for v in value):
+        return [f"{path}: " + ", ".join(f"{of:.4g}" if isinstance(of, float) else str(of)[:200] for of in value)]
+    if isinstance(value, list):
+        return [line for k, of in enumerate(value) for line in summary(of, f"{path}[{k}]")]
+    return [f"{path}: {value:.5g}" if isinstance(value, float) else f"{path}: {str(value)[:200]}"]
+
+
+def shortened(text: str) -> str:
+    """Of a long table its first and last lines, and the sum of all its numbers."""
+    lines = text.splitlines()
+    if len(lines) <= 20:
+        return text
+    total = sum(float(number) for line in lines[6:-4] for number in re.findall(r"(?<=[ ,])-?\d+\.\d+", line))
+    return "\n".join([*lines[:6], f"({len(lines) - 10} lines, numbers with a point sum to {total:.6g})", *lines[-4:]]) + "\n"
+
+
+def answers(program: str, commands: list[str], folder: pathlib.Path) -> dict[str, str]:
+    blocks = {}
+    for command in commands:
+        (folder / "look.html").unlink(missing_ok=True)
+        done = subprocess.run([program, *shlex.split(command)], capture_output=True, text=True, cwd=folder)
+        text = f"exit code {done.returncode}\n" * (done.returncode != 0) + shortened(CLOCK.sub("", done.stdout)) + CLOCK.sub("", done.stderr)
+        if "--json" in command and not done.returncode:
+            found = json.loads(done.stdout)
+            text = "\n".join(line for line in summary(found) if not re.search(r"second|memory|path|file", line.split(":")[0])) + "\n"
+        if command.startswith("look") and not done.returncode:
+            page = (folder / "look.html").read_text()
+            for model in re.findall(r'<script type="application/json" class="model">(.*?)</script>', page, re.S):
+                text += "".join(line + "\n" for line in summary(json.loads(model)))
+        blocks[command] = text.replace(str(folder) + "/", "").replace(program, "PROGRAM")
+        blocks[command] = re.sub(r"(?<=the kernels for )\w+", "this processor", blocks[command])
+    return blocks
+
+
+def write(folder: pathlib.Path, contents: dict[str, str], ending: str) -> None:
+    for name, text in contents.items():
+        (folder / (name + ending)).write_text(text)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder = pathlib.Path(made)
+        write(folder, files(), ".csv")
+        write(folder, RECIPES, ".toml")
+        compare.check("answers-of-timeseries", answers(sys.argv[2], [f"train {name}.toml --out {name} --threads 1" for name in RECIPES] + SERIES, folder))
+        write(folder, TEXT, ".toml")
+        (folder / "text").mkdir()
+        sentences = [f"{'a the'.split()[i % 2]} {'small large red'.split()[i % 3]} {'cat dog bird'.split()[i * i % 7 % 3]} {'sleeps runs'.split()[i % 2]}\n" for i in range(200)]
+        write(folder / "text", {"train": "".join(sentences), "valid": "".join(sentences[20:50]), "test": "".join(sentences[33:80])}, ".txt")
+        trained = [f"train {name}.toml --data text --out {name} --threads 1" for name in TEXT]
+        compare.check("answers-of-ptb", answers(sys.argv[1], trained + COMMANDS, folder))
+
+
+if __name__ == "__main__":
+    main()
