@@ -14,7 +14,9 @@ namespace timeseries {
 
 namespace {
 
-struct Judged : JudgedRow {
+struct Judged {
+  std::string name;
+  bool knows_labels;
   std::vector<std::vector<double>> folds = {};  // by fold: scores by measure
 
   std::vector<double> of(size_t measure) const {
@@ -24,11 +26,11 @@ struct Judged : JudgedRow {
   }
 };
 
-void add(std::vector<Judged>& all, const JudgedRow& row) {
+void add(std::vector<Judged>& all, const ScoredRow& row) {
   const std::string name =
       row.name.starts_with("threshold") ? "threshold" : row.name;  // each fold has its own
   const auto found = std::ranges::find(all, name, &Judged::name);
-  (found == all.end() ? all.emplace_back(Judged{{name, row.knows_labels}}) : *found)
+  (found == all.end() ? all.emplace_back(Judged{name, row.knows_labels}) : *found)
       .folds.push_back(row.values);
 }
 
@@ -62,11 +64,11 @@ RunDescription::Table table_of(const std::string& name, size_t measure, const st
 }
 
 // Means over folds, for methods with a score in each.
-std::vector<JudgedRow> means_of(const std::vector<Judged>& all, size_t folds) {
-  std::vector<JudgedRow> rows;
+std::vector<ScoredRow> means_of(const std::vector<Judged>& all, size_t folds) {
+  std::vector<ScoredRow> rows;
   for (const Judged& judged : all) {
     if (judged.folds.size() != folds) continue;
-    rows.push_back({.name = judged.name, .knows_labels = judged.knows_labels});
+    rows.push_back({judged.name, {}, judged.knows_labels});
     for (size_t k = 0; k < judged.folds[0].size(); ++k) rows.back().values.push_back(mean_of(judged.of(k)));
   }
   return rows;
@@ -158,19 +160,21 @@ void backtest(Command& command) {
   for (const SeriesSplit& split : splits)
     names.push_back(fmt::format("{} to {}", series.times.text(split.test.front().begin),
                                 series.times.text(split.test.back().end - 1)));
+  Comparison comparison;  // of means
   std::vector<Judged> judged;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (size_t k = 0; k < splits.size(); ++k) {
     SeriesTraining training(run, recipe, {.fold = splits[k]});
     const Evaluation fold = training.score_fold();
-    for (const JudgedRow& row : judged_rows(fold)) add(judged, row);
+    comparison = comparison_of(fold);
+    for (const ScoredRow& row : comparison.rows) add(judged, row);
     json.push_back({{"test", names[k]}, {"scores", json_of(fold)}});
     console.info("fold {}/{}: {}\n", k + 1, splits.size(), names[k]);
   }
-  const Comparison comparison = compare(means_of(judged, splits.size()), recipe.detects());
+  comparison.rows = means_of(judged, splits.size());
   for (const char* key : recipe.detects() ? std::vector{"accuracy", "balanced_accuracy"}
                                           : std::vector{summary_measure(first_fold.targets().size()).key}) {
-    const auto measure = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
+    const auto measure = std::ranges::find(comparison.measures, key, &Measure::key);
     console.print("\n");
     console.print(
         table_of(measure->name, static_cast<size_t>(measure - comparison.measures.begin()), judged, names));

@@ -102,15 +102,13 @@ nlohmann::ordered_json ForecastRows::json(const Forecast& forecast) const {
 }
 
 Chart ForecastRows::chart(const Forecast& forecast, size_t target) const {
-  const int channel = targets[target], member = series.member_of(forecast.origin);
+  const int member = series.member_of(forecast.origin);
   const int64_t first = std::max(series.begin_of(member), forecast.origin - std::max<int64_t>(2 * steps, 48));
-  Chart chart = chart_of_rows(series, channel, first, forecast.origin, forecast.origin + steps);
+  Chart chart = chart_of_forecasts(series, targets, target, first, forecast.origin, {forecast},
+                                   forecast.low.empty() ? "" : "interval");
   const std::string name = series.name_of(member);
   chart.title = "Forecast of " + (name.empty() ? "" : name + ": ") + chart.y_name;
   chart.description = forecast.interval;
-  if (!forecast.low.empty()) chart.band = {.name = "interval"};
-  draw_forecast(chart, first, forecast, targets.size(), target);
-  if (chart.band && chart.band->x.empty()) chart.band.reset();
   return chart;
 }
 
