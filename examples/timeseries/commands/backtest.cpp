@@ -14,24 +14,22 @@ namespace timeseries {
 
 namespace {
 
+// A method's scores in the folds for which it has enough history.
 struct Judged {
   std::string name;
   bool knows_labels;
-  std::vector<std::vector<double>> folds = {};  // by fold: scores by measure
+  std::vector<std::vector<double>> values;  // by measure, in each of these folds
 
-  std::vector<double> of(size_t measure) const {
-    std::vector<double> values;
-    for (const auto& fold : folds) values.push_back(fold[measure]);
-    return values;
-  }
+  size_t folds() const { return values.front().size(); }
 };
 
 void add(std::vector<Judged>& all, const ScoredRow& row) {
   const std::string name =
       row.name.starts_with("threshold") ? "threshold" : row.name;  // each fold has its own
-  const auto found = std::ranges::find(all, name, &Judged::name);
-  (found == all.end() ? all.emplace_back(Judged{name, row.knows_labels}) : *found)
-      .folds.push_back(row.values);
+  auto found = std::ranges::find(all, name, &Judged::name);
+  if (found == all.end())
+    found = all.insert(found, {name, row.knows_labels, std::vector<std::vector<double>>(row.values.size())});
+  for (size_t k = 0; k < row.values.size(); ++k) found->values[k].push_back(row.values[k]);
 }
 
 // The mean over the folds in which the score is defined.
@@ -47,14 +45,14 @@ RunDescription::Table table_of(const std::string& name, size_t measure, const st
   RunDescription::Table table{.title = name, .note = {}, .columns = {name}};
   for (const Judged& judged : all) {
     // A baseline with too little history in a fold has fewer values.
-    if (judged.folds.size() != folds.size()) {
+    if (judged.folds() != folds.size()) {
       table.note +=
           fmt::format("{}{}: too little history in a fold.", table.note.empty() ? "" : " ", judged.name);
       continue;
     }
     table.columns.push_back(judged.name);
     table.rows.resize(folds.size() + 1);
-    const std::vector<double> values = judged.of(measure);
+    const std::vector<double>& values = judged.values[measure];
     for (size_t k = 0; k < folds.size(); ++k) table.rows[k].push_back(figure(values[k]));
     table.rows.back().push_back(figure(mean_of(values)));
   }
@@ -67,9 +65,9 @@ RunDescription::Table table_of(const std::string& name, size_t measure, const st
 std::vector<ScoredRow> means_of(const std::vector<Judged>& all, size_t folds) {
   std::vector<ScoredRow> rows;
   for (const Judged& judged : all) {
-    if (judged.folds.size() != folds) continue;
+    if (judged.folds() != folds) continue;
     rows.push_back({judged.name, {}, judged.knows_labels});
-    for (size_t k = 0; k < judged.folds[0].size(); ++k) rows.back().values.push_back(mean_of(judged.of(k)));
+    for (const auto& values : judged.values) rows.back().values.push_back(mean_of(values));
   }
   return rows;
 }

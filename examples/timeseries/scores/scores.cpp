@@ -110,9 +110,6 @@ Part moved(Part part, int64_t by) {
 
 void Scoring::add_baselines_of_each_series() {
   const Series& series = data_.series();
-  const Part& rows = part_.name == "train"   ? data_.split.train
-                     : part_.name == "valid" ? data_.split.valid
-                                             : data_.split.test;
   struct Method {
     ForecastRow row;
     int series = 0;  // that it could forecast
@@ -123,7 +120,7 @@ void Scoring::add_baselines_of_each_series() {
   for (int member = 0; member < series.count(); ++member) {
     const int64_t begin = series.begin_of(member), end = series.end_of(member);
     const Part train = moved(within(data_.split.train, begin, end), begin),
-               own = moved(within(rows, begin, end), begin);
+               own = moved(within(part_.rows, begin, end), begin);
     if (own.empty()) continue;
     const Series alone = series.alone(member);
     const auto windows = windows_if_any(recipe_, alone, data_.facts.scaling.of(member), own);
