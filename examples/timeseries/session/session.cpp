@@ -229,8 +229,7 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
     description.tables.insert(description.tables.end() - 1, table);
     for (const RunDescription::Table& further : further_tables(evaluation))
       description.tables.insert(description.tables.end() - 1, further);
-    for (Chart& chart : pictures_of(part, evaluation))
-      description.charts.push_back(std::move(chart));
+    for (Chart& chart : pictures_of(part, evaluation)) description.charts.push_back(std::move(chart));
     scores_[part.name] = json_of(evaluation);
   }
   console_.print("\n");
