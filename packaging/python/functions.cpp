@@ -54,13 +54,9 @@ std::string forecast_by_model(const SeriesModel& model, const std::string& csv, 
                               const std::string& future) {
   const timeseries::SavedModel& saved = model.saved;
   timeseries::Forecaster forecaster(saved, csv, steps > 0 ? steps : saved.recipe.data.horizon, future);
-  const timeseries::ForecastRows rows = forecaster.forecast_rows();
-  Json found{{"forecasts", Json::array()}, {"notes", forecaster.series().notes}};
-  for (const timeseries::Forecast& forecast : forecaster.forecast_all()) {
-    found["forecasts"].push_back(rows.json(forecast));
-    if (forecast.warning)
-      found["notes"].push_back(timeseries::name_of_series(rows.series, forecast.origin) + *forecast.warning);
-  }
+  const timeseries::ForecastOutput output = forecaster.forecast_all();
+  Json found{{"forecasts", output.json()}, {"notes", forecaster.series().notes}};
+  for (const std::string& warning : output.warnings()) found["notes"].push_back(warning);
   return json_text(found);
 }
 
@@ -82,12 +78,9 @@ std::string forecast_file(const std::string& csv, int steps, const std::vector<s
   Json notes = Json::array();
   for (const timeseries::Guess& guess : guessed.guesses)
     notes.push_back(fmt::format("{}: {} ({})", guess.name, guess.what, guess.why));
-  for (const auto* more : {&found.warnings, &found.notes})
-    for (const std::string& note : *more) notes.push_back(note);
-  for (const timeseries::Forecast& forecast : found.all)
-    if (forecast.warning)
-      notes.push_back(timeseries::name_of_series(found.series, forecast.origin) + *forecast.warning);
-  return json_text(Json{{"forecasts", found.json}, {"notes", notes}});
+  for (const auto& more : {found.warnings, found.notes, found.output.warnings()})
+    for (const std::string& note : more) notes.push_back(note);
+  return json_text(Json{{"forecasts", found.output.json()}, {"notes", notes}});
 }
 
 std::variant<TextModel, SeriesModel> load(const std::string& path) {

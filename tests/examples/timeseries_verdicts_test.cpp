@@ -239,10 +239,10 @@ TEST_CASE("scores of tiny and of huge units have their digits, and no line of a 
 
 TEST_CASE("a model does not beat a baseline that is as good") {
   const timeseries::Comparison comparison{
-      .baselines = {"last value"},
-      .measures = {{.name = "MAE", .key = "mae", .values = {2, 2}},
-                   {.name = "accuracy", .key = "accuracy", .less_is_better = false, .values = {0.5, 0.5}},
-                   {.name = "RMSE", .key = "rmse", .values = {2, 3}}}};
+      .measures = {{"MAE", "mae"},
+                   {.name = "accuracy", .key = "accuracy", .less_is_better = false},
+                   {"RMSE", "rmse"}},
+      .rows = {{"the model", {2, 0.5, 2}}, {"last value", {2, 0.5, 3}}}};
   CHECK(
       timeseries::verdicts(comparison) ==
       std::vector<std::string>{

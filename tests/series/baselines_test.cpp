@@ -121,25 +121,22 @@ TEST_CASE("a year of days with weeks repeats after 52 weeks") {
 
 TEST_CASE("a forecast that leaves the range so far by more than three times itself explodes") {
   const Series series = make_series({"x", "flat"}, {1, 7, 5, 7, 3, 7, 2, 7});
-  const std::vector<int> both = {0, 1};
-  RangeSoFar so_far;
-  const auto left = [&](Values values, int64_t origin) {
-    return so_far.is_left_by(values, series, origin, both);
+  const auto left = [&](Values values, int64_t origin, int channel = 0) {
+    return RangeBefore(series, origin, channel).is_left_by(values);
   };
   // Rows 0 to 3 lie between 1 and 5: a step may be 3 (1 + 1/4) 4 = 15 outside, two steps 3 (1 + 2/4) 4 = 18.
-  CHECK_FALSE(left({19.9, 7}, 4)), CHECK(left({20.1, 7}, 4));
-  CHECK_FALSE(left({-13.9, 7}, 4)), CHECK(left({-14.1, 7}, 4));
-  CHECK_FALSE(left({22.9, 7, 22.9, 7}, 4)), CHECK(left({1, 7, 23.1, 7}, 4));
+  CHECK_FALSE(left({19.9}, 4)), CHECK(left({20.1}, 4));
+  CHECK_FALSE(left({-13.9}, 4)), CHECK(left({-14.1}, 4));
+  CHECK_FALSE(left({22.9, 22.9}, 4)), CHECK(left({1, 23.1}, 4));
   // A channel that has never changed has no range; nothing that is not finite is a forecast.
-  CHECK_FALSE(left({3, 1e9}, 4)), CHECK(left({3, std::numeric_limits<double>::infinity()}, 4)),
-      CHECK(left({std::nan(""), 7}, 4));
-  // An origin before the last one looked at: 1 to 5 of two rows, so 3 (1 + 1/2) 4 = 18.
-  CHECK_FALSE(left({22.9, 7}, 2)), CHECK(left({23.1, 7}, 2));
-  // The rows behind that origin do not count, though they were looked at before.
+  CHECK_FALSE(left({1e9}, 4, 1)), CHECK(left({std::numeric_limits<double>::infinity()}, 4, 1)),
+      CHECK(left({std::nan("")}, 4));
+  // An earlier origin: 1 to 5 of two rows, so 3 (1 + 1/2) 4 = 18.
+  CHECK_FALSE(left({22.9}, 2)), CHECK(left({23.1}, 2));
+  // The rows behind the origin do not count.
   const Series grown = make_series({"x"}, {1, 5, 3, 100});
-  RangeSoFar of_grown;
-  CHECK_FALSE(of_grown.is_left_by(Values{100}, grown, 4, std::vector<int>{0}));
-  CHECK(of_grown.is_left_by(Values{23.1}, grown, 2, std::vector<int>{0}));
+  CHECK_FALSE(RangeBefore(grown, 4, 0).is_left_by(Values{100}));
+  CHECK(RangeBefore(grown, 2, 0).is_left_by(Values{23.1}));
 }
 
 TEST_CASE("no forecast looks at the rows it forecasts") {

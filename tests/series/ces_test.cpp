@@ -38,7 +38,7 @@ CesModel model_in(const nlohmann::json& of, CesSeason season) {
 }
 
 Values forecast_of(const CesModel& model, const Values& y, std::size_t steps) {
-  CesStates states(model);
+  States<CesModel> states(model);
   for (const double value : y) states.add(value);
   Values forecast(steps);
   states.forecast(states.rows(), forecast);

@@ -110,7 +110,7 @@ TEST_CASE("ETS: states, likelihood and forecasts are statsmodels', and the fit i
       const double theirs = of["log_likelihood"];
       CHECK(log_likelihood(model, {y}) == doctest::Approx(theirs).epsilon(1e-9));
       check_slopes(model, y);
-      EtsStates states(model);
+      States<EtsModel> states(model);
       for (const double value : y) states.add(value);
       Values forecast(of["forecast"].size());
       states.forecast(states.rows(), forecast);
@@ -144,7 +144,7 @@ TEST_CASE("Theta: α, share and forecasts are those of statsforecast's optimised
       // The sum of squares is flat where it is least: an error of 1e-12 in it is one of 1e-6 in these.
       CHECK(model->share == doctest::Approx(of["share"].get<double>()).epsilon(1e-4));
       CHECK(model->alpha == doctest::Approx(of["alpha"].get<double>()).epsilon(1e-4));
-      ThetaStates states(*model);
+      States<ThetaModel> states(*model);
       for (const double value : y) states.add(value);
       Values forecast(of["forecast"].size());
       states.forecast(states.rows(), forecast);
@@ -158,7 +158,7 @@ TEST_CASE("Theta: α, share and forecasts are those of statsforecast's optimised
 TEST_CASE("deviations of ETS and Theta grow with the steps ahead as their forms say") {
   const auto squares = [](const EtsModel& model, std::size_t steps) {
     Values found(steps);
-    EtsStates(model).deviations(0, found);
+    States<EtsModel>(model).deviations(0, found);
     for (double& value : found) value *= value;
     return found;
   };
@@ -177,10 +177,10 @@ TEST_CASE("deviations of ETS and Theta grow with the steps ahead as their forms 
              12);
   ThetaModel theta{.alpha = 0.5, .first = 10, .season = {2, 0.5}, .multiplies = true, .variance = 4};
   Values found(3);
-  ThetaStates(theta).deviations(0, found);
+  States<ThetaModel>(theta).deviations(0, found);
   check_near(found, {2 * 2, 0.5 * 2 * std::sqrt(1.25), 2 * 2 * std::sqrt(1.5)}, 12);
   theta.multiplies = false;
-  ThetaStates(theta).deviations(0, found);
+  States<ThetaModel>(theta).deviations(0, found);
   check_near(found, {2, 2 * std::sqrt(1.25), 2 * std::sqrt(1.5)}, 12);
 }
 
@@ -279,7 +279,7 @@ TEST_CASE("too few rows, rows that are all alike, a perfect line, values that ar
   CHECK_FALSE(fit_theta({Values{1, 2, 3}}, 1));
   const auto constant = choose_ets({Values(30, 7)}, 6);
   REQUIRE(constant);
-  EtsStates states(*constant);
+  States<EtsModel> states(*constant);
   for (int t = 0; t < 30; ++t) states.add(7);
   Values two(2);
   states.forecast(30, two);
@@ -290,7 +290,7 @@ TEST_CASE("too few rows, rows that are all alike, a perfect line, values that ar
   REQUIRE(straight);
   CHECK_FALSE(straight->form.multiplicative_error);
   CHECK(straight->form.trend != EtsForm::Trend::none);
-  EtsStates on(*straight);
+  States<EtsModel> on(*straight);
   for (const double value : line) on.add(value);
   on.forecast(40, two);
   CHECK(two[1] == doctest::Approx(52).epsilon(1e-4));

@@ -11,11 +11,7 @@ Result::Result(const Recipe& r, const LanguageModel& model)
           .engine = model.engine(),
           .precision = name_of(unroll::precision()),
           .seed = r.training.seed,
-          .parameters = model.params.count(),
-          .epochs = {},
-          .seconds_saving = {},
-          .seconds_logging = {},
-          .train = {}},
+          .parameters = model.params.count()},
       has_source(r.data.corpus == CorpusKind::grammar) {}
 
 void Result::print_json() const {

@@ -45,18 +45,16 @@ ForecastBaseline drift();
 // The mean of the channel's observed training values; NaN if it has none.
 ForecastBaseline training_mean(const Series& series, const Part& train);
 
-// Detects forecasts that explode: they go far outside the range of their targets.
-class RangeSoFar {
+// The range of a channel's rows before a forecast, which detects forecasts that explode.
+class RangeBefore {
  public:
-  // Whether a value of a forecast [steps, targets], first row `origin`, is not finite or too far outside. Its target's n
-  // rows before the origin have a range; 3 (1 + steps / n) times that range outside of it is too far. If those rows
-  // are all equal, any finite value is near enough.
-  bool is_left_by(std::span<const double> forecast, const Series& series, int64_t origin,
-                  std::span<const int> targets);
+  RangeBefore(const Series& series, int64_t origin, int channel);
+  // Whether a value of the forecast from `origin` on is not finite, or outside of the n rows' range by more than
+  // 3 (1 + steps / n) times that range. If the rows are all equal, any finite value is near enough.
+  bool is_left_by(std::span<const double> forecast) const;
 
  private:
-  int64_t begin_ = 0, end_ = 0;       // rows seen so far; a later origin adds only the new ones
-  std::vector<double> least_, most_;  // by target
+  double least_, most_, rows_;
 };
 
 // Calls `use` with a forecast [horizon, targets] for each window in the current order, from the last row that the

@@ -32,7 +32,6 @@ struct CesModel {
   State next(std::span<const State> past, double y) const;
   void forecast(std::span<const State> past, std::span<double> to) const;
 };
-using CesStates = States<CesModel>;
 
 // Fits the smoothing parameters: α0 in [0.01, 1.8], α1 in [0.01, 1.9], β0 and β1 in [0.01, 1.5]. The states before the first
 // row are found by going over the rows forwards, backwards and forwards again, as the errors of the last time count. None:

@@ -21,22 +21,20 @@ constexpr double z = 1.2815515655446004;  // of a normal distribution 80 % lie w
 
 struct MemberWord {
   std::string_view word;
-  bool is_fast;  // to fit
-  double first;  // weight
-  bool (*suits)(const CombinationOptions&);
-  const char* unsuited = nullptr;  // why it does not suit, if that is to be said
+  bool is_fast;                                                  // to fit
+  double first;                                                  // weight
+  int64_t longest_season = std::numeric_limits<int64_t>::max();  // that suits it, rows
+  const char* unsuited = nullptr;  // why a longer one does not, if that is to be said
 };
-constexpr int64_t longest_of_ets = 24;  // rows of a season: it has a state for each
 constexpr MemberWord member_words[] = {
-    {"pretrained", false, 2, [](const CombinationOptions&) { return true; }},
-    {"last", true, 0.1, [](const CombinationOptions& o) { return o.period == 1; }},
-    {"seasonal", true, 0.1, [](const CombinationOptions& o) { return o.period > 1; }},
-    {"second-seasonal", true, 0.1, [](const CombinationOptions& o) { return o.second_period > 1; }},
-    {"ets", false, 1, [](const CombinationOptions& o) { return o.period <= longest_of_ets; },
-     "a season of more than 24 rows has too many states"},
-    {"theta", true, 1, [](const CombinationOptions&) { return true; }},
-    {"ces", true, 1, [](const CombinationOptions&) { return true; }},
-    {"ridge", false, 0.5, [](const CombinationOptions&) { return true; }}};
+    {"pretrained", false, 2},
+    {"last", true, 0.1, 1},
+    {"seasonal", true, 0.1},
+    {"second-seasonal", true, 0.1},
+    {"ets", false, 1, 24, "a season of more than 24 rows has too many states"},  // one for each row
+    {"theta", true, 1},
+    {"ces", true, 1},
+    {"ridge", false, 0.5}};
 
 // The members that can be fitted to these rows; the others are left out with the reason.
 std::vector<Combination::Member> fitted(const Series& series, const Span& rows, int channel,
@@ -50,15 +48,15 @@ std::vector<Combination::Member> fitted(const Series& series, const Span& rows, 
   std::vector<Combination::Member> members;
   for (const MemberWord& word : member_words) {
     const auto& asked = options.members;
-    const bool suits = !asked.empty() || word.suits(options);
+    const ForecastBaselineRow& row = *baseline_row(word.word);
+    const bool suits = options.period <= word.longest_season && row.missing(keys).empty();
     if (asked.empty() ? (!suits && !word.unsuited) || (options.fast && !word.is_fast)
                       : std::ranges::find(asked, word.word) == asked.end())
       continue;
-    const ForecastBaselineRow& row = *baseline_row(word.word);
     Combination::Member& member =
         members.emplace_back(Combination::Member{.name = std::string(word.word), .first = word.first});
     member.error = unknown;
-    member.left_out = suits ? row.missing(keys) : word.unsuited;
+    member.left_out = asked.empty() && !suits ? word.unsuited : row.missing(keys);
     if (!member.left_out.empty()) continue;
     if (auto baseline = row.make({keys, series, rows.end, part, targets});
         baseline && rows.end - rows.begin >= baseline->history)
@@ -163,8 +161,6 @@ Combination::Combination(const Series& series, const Part& train, int channel,
 
 void Combination::weigh(const FoldRows& folds, std::vector<Member>& early) {
   constexpr const char* exploded = "it went far outside of what the series was, on the folds";
-  RangeSoFar so_far;
-  const std::vector<int> targets = {channel_};
   std::vector<double> squares(members_.size(), 0), values;
   for (const Member& member : early)
     if (member.left_out.empty() && member.baseline.prepare)
@@ -177,10 +173,11 @@ void Combination::weigh(const FoldRows& folds, std::vector<Member>& early) {
       folds.each_value(origin, [&](std::size_t h, double y) { to += (values[h] - y) * (values[h] - y); });
     };
     folds.each_value(origin, [&](std::size_t, double) { ++counted; });
+    const RangeBefore range(folds.series, origin, channel_);
     for (std::size_t m = 0; m < early.size(); ++m) {
       if (!early[m].left_out.empty()) continue;
       early[m].baseline.forecast(folds.series, origin, channel_, values);
-      if (so_far.is_left_by(values, folds.series, origin, targets)) early[m].left_out = exploded;
+      if (range.is_left_by(values)) early[m].left_out = exploded;
       add_errors(squares[m]);
     }
     if (origin - period_ < folds.begin) continue;
@@ -248,13 +245,12 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
   Forecast found{std::vector<double>(count), std::vector<double>(count), std::vector<double>(count)};
   std::vector<double> values(count), low(count), high(count);
   std::vector<std::vector<WeightedValue>> all(count);  // of the members
-  RangeSoFar so_far;
-  const std::vector<int> targets = {channel_};
+  const RangeBefore range(series, origin, channel_);
   bool has_interval = false;
   for (const Member& member : members) {
     if (!(member.weight > 0) || !member.left_out.empty() || origin < member.baseline.history) continue;
     member.baseline.forecast(series, origin, channel_, values);
-    if (so_far.is_left_by(values, series, origin, targets)) {
+    if (range.is_left_by(values)) {
       found.exploded.push_back(member.name);
       continue;
     }

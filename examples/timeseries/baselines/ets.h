@@ -48,7 +48,6 @@ struct EtsModel {
  private:
   double season_ahead(std::span<const State> past, std::size_t step) const;
 };
-using EtsStates = States<EtsModel>;
 
 // The log likelihood of the rows, at the error variance that makes it largest. Minus infinity: the form does not suit
 // these rows, such as a forecast not above 0 with multiplicative errors. If finite, its gradient by the parameters and the

@@ -120,28 +120,21 @@ std::vector<ForecastBaseline> baselines_of(const BaselineRows& rows, std::vector
   return baselines;
 }
 
-bool RangeSoFar::is_left_by(std::span<const double> forecast, const Series& series, int64_t origin,
-                            std::span<const int> targets) {
-  const int64_t begin = series.begin_of(series.member_of(origin - 1));
-  if (begin != begin_ || origin < end_ || least_.size() != targets.size()) {
-    begin_ = end_ = begin;
-    least_.assign(targets.size(), std::numeric_limits<double>::infinity());
-    most_.assign(targets.size(), -std::numeric_limits<double>::infinity());
+RangeBefore::RangeBefore(const Series& series, int64_t origin, int channel)
+    : least_(std::numeric_limits<double>::infinity()), most_(-least_), rows_(0) {
+  for (int64_t row = series.begin_of(series.member_of(origin - 1)); row < origin; ++row, ++rows_) {
+    least_ = std::min(least_, series.at(row, channel));
+    most_ = std::max(most_, series.at(row, channel));
   }
-  for (; end_ < origin; ++end_)
-    for (std::size_t t = 0; t < targets.size(); ++t) {
-      least_[t] = std::min(least_[t], series.at(end_, targets[t]));
-      most_[t] = std::max(most_[t], series.at(end_, targets[t]));
-    }
+}
+
+bool RangeBefore::is_left_by(std::span<const double> forecast) const {
   constexpr double far = 3;
-  const double steps = static_cast<double>(forecast.size() / targets.size()),
-               by = far * (1 + steps / static_cast<double>(origin - begin));
-  for (std::size_t i = 0; i < forecast.size(); ++i) {
-    const double least = least_[i % targets.size()], most = most_[i % targets.size()],
-                 outside = std::max(least - forecast[i], forecast[i] - most);
-    if (!std::isfinite(forecast[i]) || (most > least && outside > by * (most - least))) return true;
-  }
-  return false;
+  const double by = far * (1 + static_cast<double>(forecast.size()) / rows_);
+  return std::ranges::any_of(forecast, [&](double value) {
+    const double outside = std::max(least_ - value, value - most_);
+    return !std::isfinite(value) || (most_ > least_ && outside > by * (most_ - least_));
+  });
 }
 
 bool for_each_forecast(const ForecastBaseline& baseline, const SeriesWindows& windows,

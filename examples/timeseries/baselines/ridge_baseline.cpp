@@ -110,17 +110,18 @@ std::vector<double> solve(const Sums& s, double penalty) {
 }
 
 struct RidgeModel {
-  double unit = 1;                // the harmonics' amplitude
+  RidgeForm form;
+  double unit;                    // the harmonics' amplitude
   std::vector<double> constants;  // [horizon]
   std::vector<double> weights;    // [columns, horizon]
 };
 
 // With a penalty of so many mean squares of the columns. None: the equations cannot be solved.
-std::optional<RidgeModel> model_of(const Sums& s, double share, double unit) {
+std::optional<RidgeModel> model_of(const RidgeForm& form, const Sums& s, double share, double unit) {
   const std::size_t columns = s.mean_x.size(), horizon = s.mean_y.size();
   double trace = 0;
   for (std::size_t c = 0; c < columns; ++c) trace += s.xx[c * columns + c] / static_cast<double>(columns);
-  RidgeModel model{unit, s.mean_y, solve(s, share * trace)};
+  RidgeModel model{form, unit, s.mean_y, solve(s, share * trace)};
   if (model.weights.empty()) return std::nullopt;
   for (std::size_t c = 0; c < columns; ++c)
     for (std::size_t h = 0; h < horizon; ++h)
@@ -204,7 +205,7 @@ Choice best_penalty(const RidgeForm& form, const Equations& e, double unit) {
   const Sums early = sums_of(x.first(x_early), y.first(y_early), form);
   Choice best{form};
   for (const double share : {1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0}) {
-    const auto model = model_of(early, share, unit);
+    const auto model = model_of(form, early, share, unit);
     if (!model) continue;
     const std::span later = y.subspan(y_early);
     const double found = squares_of(*model, x.subspan(x_early), later) / static_cast<double>(later.size());
@@ -240,15 +241,13 @@ Choice search(const Channel& of, const RidgeForm& asked) {
 }
 
 // The model of one channel.
-std::optional<std::pair<RidgeForm, RidgeModel>> fit(const Channel& of, const RidgeForm& asked) {
+std::optional<RidgeModel> fit(const Channel& of, const RidgeForm& asked) {
   constexpr double most = 1e10;
   if (!(of.unit > 0) || !std::isfinite(of.unit)) return std::nullopt;
   const Choice choice = search(of, asked);
   if (!std::isfinite(choice.error)) return std::nullopt;
   const Equations all = equations_of(of, choice.form, 0, most);
-  auto model = model_of(sums_of(all.x, all.y, choice.form), choice.share, of.unit);
-  if (!model) return std::nullopt;
-  return std::pair(choice.form, std::move(*model));
+  return model_of(choice.form, sums_of(all.x, all.y, choice.form), choice.share, of.unit);
 }
 
 }  // namespace
@@ -257,26 +256,26 @@ Fitted ridge(const BaselineRows& rows) {
   RidgeForm asked{.window = rows.keys.window, .horizon = rows.keys.horizon};
   for (const int64_t period : {rows.keys.period, rows.keys.second_period})
     if (period > 1) asked.periods.push_back(period);
-  std::map<int, std::pair<RidgeForm, RidgeModel>> models;
+  std::map<int, RidgeModel> models;
   int longest = asked.window;
   for (const int channel : rows.targets) {
     auto model = fit({rows.series, rows.train, channel, unit_of(rows.series, rows.train, channel)}, asked);
     if (!model) return std::nullopt;
-    longest = std::max(longest, model->first.window);
+    longest = std::max(longest, model->form.window);
     models.emplace(channel, std::move(*model));
   }
   return ForecastBaseline{
       fmt::format("ridge regression ({})", longest), longest,
       [models](const Series& now, int64_t origin, int channel, std::span<double> forecast) {
-        const auto& [form, model] = models.at(channel);
+        const RidgeModel& model = models.at(channel);
         const auto at = [&](int64_t row) {
           return row < origin ? now.at(row, channel) : forecast[row - origin];
         };
-        std::vector<double> features(form.columns());
-        const auto horizon = static_cast<std::size_t>(form.horizon);
+        std::vector<double> features(model.form.columns());
+        const std::size_t horizon = model.constants.size();
         for (std::size_t begin = 0; begin < forecast.size(); begin += horizon) {
           const int64_t first = origin + static_cast<int64_t>(begin);
-          const double reference = read_features(form, first, model.unit, at, features);
+          const double reference = read_features(model.form, first, model.unit, at, features);
           for (std::size_t h = 0; h < horizon && begin + h < forecast.size(); ++h) {
             double value = reference + model.constants[h];
             for (std::size_t c = 0; c < features.size(); ++c)

@@ -32,7 +32,6 @@ struct ThetaModel {
  private:
   double season_of(std::size_t row) const;
 };
-using ThetaStates = States<ThetaModel>;
 
 // The season of classical decomposition: each place's mean distance from, or ratio to, a moving average as wide as the
 // period. It sums to 0, or to the period if it multiplies. Filled-in rows count in the average alone. Empty: a place

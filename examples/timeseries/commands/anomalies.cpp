@@ -28,29 +28,41 @@ struct WatchedValue {
   double p = 1;      // p-value of the error
 };
 
+struct AnomaliesOptions : ModelOrSeries {
+  double rate = 0.01;
+};
+
 // A series whose values are held against forecasts from the rows before them.
-struct Watch {
-  const Series& series;
-  const std::vector<int>& targets;
-  double rate;  // at most so large is an anomaly's p
+class Watch {
+ public:
+  // Reads the series, and the model or what a file alone is forecast by.
+  Watch(const Command& command, const AnomaliesOptions& asked);
+  // Watches every row of the test, one step ahead. With several targets each p is multiplied by their number. Throws
+  // InputError: too few earlier forecasts.
+  void watch();
 
-  std::vector<WatchedValue> values = {};  // in order of time
-  int64_t known = 0;                      // errors known before the first row, by target
-  std::string errors_of = {};             // "the validation split", or "the test's rows before"
-  int64_t not_watched = 0;                // rows whose inputs lack values, as too few earlier ones did
-
-  // Watches every row of the windows, one step ahead. With several targets each p is multiplied by their number.
-  void watch(const Recipe& recipe, const SeriesData& data, SeriesWindows& windows,
-             const Forecasts& forecasts);
-
-  double at(const WatchedValue& value) const { return series.at(value.row, targets[value.target]); }
-  const std::string& channel(size_t target) const { return series.channels[targets[target]]; }
-  bool is_anomaly(const WatchedValue& value) const { return value.p <= rate; }
+  const Series& series() const { return data_->series(); }
+  const std::vector<int>& targets() const { return data_->targets(); }
   void say() const;
   std::string csv() const;
   // The anomalies with the largest errors, in order of time.
   RunDescription::Table table() const;
   Chart chart(size_t target) const;
+
+ private:
+  double at(const WatchedValue& value) const { return series().at(value.row, targets()[value.target]); }
+  const std::string& channel(size_t target) const { return series().channels[targets()[target]]; }
+  bool is_anomaly(const WatchedValue& value) const { return value.p <= rate_; }
+
+  double rate_;  // at most so large is an anomaly's p
+  Recipe recipe_;
+  std::unique_ptr<SeriesData> data_;
+  std::unique_ptr<SeriesModel> model_;
+  std::optional<ForecastBaseline> baseline_;  // in the model's place
+  std::vector<WatchedValue> values_;          // in order of time
+  int64_t known_ = 0;                         // errors known before the first row, by target
+  std::string errors_of_ = "the test's rows before";
+  int64_t not_watched_ = 0;  // rows whose inputs lack values, as too few earlier ones did
 };
 
 // Errors of windows that lack values. They are larger, so they are compared with windows that lack as many or more.
@@ -74,11 +86,34 @@ int64_t missing_before(const SeriesWindows& windows, int64_t origin) {
   return missing;
 }
 
-void Watch::watch(const Recipe& recipe, const SeriesData& data, SeriesWindows& windows,
-                  const Forecasts& forecasts) {
+Watch::Watch(const Command& command, const AnomaliesOptions& asked) : rate_(asked.rate) {
+  if (!asked.is_file) {
+    const SavedModel saved = one_series(read_saved_model(command.positional()), "anomalies", asked.only);
+    recipe_ = saved.recipe;
+    require_input(!recipe_.detects(), "{}: a detector; 'timeseries detect' is the command for it",
+                  saved.path.string());
+    data_ = std::make_unique<SeriesData>(recipe_, asked.csv, Purpose{.model = &saved, .trains = false});
+    model_ = saved.make_model(*data_->train);
+    return;
+  }
+  // The first rows fit the baselines, the next ones set what is ordinary, and the second half is watched.
+  const std::vector<Override> overrides = asked.options.overrides(command);
+  require_read_without_network(command.name(), overrides, "data.window");
+  Wishes wishes = asked.file.wishes(command, 1, overrides);
+  wishes.train = 0.3, wishes.valid = 0.2;
+  recipe_ = asked.guess(command, wishes);
+  data_ = std::make_unique<SeriesData>(recipe_, command.positional(), Purpose{.trains = false});
+  print_notes({.out = stderr}, *data_);
+  baseline_ = baseline_row("combination")
+                  ->make({recipe_.data, series(), series().rows(), data_->split.train, targets()});
+}
+
+void Watch::watch() {
+  SeriesWindows& windows = data_->tests.front().windows;
+  const Forecasts forecasts = model_ ? forecasts_of(recipe_, *model_) : forecasts_of(*baseline_);
   LackingErrors lacking;
-  ForecastInterval interval = make_interval(recipe, data.facts.trained, windows, recipe.data.horizon, false);
-  errors_of = "the test's rows before";
+  ForecastInterval interval =
+      make_interval(recipe_, data_->facts.trained, windows, recipe_.data.horizon, false);
   const Forecasts noting = [&](SeriesWindows& valid, const ForecastUse& use) {
     return forecasts(valid, [&](WindowForecast& forecast) {
       if (const int64_t missing = missing_before(valid, forecast.origin))
@@ -87,9 +122,9 @@ void Watch::watch(const Recipe& recipe, const SeriesData& data, SeriesWindows& w
       use(forecast);
     });
   };
-  if (auto valid = windows_if_any(recipe, data.series(), data.facts.scaling,
-                                  from_rows(data.split.valid, data.series(), data.first_untrained)))
-    if (learn_from(interval, noting, *valid, true)) errors_of = "the validation split";
+  if (auto valid = windows_if_any(recipe_, series(), data_->facts.scaling,
+                                  from_rows(data_->split.valid, series(), data_->first_untrained)))
+    if (learn_from(interval, noting, *valid, true)) errors_of_ = "the validation split";
   bool is_first = true;
   forecasts(windows, [&](WindowForecast& forecast) {
     const std::vector<double> errors =
@@ -98,69 +133,75 @@ void Watch::watch(const Recipe& recipe, const SeriesData& data, SeriesWindows& w
     const int64_t missing = missing_before(windows, forecast.origin);
     for (size_t t = 0; missing > 0 && t < p.size(); ++t) p[t] = lacking.p_value(missing, t, errors[t]);
     const bool is_watched = missing == 0 || !std::ranges::all_of(p, [](double v) { return std::isnan(v); });
-    not_watched += !is_watched;
+    not_watched_ += !is_watched;
     if (missing > 0) lacking.known.emplace_back(missing, errors);
     if (std::exchange(is_first, false)) {
       const auto [chose, others] = interval.widths.known();
-      known = chose + others;
+      known_ = chose + others;
     }
     forecast.low = forecast.high = forecast.values;  // for quantiles: the middle one
     interval.put(forecast);
-    for (size_t t = 0; t < targets.size(); ++t)
+    for (size_t t = 0; t < targets().size(); ++t)
       if (!std::isnan(p[t]))
-        values.push_back({forecast.origin, t, forecast.values[t], forecast.low[t], forecast.high[t],
-                          errors[t], std::min(1.0, p[t] * static_cast<double>(targets.size()))});
+        values_.push_back({forecast.origin, t, forecast.values[t], forecast.low[t], forecast.high[t],
+                           errors[t], std::min(1.0, p[t] * static_cast<double>(targets().size()))});
     if (is_watched) interval.widths.learn(forecast.origin, forecast.values, forecast.values, false);
   });
+  require_input(
+      !values_.empty(),
+      "{}: fewer than 8 forecasts lie before the rows that are watched, to hold their errors against",
+      series().origin);
 }
 
 std::string Watch::csv() const {
   std::string text = "time,channel,value,forecast,low,high,error,p,anomaly\n";
-  for (const WatchedValue& value : values)
+  for (const WatchedValue& value : values_)
     text +=
-        fmt::format("{},{},{:.10g},{:.10g},{:.10g},{:.10g},{:.6g},{:.6g},{}\n", series.times.text(value.row),
-                    csv_cell(channel(value.target)), at(value), value.forecast, value.low, value.high,
-                    value.error, value.p, is_anomaly(value) ? 1 : 0);
+        fmt::format("{},{},{:.10g},{:.10g},{:.10g},{:.10g},{:.6g},{:.6g},{}\n",
+                    series().times.text(value.row), csv_cell(channel(value.target)), at(value),
+                    value.forecast, value.low, value.high, value.error, value.p, is_anomaly(value) ? 1 : 0);
   return text;
 }
 
 RunDescription::Table Watch::table() const {
   constexpr size_t most = 20;
   std::vector<WatchedValue> found;
-  std::ranges::copy_if(values, std::back_inserter(found),
+  std::ranges::copy_if(values_, std::back_inserter(found),
                        [&](const WatchedValue& value) { return is_anomaly(value); });
   RunDescription::Table table{
       .title = "Anomalies", .note = {}, .columns = {"time", "value", "forecast", "80 %", "p"}};
-  if (targets.size() > 1) table.columns.insert(table.columns.begin() + 1, "channel");
+  if (targets().size() > 1) table.columns.insert(table.columns.begin() + 1, "channel");
   std::ranges::stable_sort(found, std::greater{}, &WatchedValue::error);
   if (found.size() > most)
     table.note = fmt::format("The {} of the largest errors, of {}.", most, found.size()), found.resize(most);
   std::ranges::stable_sort(found, {}, &WatchedValue::row);
   for (const WatchedValue& value : found) {
-    table.rows.push_back({series.times.text(value.row), fmt::format("{:.6g}", at(value)),
+    table.rows.push_back({series().times.text(value.row), fmt::format("{:.6g}", at(value)),
                           fmt::format("{:.6g}", value.forecast),
                           fmt::format("{:.6g} to {:.6g}", value.low, value.high),
                           fmt::format("{:.2g}", value.p)});
-    if (targets.size() > 1) table.rows.back().insert(table.rows.back().begin() + 1, channel(value.target));
+    if (targets().size() > 1) table.rows.back().insert(table.rows.back().begin() + 1, channel(value.target));
   }
   return table;
 }
 
 Chart Watch::chart(size_t target) const {
   const std::string& name = channel(target);
-  const int64_t first = values.front().row;
-  Chart chart{.title = "Anomalies of " + name,
-              .description = fmt::format(
-                  "Values whose forecast a step ahead erred more than all but {:.2g} of those before.", rate),
-              .x_name = "time",
-              .y_name = name,
-              .from_zero = false,
-              .series = {{.name = name}, {.name = "anomaly", .points = true}}};
-  for (int64_t row = first; row <= values.back().row; ++row) chart.x_texts.push_back(series.times.text(row));
+  const int64_t first = values_.front().row;
+  Chart chart{
+      .title = "Anomalies of " + name,
+      .description = fmt::format(
+          "Values whose forecast a step ahead erred more than all but {:.2g} of those before.", rate_),
+      .x_name = "time",
+      .y_name = name,
+      .from_zero = false,
+      .series = {{.name = name}, {.name = "anomaly", .points = true}}};
+  for (int64_t row = first; row <= values_.back().row; ++row)
+    chart.x_texts.push_back(series().times.text(row));
   constexpr size_t most = 600;
-  const bool has_band = values.size() / targets.size() <= most;
+  const bool has_band = values_.size() / targets().size() <= most;
   if (has_band) chart.band = {.name = "80 % interval"};
-  for (const WatchedValue& value : values) {
+  for (const WatchedValue& value : values_) {
     if (value.target != target) continue;
     const auto x = static_cast<double>(value.row - first);
     chart.series[0].x.push_back(x), chart.series[0].y.push_back(at(value));
@@ -175,27 +216,23 @@ Chart Watch::chart(size_t target) const {
 }
 
 void Watch::say() const {
-  const int64_t begin = values.front().row, end = values.back().row + 1;
+  const int64_t begin = values_.front().row, end = values_.back().row + 1;
   show(stderr, "watched: {} to {}, {} rows, by the errors of {} and of the rows before each\n",
-       series.times.text(begin), series.times.text(end - 1), with_commas(end - begin), errors_of);
-  if (not_watched > 0)
+       series().times.text(begin), series().times.text(end - 1), with_commas(end - begin), errors_of_);
+  if (not_watched_ > 0)
     show(
         stderr,
         "not watched: {} rows with missing values among those that they are forecast from: fewer than 8 rows "
         "before them lacked as many\n",
-        with_commas(not_watched));
-  const double count = static_cast<double>(targets.size()), least = count / static_cast<double>(known + 1);
-  if (rate < least)  // no row can be called one at first
+        with_commas(not_watched_));
+  const double count = static_cast<double>(targets().size()), least = count / static_cast<double>(known_ + 1);
+  if (rate_ < least)  // no row can be called one at first
     show(
         stderr,
         "rate: {:.2g} needs {} errors known before the first row, and there are {}: until then no row can be "
         "called one (--rate {:.2g})\n",
-        rate, with_commas(static_cast<int64_t>(std::ceil(count / rate)) - 1), with_commas(known), least);
+        rate_, with_commas(static_cast<int64_t>(std::ceil(count / rate_)) - 1), with_commas(known_), least);
 }
-
-struct AnomaliesOptions : ModelOrSeries {
-  double rate = 0.01;
-};
 
 void declare(Command& command, AnomaliesOptions& asked) {
   command.describe(
@@ -214,52 +251,6 @@ void declare(Command& command, AnomaliesOptions& asked) {
                   "by a model of yours");
 }
 
-void check(const Command& command, AnomaliesOptions& asked) {
-  require_input(asked.rate > 0 && asked.rate < 1, "anomalies: --rate {} must be between 0 and 1", asked.rate);
-  asked.check(command);
-  if (!asked.is_file) return;
-  asked.csv = command.positional();
-  require_input(asked.only.empty(),
-                "anomalies: --series is for a model of several series, and {} is a series", asked.csv);
-}
-
-// The series that is watched, and the forecasts of its rows.
-struct Watching {
-  Recipe recipe;
-  std::optional<SavedModel> saved = {};
-  std::unique_ptr<SeriesData> data = {};
-  std::unique_ptr<SeriesModel> model = {};
-  std::optional<ForecastBaseline> baseline = {};
-
-  Forecasts forecasts() const { return model ? forecasts_of(recipe, *model) : forecasts_of(*baseline); }
-};
-
-Watching watching(const Command& command, const AnomaliesOptions& asked) {
-  Watching all;
-  if (!asked.is_file) {
-    all.saved = one_series(read_saved_model(command.positional()), "anomalies", asked.only);
-    all.recipe = all.saved->recipe;
-    require_input(!all.recipe.detects(), "{}: a detector; 'timeseries detect' is the command for it",
-                  all.saved->path.string());
-    all.data =
-        std::make_unique<SeriesData>(all.recipe, asked.csv, Purpose{.model = &*all.saved, .trains = false});
-    all.model = all.saved->make_model(*all.data->train);
-    return all;
-  }
-  // The first rows fit the baselines, the next ones set what is ordinary, and the second half is watched.
-  const std::vector<Override> overrides = asked.options.overrides(command);
-  require_read_without_network(command.name(), overrides, "data.window");
-  Wishes wishes = asked.file.wishes(command, 1, overrides);
-  wishes.train = 0.3, wishes.valid = 0.2;
-  all.recipe = asked.guess(command, wishes);
-  all.data = std::make_unique<SeriesData>(all.recipe, asked.csv, Purpose{.trains = false});
-  print_notes({.out = stderr}, *all.data);
-  all.baseline = baseline_row("combination")
-                     ->make({all.recipe.data, all.data->series(), all.data->series().rows(),
-                             all.data->split.train, all.data->targets()});
-  return all;
-}
-
 }  // namespace
 
 void anomalies(Command& command) {
@@ -267,20 +258,16 @@ void anomalies(Command& command) {
   declare(command, asked);
   if (!command.parse()) return;
   asked.machine.set_up(command);
-  check(command, asked);
-  const Watching all = watching(command, asked);
-  SeriesData& data = *all.data;
-  const Series& series = data.series();
-  const std::vector<int>& targets = data.targets();
-  const size_t drawn = asked.place_drawn(command, series, targets);
-  Watch found{series, targets, asked.rate};
-  found.watch(all.recipe, data, data.tests.front().windows, all.forecasts());
-  require_input(
-      !found.values.empty(),
-      "{}: fewer than 8 forecasts lie before the rows that are watched, to hold their errors against",
-      series.origin);
+  require_input(asked.rate > 0 && asked.rate < 1, "anomalies: --rate {} must be between 0 and 1", asked.rate);
+  asked.check(command);
+  require_input(!asked.is_file || asked.only.empty(),
+                "anomalies: --series is for a model of several series, and {} is a series",
+                command.positional());
+  Watch found(command, asked);
+  const size_t drawn = asked.place_drawn(command, found.series(), found.targets());
+  found.watch();
   if (!asked.is_file)
-    for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
+    for (const std::string& note : found.series().notes) show(stderr, "note: {}\n", note);
   found.say();
 
   const RunDescription::Table table = found.table();

@@ -14,22 +14,22 @@ namespace timeseries {
 
 namespace {
 
-struct Judged : JudgedRow {
-  std::vector<std::vector<double>> folds = {};  // by fold: scores by measure
+// A method's scores in the folds for which it has enough history.
+struct Judged {
+  std::string name;
+  bool knows_labels;
+  std::vector<std::vector<double>> values;  // by measure, in each of these folds
 
-  std::vector<double> of(size_t measure) const {
-    std::vector<double> values;
-    for (const auto& fold : folds) values.push_back(fold[measure]);
-    return values;
-  }
+  size_t folds() const { return values.front().size(); }
 };
 
-void add(std::vector<Judged>& all, const JudgedRow& row) {
+void add(std::vector<Judged>& all, const ScoredRow& row) {
   const std::string name =
       row.name.starts_with("threshold") ? "threshold" : row.name;  // each fold has its own
-  const auto found = std::ranges::find(all, name, &Judged::name);
-  (found == all.end() ? all.emplace_back(Judged{{name, row.knows_labels}}) : *found)
-      .folds.push_back(row.values);
+  auto found = std::ranges::find(all, name, &Judged::name);
+  if (found == all.end())
+    found = all.insert(found, {name, row.knows_labels, std::vector<std::vector<double>>(row.values.size())});
+  for (size_t k = 0; k < row.values.size(); ++k) found->values[k].push_back(row.values[k]);
 }
 
 // The mean over the folds in which the score is defined.
@@ -45,14 +45,14 @@ RunDescription::Table table_of(const std::string& name, size_t measure, const st
   RunDescription::Table table{.title = name, .note = {}, .columns = {name}};
   for (const Judged& judged : all) {
     // A baseline with too little history in a fold has fewer values.
-    if (judged.folds.size() != folds.size()) {
+    if (judged.folds() != folds.size()) {
       table.note +=
           fmt::format("{}{}: too little history in a fold.", table.note.empty() ? "" : " ", judged.name);
       continue;
     }
     table.columns.push_back(judged.name);
     table.rows.resize(folds.size() + 1);
-    const std::vector<double> values = judged.of(measure);
+    const std::vector<double>& values = judged.values[measure];
     for (size_t k = 0; k < folds.size(); ++k) table.rows[k].push_back(figure(values[k]));
     table.rows.back().push_back(figure(mean_of(values)));
   }
@@ -62,12 +62,12 @@ RunDescription::Table table_of(const std::string& name, size_t measure, const st
 }
 
 // Means over folds, for methods with a score in each.
-std::vector<JudgedRow> means_of(const std::vector<Judged>& all, size_t folds) {
-  std::vector<JudgedRow> rows;
+std::vector<ScoredRow> means_of(const std::vector<Judged>& all, size_t folds) {
+  std::vector<ScoredRow> rows;
   for (const Judged& judged : all) {
-    if (judged.folds.size() != folds) continue;
-    rows.push_back({.name = judged.name, .knows_labels = judged.knows_labels});
-    for (size_t k = 0; k < judged.folds[0].size(); ++k) rows.back().values.push_back(mean_of(judged.of(k)));
+    if (judged.folds() != folds) continue;
+    rows.push_back({judged.name, {}, judged.knows_labels});
+    for (const auto& values : judged.values) rows.back().values.push_back(mean_of(values));
   }
   return rows;
 }
@@ -158,19 +158,21 @@ void backtest(Command& command) {
   for (const SeriesSplit& split : splits)
     names.push_back(fmt::format("{} to {}", series.times.text(split.test.front().begin),
                                 series.times.text(split.test.back().end - 1)));
+  Comparison comparison;  // of means
   std::vector<Judged> judged;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (size_t k = 0; k < splits.size(); ++k) {
     SeriesTraining training(run, recipe, {.fold = splits[k]});
     const Evaluation fold = training.score_fold();
-    for (const JudgedRow& row : judged_rows(fold)) add(judged, row);
+    comparison = comparison_of(fold);
+    for (const ScoredRow& row : comparison.rows) add(judged, row);
     json.push_back({{"test", names[k]}, {"scores", json_of(fold)}});
     console.info("fold {}/{}: {}\n", k + 1, splits.size(), names[k]);
   }
-  const Comparison comparison = compare(means_of(judged, splits.size()), recipe.detects());
+  comparison.rows = means_of(judged, splits.size());
   for (const char* key : recipe.detects() ? std::vector{"accuracy", "balanced_accuracy"}
                                           : std::vector{summary_measure(first_fold.targets().size()).key}) {
-    const auto measure = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
+    const auto measure = std::ranges::find(comparison.measures, key, &Measure::key);
     console.print("\n");
     console.print(
         table_of(measure->name, static_cast<size_t>(measure - comparison.measures.begin()), judged, names));

@@ -40,9 +40,10 @@ std::string csv_of(const WindowForecast& forecast, const Series& series, const s
 std::vector<TestPart> parts_of(const Recipe& recipe, const SeriesData& data, const std::string& split) {
   if (split == "test") return data.tests;
   if (split == "train")  // every window, even if training strides over some
-    return {{split, make_windows(recipe, data.series(), data.facts.scaling, data.split.train, split)}};
+    return {{split, make_windows(recipe, data.series(), data.facts.scaling, data.split.train, split),
+             data.split.train}};
   require_input(data.valid.has_value(), "there are no rows that validate");
-  return {{split, *data.valid}};
+  return {{split, *data.valid, data.split.valid}};
 }
 
 // Prints and returns the scores by part.
@@ -64,13 +65,9 @@ RunResult result_of(const SavedModel& saved, const SeriesModel& model, int64_t c
           .precision = name_of(precision()),
           .seed = saved.recipe.training.seed,
           .parameters = model.params.count(),
-          .epochs = {},
           .count = count,
           .seconds = seconds,
-          .rate = static_cast<double>(count) / seconds,
-          .seconds_saving = {},
-          .seconds_logging = {},
-          .train = {}};
+          .rate = static_cast<double>(count) / seconds};
 }
 
 }  // namespace

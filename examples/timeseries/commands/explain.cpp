@@ -1,4 +1,6 @@
 // timeseries explain: shows what a recipe makes, before anything is trained.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "examples/timeseries/commands/commands.h"
@@ -28,12 +30,10 @@ RunDescription::Table table_of_parts(const SeriesData& data) {
       .title = "Parts", .note = {}, .columns = {"part", "first row", "last row", "rows", "windows"}};
   const auto add = [&](const std::string& name, const Series& series, const Part& part, int64_t windows) {
     // By time, since there may be several series.
-    const auto at = [&](int64_t row) { return series.times.at[static_cast<size_t>(row)]; };
-    int64_t first = part.front().begin, last = part.back().end - 1;
-    for (const Span& span : part) {
-      if (at(span.begin) < at(first)) first = span.begin;
-      if (at(span.end - 1) > at(last)) last = span.end - 1;
-    }
+    const auto at = [&](int64_t row) { return series.times.at[row]; };
+    const int64_t first = std::ranges::min(part, {}, [&](const Span&span) { return at(span.begin); }).begin,
+                  last =
+                      std::ranges::max(part, {}, [&](const Span&span) { return at(span.end - 1); }).end - 1;
     table.rows.push_back({name, series.times.text(first), series.times.text(last), with_commas(rows_of(part)),
                           with_commas(windows)});
   };

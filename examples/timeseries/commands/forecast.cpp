@@ -35,14 +35,18 @@ struct ForecastOptions : ModelOrSeries {
         "forecast: --future {}: the model of {} reads no column of the rows to forecast (data.known)", future,
         of.string());
   }
-  // Prints the forecasts or writes them to --out, prints the JSON if that is asked for, warns, and draws the first.
-  void give(const ForecastRows& rows, const std::vector<Forecast>& all, const nlohmann::ordered_json& found,
-            size_t drawn) const {
-    if (!json || !out.empty()) print_or_write(out, rows.csv(all));
-    if (json) show("{}\n", json_text(found));
-    warn(rows.series, all);
-    show(stderr, "interval: {}\n", all.front().interval);
-    draw(rows.chart(all.front(), drawn));
+  // Prints the forecasts or writes them to --out, prints the JSON if that is asked for, warns of up to five series, and
+  // draws the first.
+  void give(const ForecastOutput& found, size_t drawn) const {
+    constexpr size_t most = 5;
+    if (!json || !out.empty()) print_or_write(out, found.csv());
+    if (json) show("{}\n", json_text(found.json()));
+    const std::vector<std::string> warnings = found.warnings();
+    for (size_t k = 0; k < std::min(most, warnings.size()); ++k) show(stderr, "warning: {}\n", warnings[k]);
+    if (warnings.size() > most)
+      show(stderr, "warning: and so of {} further series\n", warnings.size() - most);
+    show(stderr, "interval: {}\n", found.all.front().interval);
+    draw(found.chart(drawn));
   }
 };
 
@@ -116,13 +120,13 @@ void forecast_file(const Command& command, const ForecastOptions& asked,
   const Recipe recipe = asked.guess(command, wishes);
   asked.check_series(recipe, csv.string());
   FileForecasts found(recipe, csv == standard_input ? csv : fs::path(), asked.steps, asked.only);
-  const size_t drawn = asked.place_drawn(command, found.series, found.rows.targets);
+  const size_t drawn = asked.place_drawn(command, found.series, found.output.targets);
   found.forecast(members, tells_season(wishes));
   for (const std::string& warning : found.warnings) show(stderr, "warning {}\n", warning);
   for (const std::string& note : found.notes) show(stderr, "note    {}\n", note);
   const Console console{.out = stderr};
   console.print("\n{}\n", found.table.title), console.print(found.table);
-  asked.give(found.rows, found.all, found.json, drawn);
+  asked.give(found.output, drawn);
 }
 
 }  // namespace
@@ -158,16 +162,12 @@ void forecast(Command& command) {
   asked.check_series(saved.recipe, "the model of " + saved.path.string());
   asked.check_future(columns_of_future(saved.recipe).empty(), saved.path);
   Forecaster forecaster(saved, asked.csv, asked.steps, asked.future, asked.only);
-  const Series& series = forecaster.series();
-  const size_t drawn = asked.place_drawn(command, series, forecaster.targets());
-  const ForecastRows rows = forecaster.forecast_rows();
-  const std::vector<Forecast> all = forecaster.forecast_all();
-  nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const Forecast& forecast : all) json.push_back(rows.json(forecast));
-  for (const std::string& note : series.notes)  // training has printed those of its file
+  const size_t drawn = asked.place_drawn(command, forecaster.series(), forecaster.targets());
+  const ForecastOutput found = forecaster.forecast_all();
+  for (const std::string& note : found.series.notes)  // training has printed those of its file
     if (!asked.is_file || (!asked.future.empty() && note.starts_with(asked.future)))
       show(stderr, "note: {}\n", note);
-  asked.give(rows, all, json, drawn);
+  asked.give(found, drawn);
 }
 
 }  // namespace timeseries

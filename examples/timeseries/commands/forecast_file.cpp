@@ -12,6 +12,7 @@
 #include "examples/timeseries/scores/verdict.h"
 #include "examples/timeseries/series/bounds.h"
 #include "examples/timeseries/series/season.h"
+#include "framework/one_line.h"
 #include "framework/signals.h"
 #include "framework/threads.h"
 #include "training/files/json/json.h"
@@ -27,8 +28,6 @@ struct MeanForecast {
   Forecast forecast;
   std::vector<Combination> means = {};    // by target
   std::vector<std::string> seasons = {};  // of its own, by target
-  std::vector<double> scale = {};         // deviation of the values, gaps filled in, by target
-  std::vector<Json> json = {};            // members and folds, by target
 };
 
 // The rows of a channel from its first observed one on; none: fewer than three.
@@ -80,8 +79,8 @@ std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector
     }
     periods.push_back(options.period);
     const double squares = variance(values);
-    found.scale.push_back(squares > 0 ? std::sqrt(squares) : 1);
-    found.json.push_back(json_of(found.means.emplace_back(known, *rows, target, options), known));
+    found.forecast.scale.push_back(squares > 0 ? std::sqrt(squares) : 1);
+    found.forecast.facts.push_back(json_of(found.means.emplace_back(known, *rows, target, options), known));
   }
   const SeriesBounds limits(known, targets, {.asked = bounds, .periods = periods});
   for (size_t t = 0; t < targets.size(); ++t) {
@@ -184,84 +183,73 @@ FileForecasts::FileForecasts(const Recipe& guessed, const std::filesystem::path&
                              const std::string& only)
     : recipe(guessed),
       series(load_series(recipe, csv, count > 0 ? count : recipe.data.horizon)),
-      rows(series, targets_of(series, recipe), count > 0 ? count : recipe.data.horizon, only) {
+      output(series, targets_of(series, recipe), count > 0 ? count : recipe.data.horizon, only) {
   if (!only.empty()) chosen = {series_named(series, only, "forecast: --series: " + series.origin)};
   for (int member = 0; only.empty() && member < series.count(); ++member) chosen.push_back(member);
 }
 
-void FileForecasts::forecast(std::vector<std::string> members, bool season_is_told) {
+void FileForecasts::forecast(const std::vector<std::string>& members, bool season_is_told) {
   constexpr size_t most_slow = 100;
-  const size_t forecasts = chosen.size() * rows.targets.size();
-  const bool is_fast = forecasts > most_slow, has_all = members.empty();
-  const bool has_own_season = !season_is_told && (!series.members.empty() || rows.targets.size() > 1);
+  const size_t forecasts = chosen.size() * output.targets.size();
+  const bool is_fast = forecasts > most_slow,
+             has_own_season = !season_is_told && (!series.members.empty() || output.targets.size() > 1);
   const CombinationOptions options{.period = recipe.data.period,
                                    .second_period = recipe.data.second_period,
-                                   .horizon = static_cast<int>(rows.steps),
-                                   .members = std::move(members),
+                                   .horizon = static_cast<int>(output.steps),
+                                   .members = members,
                                    .fast = is_fast};
   const bool has_network =
-      has_all ? !is_fast : std::ranges::find(options.members, "pretrained") != options.members.end();
+      members.empty() ? !is_fast : std::ranges::find(members, "pretrained") != members.end();
   std::map<std::string, int64_t> seasons;  // so many forecasts have it
   std::vector<MeanForecast> found;
-  std::vector<std::string> too_short, early;
-  const auto end_of = [&](int member) { return series.end_of(member) - rows.steps; };
-  const auto time_of = [&](int member) { return series.times.at[static_cast<size_t>(end_of(member)) - 1]; };
+  std::vector<std::string> too_short, early, own_seasons;
+  const auto end_of = [&](int member) { return series.end_of(member) - output.steps; };
+  const auto time_of = [&](int member) { return series.times.at[end_of(member) - 1]; };
   const int64_t last = time_of(*std::ranges::max_element(chosen, {}, time_of));
-  json = Json::array();
   std::vector<std::optional<MeanForecast>> means(chosen.size());
   // The network's own kernels use the threads.
   spread(chosen.size(), has_network ? 1 : most_threads, [&](size_t k) {
     const Series known = series.part(series.begin_of(chosen[k]), end_of(chosen[k]));
-    means[k] = mean_forecast(known, rows.targets, rows.steps, options, has_own_season, recipe.data.bounds);
+    means[k] =
+        mean_forecast(known, output.targets, output.steps, options, has_own_season, recipe.data.bounds);
   });
   for (size_t k = 0; k < chosen.size(); ++k) {
-    const int member = chosen[k];
-    const int64_t end = end_of(member), time = time_of(member);
-    auto& mean = means[k];
-    if (!mean) {
-      too_short.push_back(fmt::format("'{}'", one_line(series.name_of(member))));
+    const int64_t end = end_of(chosen[k]), time = time_of(chosen[k]);
+    const std::string name = fmt::format("'{}'", one_line(series.name_of(chosen[k])));
+    if (!means[k]) {
+      too_short.push_back(name);
       continue;
     }
-    rows.scale[static_cast<size_t>(member)] = mean->scale;
     if (series.members.empty()) warnings = warnings_of_outliers(series, {{0, end, 0}});
     if (time < last && !series.time_name.empty())
-      early.push_back(fmt::format("'{}' ends at {}, {} before the last", one_line(series.name_of(member)),
-                                  series.times.text(end - 1),
+      early.push_back(fmt::format("{} ends at {}, {} before the last", name, series.times.text(end - 1),
                                   difference_text(series.times.form, time, last, series.times.step)));
-    for (const std::string& season : mean->seasons) ++seasons[season];
-    mean->forecast.origin = end;
-    json.push_back(rows.json(mean->forecast));
-    for (size_t t = 0; t < rows.targets.size(); ++t)
-      json.back()["forecast"][series.channels[static_cast<size_t>(rows.targets[t])]].update(mean->json[t]);
-    all.push_back(mean->forecast);
-    found.push_back(std::move(*mean));
+    for (const std::string& season : means[k]->seasons) ++seasons[season];
+    output.all.push_back(means[k]->forecast);
+    output.all.back().origin = end;
+    found.push_back(std::move(*means[k]));
   }
   require_input(!found.empty(), "{}: fewer than {} rows have a value: a forecast takes {}", series.origin,
                 Combination::least_rows, Combination::least_rows);
   notes = series.notes;
-  std::string of;
-  for (const auto& [season, count] : seasons)
-    of += fmt::format("{}{} in {}", of.empty() ? "" : ", ", season, count);
-  const bool is_guessed =
-      seasons.size() == 1 &&
-      seasons.begin()->first ==
-          to_text(Season{.period = recipe.data.period, .second_period = recipe.data.second_period});
-  if (!seasons.empty() && !is_guessed)
+  for (const auto& [season, count] : seasons) own_seasons.push_back(fmt::format("{} in {}", season, count));
+  const Season guessed{.period = recipe.data.period, .second_period = recipe.data.second_period};
+  if (seasons.size() > 1 || (seasons.size() == 1 && seasons.begin()->first != to_text(guessed)))
     notes.push_back(forecasts == 1
                         ? fmt::format("the season of '{}' is: {}", one_line(series.name_of(chosen.front())),
                                       seasons.begin()->first)
                         : fmt::format("each {} has its own season: {}",
-                                      rows.targets.size() == 1 ? "series"
-                                      : chosen.size() == 1     ? "column"
-                                                               : "column of each series",
-                                      of));
+                                      output.targets.size() == 1 ? "series"
+                                      : chosen.size() == 1       ? "column"
+                                                                 : "column of each series",
+                                      fmt::join(own_seasons, ", ")));
   if (!too_short.empty())
     notes.push_back(fmt::format("not forecast, for they have fewer than {} rows with a value: {}",
                                 Combination::least_rows, first_of(too_short)));
   if (!early.empty())
     notes.push_back(
         fmt::format("series that end early are forecast from their own end: {}", first_of(early)));
-  if (is_fast && has_all)
+  if (is_fast && members.empty())
     notes.push_back(fmt::format(
         "the network, ETS and ridge regression are left out of more than {} series (--members)", most_slow));
   table = table_of(found);

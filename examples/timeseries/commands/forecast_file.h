@@ -15,18 +15,16 @@ struct FileForecasts {
   // recipe's horizon. `only`: the one of several series that is forecast. Throws InputError: no such file or series.
   FileForecasts(const Recipe& guessed, const std::filesystem::path& csv, int64_t count,
                 const std::string& only);
-  FileForecasts(const FileForecasts&) = delete;  // the rows refer to the series
+  FileForecasts(const FileForecasts&) = delete;  // the output refers to the series
   FileForecasts& operator=(const FileForecasts&) = delete;
   // Forecasts by these members of the mean, or by all. Each column of each series has its own season, unless the user told one
   // (`season_is_told`). Throws InputError: no series has three rows with a value.
-  void forecast(std::vector<std::string> members = {}, bool season_is_told = false);
+  void forecast(const std::vector<std::string>& members = {}, bool season_is_told = false);
 
   Recipe recipe;
   Series series;
-  ForecastRows rows;
   std::vector<int> chosen = {};      // the series to forecast
-  std::vector<Forecast> all = {};    // of those with rows enough
-  nlohmann::ordered_json json = {};  // of each
+  ForecastOutput output;             // of those with rows enough
   RunDescription::Table table = {};  // weights and errors of the members
   std::vector<std::string> warnings = {}, notes = {};
 };

@@ -11,7 +11,6 @@
 #include "framework/nearest.h"
 #include "framework/one_line.h"
 #include "training/files/json/json.h"
-#include "training/program/cli/console.h"
 
 namespace timeseries {
 
@@ -52,66 +51,71 @@ std::string header_of(const Series& series, const std::vector<int>& targets, boo
 
 }  // namespace
 
-ForecastRows::ForecastRows(const Series& of, std::vector<int> channels, int64_t count,
-                           const std::string& only)
-    : series(of),
-      targets(std::move(channels)),
-      steps(count),
-      names(!of.members.empty() && only.empty()),
-      scale(static_cast<size_t>(of.count())) {}
+ForecastOutput::ForecastOutput(const Series& of, std::vector<int> channels, int64_t count,
+                               const std::string& only)
+    : series(of), targets(std::move(channels)), steps(count), names(!of.members.empty() && only.empty()) {}
 
-std::string ForecastRows::csv(const std::vector<Forecast>& all) const {
+std::string ForecastOutput::csv() const {
   const bool interval =
       std::ranges::any_of(all, [](const Forecast& forecast) { return !forecast.low.empty(); });
   std::string text = header_of(series, targets, interval, names) + "\n";
-  for (const Forecast& forecast : all) {
-    const auto member = static_cast<size_t>(series.member_of(forecast.origin));
+  for (const Forecast& forecast : all)
     for (int64_t step = 0; step < steps; ++step) {
-      if (names) text += csv_cell(series.members[member].name) + ",";
+      if (names) text += csv_cell(series.name_of(series.member_of(forecast.origin))) + ",";
       text += series.times.text(forecast.origin + step);
       for (size_t t = 0; t < targets.size(); ++t) {
-        const size_t at = static_cast<size_t>(step) * targets.size() + t;
-        const double unit = scale[member][t];
-        text += "," + number(forecast.values[at], unit);
-        if (!interval) continue;
-        const bool known = !forecast.low.empty();
-        text += "," + (known ? number(forecast.low[at], unit) : "") + "," +
-                (known ? number(forecast.high[at], unit) : "");
+        const size_t at = step * targets.size() + t;
+        text += "," + number(forecast.values[at], forecast.scale[t]);
+        for (const auto* end : {&forecast.low, &forecast.high})
+          if (interval) text += "," + (end->empty() ? "" : number((*end)[at], forecast.scale[t]));
       }
       text += '\n';
     }
-  }
   return text;
 }
 
-nlohmann::ordered_json ForecastRows::json(const Forecast& forecast) const {
+nlohmann::ordered_json ForecastOutput::json() const {
   using Json = nlohmann::ordered_json;
-  Json json = Json::object();
-  if (!series.members.empty()) json["series"] = series.name_of(series.member_of(forecast.origin));
-  for (int64_t step = 0; step < steps; ++step)
-    json["time"].push_back(series.times.text(forecast.origin + step));
-  for (size_t t = 0; t < targets.size(); ++t) {
-    Json& of = json["forecast"][series.channels[static_cast<size_t>(targets[t])]];
-    for (const auto& [key, values] :
-         {std::pair{"values", &forecast.values}, {"low", &forecast.low}, {"high", &forecast.high}})
-      for (size_t i = t; i < values->size(); i += targets.size())
-        of[key].push_back(number_or_null<Json>((*values)[i]));
+  Json found = Json::array();
+  for (const Forecast& forecast : all) {
+    Json& json = found.emplace_back(Json::object());
+    if (!series.members.empty()) json["series"] = series.name_of(series.member_of(forecast.origin));
+    for (int64_t step = 0; step < steps; ++step)
+      json["time"].push_back(series.times.text(forecast.origin + step));
+    for (size_t t = 0; t < targets.size(); ++t) {
+      Json& of = json["forecast"][series.channels[targets[t]]];
+      for (const auto& [key, values] :
+           {std::pair{"values", &forecast.values}, {"low", &forecast.low}, {"high", &forecast.high}})
+        for (size_t i = t; i < values->size(); i += targets.size())
+          of[key].push_back(number_or_null<Json>((*values)[i]));
+      if (!forecast.facts.empty()) of.update(forecast.facts[t]);
+    }
+    json["interval"] = forecast.interval;
   }
-  json["interval"] = forecast.interval;
-  return json;
+  return found;
 }
 
-Chart ForecastRows::chart(const Forecast& forecast, size_t target) const {
-  const int channel = targets[target], member = series.member_of(forecast.origin);
+Chart ForecastOutput::chart(size_t target) const {
+  const Forecast& forecast = all.front();
+  const int member = series.member_of(forecast.origin);
   const int64_t first = std::max(series.begin_of(member), forecast.origin - std::max<int64_t>(2 * steps, 48));
-  Chart chart = chart_of_rows(series, channel, first, forecast.origin, forecast.origin + steps);
+  Chart chart = chart_of_forecasts(series, targets, target, first, forecast.origin, {forecast},
+                                   forecast.low.empty() ? "" : "interval");
   const std::string name = series.name_of(member);
   chart.title = "Forecast of " + (name.empty() ? "" : name + ": ") + chart.y_name;
   chart.description = forecast.interval;
-  if (!forecast.low.empty()) chart.band = {.name = "interval"};
-  draw_forecast(chart, first, forecast, targets.size(), target);
-  if (chart.band && chart.band->x.empty()) chart.band.reset();
   return chart;
+}
+
+std::vector<std::string> ForecastOutput::warnings() const {
+  std::vector<std::string> texts;
+  for (const Forecast& forecast : all) {
+    if (!forecast.warning) continue;
+    const std::string name = series.name_of(series.member_of(forecast.origin));
+    texts.push_back((series.members.empty() ? "" : fmt::format("series '{}': ", one_line(name))) +
+                    *forecast.warning);
+  }
+  return texts;
 }
 
 int series_named(const Series& series, const std::string& name, const std::string& where) {
@@ -128,21 +132,6 @@ std::string first_of(const std::vector<std::string>& names) {
   return fmt::format("{}{}",
                      fmt::join(names.begin(), names.begin() + std::min(most, std::ssize(names)), ", "),
                      std::ssize(names) > most ? ", …" : "");
-}
-
-std::string name_of_series(const Series& series, int64_t row) {
-  return series.members.empty()
-             ? ""
-             : fmt::format("series '{}': ", one_line(series.members[series.member_of(row)].name));
-}
-
-void warn(const Series& series, const std::vector<Forecast>& all) {
-  constexpr int most = 5;
-  int warned = 0;
-  for (const Forecast& forecast : all)
-    if (forecast.warning && ++warned <= most)
-      show(stderr, "warning: {}{}\n", name_of_series(series, forecast.origin), *forecast.warning);
-  if (warned > most) show(stderr, "warning: and so of {} further series\n", warned - most);
 }
 
 }  // namespace timeseries

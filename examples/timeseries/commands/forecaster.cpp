@@ -18,14 +18,14 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
   const int horizon = recipe.data.horizon, blocks = (steps + horizon - 1) / horizon;
   beyond_ = int64_t{blocks} * horizon;
   series_ = load_series(saved_, csv, beyond_, {future, steps, only});
-  Part last, known;
+  Part last;
   std::vector<std::string> too_short;
   for (int member = 0; member < series_.count(); ++member) {
     const int64_t begin = series_.begin_of(member), end = known_end(member), rows = end - begin;
     require_input(rows >= recipe.data.window || !series_.members.empty(),
                   "{}: it has {} row{}; the model of {} reads the last {} to forecast", series_.origin, rows,
                   rows == 1 ? "" : "s", saved.path.string(), recipe.data.window);
-    known.push_back({begin, end, begin});
+    known_.push_back({begin, end, begin});
     if (rows >= recipe.data.window)
       last.push_back({end, end + beyond_, begin}), forecast_.push_back(member);
     else
@@ -44,7 +44,7 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
                     recipe.data.window, first_of(too_short)));
     require_input(!last.empty(), "{}: {}", series_.origin, series_.notes.back());
   }
-  saved_.facts.scaling = scaling_for(series_, known, recipe, saved_.facts, series_.notes);
+  saved_.facts.scaling = scaling_for(series_, known_, recipe, saved_.facts, series_.notes);
   windows_ =
       std::make_unique<SeriesWindows>(make_windows(recipe, series_, saved_.facts.scaling, last, "forecast"));
   model_ = saved_.make_model(*windows_);
@@ -58,7 +58,7 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
                       std::ranges::find(targets(), input) != targets().end(),
                   "forecast: {} steps are more than the model's horizon of {}, and to go on it would have to "
                   "know '{}', which it does not forecast",
-                  steps, horizon, series_.channels[static_cast<size_t>(input)]);
+                  steps, horizon, series_.channels[input]);
   const auto split = split_if_any(recipe, series_, beyond_);
   bool is_known = true;
   for (int member = 0; member < series_.count(); ++member) {
@@ -74,7 +74,7 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
   if (split) test_ = from_rows(split->test, series_, untrained_);
   for (Span& span : test_) span.end = std::min(span.end, known_end(series_.member_of(span.begin)));
   for (int member = 0; member < series_.count(); ++member)
-    all_.push_back({untrained_[static_cast<size_t>(member)], known_end(member), series_.begin_of(member)});
+    all_.push_back({untrained_[member], known_end(member), series_.begin_of(member)});
   if (!is_known && !saved_.facts.trained.to.empty())
     series_.notes.push_back(
         fmt::format("which rows validate is by the recipe's split: training ended with {}, and the rows "
@@ -82,34 +82,33 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
                     saved_.facts.trained.to, series_.times.text(0)));
 }
 
-std::vector<double> Forecaster::go_on(int64_t origin, const Rows& rows) {
+WindowForecast Forecaster::window_forecast(int64_t origin, Series read) {
   const Recipe& recipe = saved_.recipe;
-  const int horizon = recipe.data.horizon, outputs = recipe.outputs();
-  const auto width = static_cast<size_t>(series_.width()), count = targets().size();
-  const auto steps = static_cast<size_t>(steps_);
-  const int member = series_.member_of(origin);
-  const int64_t begin = origin - recipe.data.window;
-  Series read = rows.series.part(begin - rows.first, origin + beyond_ - rows.first);  // gets the forecasts
-  std::vector<double> result(static_cast<size_t>(outputs) * steps * count);
+  const Scaling& scaling = saved_.facts.scaling;
+  const int horizon = recipe.data.horizon, member = series_.member_of(origin);
+  const int64_t begin = origin - recipe.data.window;  // the row that is the first to read
+  const size_t count = targets().size();
+  std::vector<std::vector<double>> found(recipe.outputs(), std::vector<double>(steps_ * count));
   for (int first = 0; first < steps_; first += horizon) {
-    const std::vector<real> found =
+    const std::vector<real> scaled =  // [outputs, horizon, targets]
         model_->predict(windows_->input_before(origin + first, read, begin)).to_host();
-    for (int q = 0; q < outputs; ++q)
+    for (int q = 0; q < recipe.outputs(); ++q)
       for (int k = 0; k < std::min(horizon, steps_ - first); ++k)
         for (size_t t = 0; t < count; ++t) {
-          const size_t at = static_cast<size_t>(q * horizon + k) * count + t;
-          const double value = saved_.facts.scaling.undo(static_cast<double>(found[at]),
-                                                         saved_.facts.scaling.place(targets()[t], member));
+          const double value = scaling.undo(static_cast<double>(scaled[(q * horizon + k) * count + t]),
+                                            scaling.place(targets()[t], member));
           require(std::isfinite(value),
                   "forecast: step {} is not finite: the model cannot go on from its own forecasts so far",
                   first + k + 1);
-          result[(static_cast<size_t>(q) * steps + static_cast<size_t>(first + k)) * count + t] = value;
+          found[q][(first + k) * count + t] = value;
           if (q == recipe.middle_output())
-            read.values[static_cast<size_t>(origin - begin + first + k) * width +
-                        static_cast<size_t>(targets()[t])] = bounds_->at(origin, t).clamp(value);
+            read.values[(origin - begin + first + k) * read.width() + targets()[t]] =
+                bounds_->at(origin, t).clamp(value);
         }
   }
-  return result;
+  const std::vector<double>& middle = found[recipe.middle_output()];
+  if (!has_quantile_interval(recipe, steps_)) return {origin, middle, middle, middle};
+  return {origin, middle, found.front(), found.back()};
 }
 
 std::optional<SeriesWindows> Forecaster::windows_of(const Part& part) const {
@@ -118,32 +117,17 @@ std::optional<SeriesWindows> Forecaster::windows_of(const Part& part) const {
   return windows_if_any(recipe, series_, saved_.facts.scaling, part);
 }
 
-WindowForecast Forecaster::window_forecast(int64_t origin, const Rows& rows) {
-  const std::vector<double> found = go_on(origin, rows);
-  const size_t values = static_cast<size_t>(steps_) * targets().size();
-  const auto output = [&](size_t q) {
-    const auto begin = found.begin() + static_cast<int64_t>(q * values);
-    return std::vector<double>(begin, begin + static_cast<int64_t>(values));
-  };
-  WindowForecast forecast{origin, output(static_cast<size_t>(saved_.recipe.middle_output())), {}, {}};
-  const bool quantiles = has_quantile_interval(saved_.recipe, steps_);
-  forecast.low = quantiles ? output(0) : forecast.values;
-  forecast.high = quantiles ? output(found.size() / values - 1) : forecast.values;
-  return forecast;
-}
-
 bool Forecaster::each_forecast(SeriesWindows& windows, const ForecastUse& use) {
   if (steps_ <= saved_.recipe.data.horizon)  // whole horizons, as evaluate() has them
     return forecasts_of(saved_.recipe, *model_)(windows, [&](WindowForecast& forecast) {
-      const size_t values = static_cast<size_t>(steps_) * targets().size();
-      for (auto* part : {&forecast.values, &forecast.low, &forecast.high}) part->resize(values);
+      for (auto* part : {&forecast.values, &forecast.low, &forecast.high})
+        part->resize(steps_ * targets().size());
       use(forecast);
     });
   const int64_t count = forecasts_in(windows);
   for (int64_t k = 0; k < count; ++k) {
     stop_if_signalled();
-    WindowForecast forecast =
-        window_forecast(windows.origins()[static_cast<size_t>(k * windows.count() / count)]);
+    WindowForecast forecast = window_forecast(windows.origins()[k * windows.count() / count]);
     use(forecast);
   }
   return true;
@@ -154,17 +138,16 @@ int64_t Forecaster::forecasts_in(const SeriesWindows& windows) const {
   return steps_ <= saved_.recipe.data.horizon ? windows.count() : std::min(most, windows.count());
 }
 
-void Forecaster::learn(ForecastInterval& interval, SeriesWindows& windows, bool chose) {
-  const Forecasts forecasts = [this](SeriesWindows& of, const ForecastUse& use) {
-    return each_forecast(of, use);
-  };
-  learn_from(interval, forecasts, windows, chose, forecasts_in(windows));
-}
-
 std::optional<ForecastInterval> Forecaster::make_interval() {
+  const bool quantiles = has_quantile_interval(saved_.recipe, steps_);
   const auto fresh = [&] {
-    return timeseries::make_interval(saved_.recipe, saved_.facts.trained, *windows_, steps_,
-                                     has_quantile_interval(saved_.recipe, steps_));
+    return timeseries::make_interval(saved_.recipe, saved_.facts.trained, *windows_, steps_, quantiles);
+  };
+  const auto learn = [&](ForecastInterval& interval, SeriesWindows& windows, bool chose) {
+    const Forecasts forecasts = [&](SeriesWindows& of, const ForecastUse& use) {
+      return each_forecast(of, use);
+    };
+    learn_from(interval, forecasts, windows, chose, forecasts_in(windows));
   };
   ForecastInterval interval = fresh();
   std::string errors_of;
@@ -185,10 +168,10 @@ std::optional<ForecastInterval> Forecaster::make_interval() {
     if (interval.widths.is_pooled()) learn(interval, *windows, false);
   }
   interval.errors_of = errors_of;
-  const std::vector<double> zeros(static_cast<size_t>(steps_) * targets().size());
+  const std::vector<double> zeros(steps_ * targets().size());
   WindowForecast none{known_end(0), zeros, zeros, zeros};
   interval.put(none);  // all that is known by now
-  if (interval.widths.is_known() || (is_clean && interval.widths.options().has_quantiles)) return interval;
+  if (interval.widths.is_known() || (is_clean && quantiles)) return interval;
   // A longer forecast, or a short file: whatever did not train sets the width, and nothing is left to be counted.
   auto windows = windows_of(all_);
   interval = fresh();
@@ -197,7 +180,7 @@ std::optional<ForecastInterval> Forecaster::make_interval() {
     interval.put(none);
     interval.errors_of = "all rows that did not train";
   }
-  if (interval.widths.is_known() || interval.widths.options().has_quantiles) return interval;
+  if (interval.widths.is_known() || quantiles) return interval;
   return {};
 }
 
@@ -218,6 +201,9 @@ std::optional<std::string> Forecaster::warning(int64_t origin, const WindowForec
 Forecast Forecaster::forecast(int64_t origin) {
   WindowForecast found = window_forecast(origin);
   Forecast forecast{{origin, found.values, {}, {}}};
+  const Scaling& scaling = windows_->scaling();
+  for (const int target : targets())
+    forecast.scale.push_back(scaling.at(scaling.place(target, series_.member_of(origin))).scale);
   forecast.warning = warning(origin, found);  // before it is bounded
   bounds_->clamp(origin, forecast.values);
   if (!interval_) interval_ = make_interval();
@@ -244,22 +230,13 @@ Forecast Forecaster::forecast(int64_t origin) {
   return forecast;
 }
 
-std::vector<Forecast> Forecaster::forecast_all() {
-  std::vector<Forecast> all;
+ForecastOutput Forecaster::forecast_all() {
+  ForecastOutput output(series_, targets(), steps_, only_);
   for (const int member : forecast_) {
     stop_if_signalled();
-    all.push_back(forecast(known_end(member)));
+    output.all.push_back(forecast(known_end(member)));
   }
-  return all;
-}
-
-ForecastRows Forecaster::forecast_rows() const {
-  const Scaling& scaling = windows_->scaling();
-  ForecastRows rows(series_, targets(), steps_, only_);
-  for (int member = 0; member < series_.count(); ++member)
-    for (const int target : rows.targets)
-      rows.scale[static_cast<size_t>(member)].push_back(scaling.at(scaling.place(target, member)).scale);
-  return rows;
+  return output;
 }
 
 // --- how much less certain a forecast is for the values that are missing before it -------------------------
@@ -277,11 +254,11 @@ std::vector<Forecaster::Hole> Forecaster::holes_before(int64_t origin) const {
 
 WindowForecast Forecaster::forecast_over(int64_t origin, const std::vector<Hole>& holes) {
   // From the row before the window on, which may fill its first one.
-  const int64_t begin = series_.begin_of(series_.member_of(origin - 1)),
-                first = std::max(begin, origin - saved_.recipe.data.window - 1);
-  Series rows = series_.part(first, origin + beyond_);
+  const int64_t window = saved_.recipe.data.window, begin = series_.begin_of(series_.member_of(origin - 1)),
+                more = std::min<int64_t>(1, origin - window - begin);
+  Series rows = rows_from(origin, more);
   const auto at = [&](int64_t row, int channel) {
-    return static_cast<size_t>((row - first) * rows.width() + channel);
+    return (row - (origin - window - more)) * rows.width() + channel;
   };
   for (const auto& [rows_before, channel] : holes) rows.filled[at(origin - rows_before, channel)] = 1;
   for (const auto& [rows_before, channel] : holes) {
@@ -293,26 +270,19 @@ WindowForecast Forecaster::forecast_over(int64_t origin, const std::vector<Hole>
     if (saved_.recipe.data.missing == Missing::interpolate && next < origin)
       value += (rows.values[at(next, channel)] - value) / static_cast<double>(next - before);
     rows.values[at(row, channel)] = value;
-    const auto mark =
-        std::ranges::find(rows.channels, rows.channels[static_cast<size_t>(channel)] + " missing");
+    const auto mark = std::ranges::find(rows.channels, rows.channels[channel] + " missing");
     if (saved_.recipe.data.missing == Missing::mask && mark != rows.channels.end())
       rows.values[at(row, static_cast<int>(mark - rows.channels.begin()))] = 1;
   }
-  return window_forecast(origin, {rows, first});
+  return window_forecast(origin, rows.part(more, rows.rows()));
 }
 
 std::vector<double> Forecaster::further_by(const std::vector<Hole>& holes, ForecastInterval& interval) {
   if (holes.empty()) return {};
-  Part whole;
-  for (int member = 0; member < series_.count(); ++member) {
-    const int64_t begin = series_.begin_of(member);
-    whole.push_back({begin, known_end(member), begin});
-    if (whole.back().begin >= whole.back().end) whole.pop_back();
-  }
   constexpr int64_t enough = 30, most = 100, most_of_all = 4000;
   auto windows = windows_of(all_);  // rows that trained flatter, but where others are too few
-  if (!windows || windows->count() < enough) windows = windows_of(whole);
-  const size_t values = static_cast<size_t>(steps_) * targets().size();
+  if (!windows || windows->count() < enough) windows = windows_of(known_);
+  const size_t values = steps_ * targets().size();
   std::vector<double> further(values, std::nan(""));
   if (!windows || windows->count() < ConformalInterval::least_errors) return further;
   std::vector<std::vector<double>> whole_errors(values), errors_with_holes(values);
@@ -325,7 +295,7 @@ std::vector<double> Forecaster::further_by(const std::vector<Hole>& holes, Forec
       std::min({windows->count(), most, std::max<int64_t>(most_of_all / std::ssize(forecast_), most / 4)});
   for (int64_t k = 0; k < count; ++k) {
     stop_if_signalled();
-    const int64_t origin = windows->origins()[static_cast<size_t>(k * windows->count() / count)];
+    const int64_t origin = windows->origins()[k * windows->count() / count];
     add_errors(window_forecast(origin), whole_errors);
     add_errors(forecast_over(origin, holes), errors_with_holes);
   }

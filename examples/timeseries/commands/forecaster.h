@@ -27,35 +27,30 @@ class Forecaster {
   Forecaster& operator=(const Forecaster&) = delete;
 
   // From the end of each series that has rows enough.
-  std::vector<Forecast> forecast_all();
-  // For their output.
-  ForecastRows forecast_rows() const;
+  ForecastOutput forecast_all();
 
   const Series& series() const { return series_; }
   const std::vector<int>& targets() const { return windows_->options().targets; }
 
  private:
-  // Rows of the series, with other values in some places. Row 0 stands for row `first` of the series.
-  struct Rows {
-    const Series& series;
-    int64_t first;
-  };
   // The end of the rows that the file has of a series.
   int64_t known_end(int member) const { return series_.end_of(member) - beyond_; }
   // From the row `origin`, of which and of later rows it knows nothing but their times.
   Forecast forecast(int64_t origin);
-  // Predictions [outputs, steps, targets]. Beyond the horizon it reads its own forecasts.
-  std::vector<double> go_on(int64_t origin, const Rows& rows);
+  // A forecast before an interval is put around it. Beyond the horizon it reads its own forecasts.
+  WindowForecast window_forecast(int64_t origin) { return window_forecast(origin, rows_from(origin)); }
+  // `read`: those rows, with other values in some places.
+  WindowForecast window_forecast(int64_t origin, Series read);
+  // The rows of the window, and `more` before it, to the end of the forecast.
+  Series rows_from(int64_t origin, int64_t more = 0) const {
+    return series_.part(origin - saved_.recipe.data.window - more, origin + beyond_);
+  }
   // Windows of a part, of a horizon or as many steps as are asked for. None: there is no such window.
   std::optional<SeriesWindows> windows_of(const Part& part) const;
-  // A forecast before an interval is put around it.
-  WindowForecast window_forecast(int64_t origin) { return window_forecast(origin, {series_, 0}); }
-  WindowForecast window_forecast(int64_t origin, const Rows& rows);
   // Forecasts all windows in order of time; if it goes on beyond the horizon, 200 of them at most.
   bool each_forecast(SeriesWindows& windows, const ForecastUse& use);
+  int64_t forecasts_in(const SeriesWindows& windows) const;
   std::optional<ForecastInterval> make_interval();
-  int64_t forecasts_in(const SeriesWindows& windows) const;  // by each_forecast
-  void learn(ForecastInterval& interval, SeriesWindows& windows, bool chose);
   // Values that a forecast reads and nobody saw, in order of time.
   struct Hole {
     int64_t rows_before;
@@ -76,6 +71,7 @@ class Forecaster {
   std::vector<int> forecast_;
   std::vector<int64_t> untrained_;  // by series: rows from here on did not train
   Part valid_, test_, all_;         // what did not, of these splits, and of all rows
+  Part known_;                      // all rows that the file has
   Series series_;                   // nothing writes into it after the constructor
   std::unique_ptr<SeriesWindows> windows_;
   std::unique_ptr<SeriesModel> model_;

@@ -6,7 +6,11 @@
 
 namespace timeseries {
 
-Chart chart_of_rows(const Series& series, int channel, int64_t first, int64_t known, int64_t end) {
+Chart chart_of_forecasts(const Series& series, const std::vector<int>& targets, size_t target, int64_t first,
+                         int64_t known, const std::vector<WindowForecast>& forecasts,
+                         const std::string& interval) {
+  const int channel = targets[target];
+  const int64_t end = forecasts.back().origin + std::ssize(forecasts.back().values) / std::ssize(targets);
   Chart chart{.title = {},
               .x_name = "time",
               .y_name = series.channels[channel],
@@ -19,48 +23,40 @@ Chart chart_of_rows(const Series& series, int channel, int64_t first, int64_t kn
     chart.series[0].x.push_back(static_cast<double>(row - first));
     chart.series[0].y.push_back(filled ? std::nan("") : series.at(row, channel));
   }
+  ChartBand band{.name = interval};
+  for (const WindowForecast& forecast : forecasts)
+    for (size_t at = target; at < forecast.values.size(); at += targets.size()) {
+      const auto x = static_cast<double>(forecast.origin - first + static_cast<int64_t>(at / targets.size()));
+      chart.series[1].x.push_back(x), chart.series[1].y.push_back(forecast.values[at]);
+      if (interval.empty() || std::isnan(forecast.low[at])) continue;
+      band.x.push_back(x), band.low.push_back(forecast.low[at]), band.high.push_back(forecast.high[at]);
+    }
+  if (!band.x.empty()) chart.band = std::move(band);
   return chart;
-}
-
-void draw_forecast(Chart& chart, int64_t first, const WindowForecast& forecast, size_t targets,
-                   size_t target) {
-  for (size_t at = target; at < forecast.values.size(); at += targets) {
-    const auto x = static_cast<double>(forecast.origin - first + static_cast<int64_t>(at / targets));
-    chart.series[1].x.push_back(x), chart.series[1].y.push_back(forecast.values[at]);
-    if (!chart.band || std::isnan(forecast.low[at])) continue;
-    chart.band->x.push_back(x);
-    chart.band->low.push_back(forecast.low[at]), chart.band->high.push_back(forecast.high[at]);
-  }
 }
 
 namespace {
 
 // Forecasts of the first target: the last ones side by side if the horizon is 1, else the last with the rows before it.
-Chart forecast_chart(const Recipe& recipe, const SeriesData& data, const TestPart& part,
-                     const Evaluation& evaluation) {
+Chart forecast_chart(const TestPart& part, const Evaluation& evaluation) {
+  const Recipe& recipe = evaluation.recipe;
   const Series& series = part.windows.series();
+  const auto& drawn = evaluation.drawn;
   const auto& interval = evaluation.interval;
-  const int channel = data.targets()[0], horizon = recipe.data.horizon;
-  const int64_t origin = evaluation.drawn.front().origin, begin = series.begin_of(series.member_of(origin)),
-                history = horizon == 1 ? 0 : std::max(recipe.data.window, 2 * horizon),
-                first = std::max(begin, origin - history);
-  const std::string member = series.name_of(series.member_of(origin));
-  const int64_t end = evaluation.drawn.back().origin + horizon;
-  Chart chart = chart_of_rows(series, channel, first, end, end);
+  const int horizon = recipe.data.horizon, of = series.member_of(drawn.front().origin);
+  const int64_t history = horizon == 1 ? 0 : std::max(recipe.data.window, 2 * horizon),
+                first = std::max(series.begin_of(of), drawn.front().origin - history);
+  Chart chart = chart_of_forecasts(series, evaluation.data.targets(), 0, first, drawn.back().origin + horizon,
+                                   drawn, interval ? name_of(*interval, recipe) : "");
+  const std::string member = series.name_of(of);
   chart.title =
       fmt::format("Forecasts of {}{}{}: {}", member, member.empty() ? "" : ": ", chart.y_name, part.name);
   chart.description =
       horizon == 1 ? fmt::format("The last {} forecasts of the part, each of a row from the rows before it.",
-                                 evaluation.drawn.size())
+                                 drawn.size())
                    : "The last window, and the rows before it.";
   chart.series[0].name = "truth";
-  if (interval) {
-    chart.band = {.name = name_of(*interval, recipe)};
-    chart.description += fmt::format(" The interval: {}.", describe(*interval, recipe));
-  }
-  for (const WindowForecast& forecast : evaluation.drawn)
-    draw_forecast(chart, first, forecast, data.targets().size(), 0);
-  if (chart.band && chart.band->x.empty()) chart.band.reset();
+  if (interval) chart.description += fmt::format(" The interval: {}.", describe(*interval, recipe));
   return chart;
 }
 
@@ -98,7 +94,7 @@ Chart error_chart(const Evaluation& evaluation) {
   for (const ForecastRow* drawn_row : drawn) {
     const ForecastRow& row = *drawn_row;
     ChartSeries series{.name = row.name};
-    for (int step = 0; step < evaluation.horizon; ++step) {
+    for (int step = 0; step < row.scores.horizon(); ++step) {
       series.x.push_back(step + 1);
       series.y.push_back(row.scores.at_step(step).*measure.value);
     }
@@ -109,11 +105,10 @@ Chart error_chart(const Evaluation& evaluation) {
 
 }  // namespace
 
-std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, const TestPart& part,
-                               const Evaluation& evaluation) {
+std::vector<Chart> pictures_of(const TestPart& part, const Evaluation& evaluation) {
   if (evaluation.detects()) return {};
-  std::vector<Chart> charts = {forecast_chart(recipe, data, part, evaluation)};
-  if (evaluation.horizon > 1) charts.push_back(error_chart(evaluation));
+  std::vector<Chart> charts = {forecast_chart(part, evaluation)};
+  if (evaluation.recipe.data.horizon > 1) charts.push_back(error_chart(evaluation));
   return charts;
 }
 

@@ -13,30 +13,28 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr ForecastMeasure all_forecast_measures[] = {
-    {"MSE scaled", "scaled_mse", &ForecastErrors::scaled_mse},
-    {"MAE scaled", "scaled_mae", &ForecastErrors::scaled_mae},
-    {"RMSE", "rmse", &ForecastErrors::rmse},
-    {"MAE", "mae", &ForecastErrors::mae},
-    {"sMAPE", "smape", &ForecastErrors::smape},
-    {"MASE", "mase", &ForecastErrors::mase},
-    {"Winkler scaled", "scaled_winkler", &ForecastErrors::scaled_winkler},
-    {"pinball scaled", "scaled_pinball", &ForecastErrors::scaled_pinball}};
+    {{"MSE scaled", "scaled_mse"}, &ForecastErrors::scaled_mse},
+    {{"MAE scaled", "scaled_mae"}, &ForecastErrors::scaled_mae},
+    {{"RMSE", "rmse"}, &ForecastErrors::rmse},
+    {{"MAE", "mae"}, &ForecastErrors::mae},
+    {{"sMAPE", "smape"}, &ForecastErrors::smape},
+    {{"MASE", "mase"}, &ForecastErrors::mase},
+    {{.name = "Winkler scaled", .key = "scaled_winkler", .is_optional = true},
+     &ForecastErrors::scaled_winkler},
+    {{.name = "pinball scaled", .key = "scaled_pinball", .is_optional = true},
+     &ForecastErrors::scaled_pinball}};
 // The last two are for forecasts with intervals, in their own table.
 constexpr auto forecast_measures = std::span(all_forecast_measures).first<6>();
 constexpr auto interval_measures = std::span(all_forecast_measures).last<2>();
 
-struct DetectionMeasure {
-  const char *name, *key;
-  double DetectionScores::*value;
-};
-constexpr DetectionMeasure detection_measures[] = {
-    {"accuracy", "accuracy", &DetectionScores::accuracy},
-    {"balanced", "balanced_accuracy", &DetectionScores::balanced_accuracy},
-    {"precision", "precision", &DetectionScores::precision},
-    {"recall", "recall", &DetectionScores::recall},
-    {"F1", "f1", &DetectionScores::f1},
-    {"ROC-AUC", "roc_auc", &DetectionScores::roc_auc},
-    {"log loss", "log_loss", &DetectionScores::log_loss}};
+constexpr MeasureOf<DetectionScores> detection_measures[] = {
+    {{"accuracy", "accuracy", false}, &DetectionScores::accuracy},
+    {{"balanced", "balanced_accuracy", false}, &DetectionScores::balanced_accuracy},
+    {{"precision", "precision", false}, &DetectionScores::precision},
+    {{"recall", "recall", false}, &DetectionScores::recall},
+    {{"F1", "f1", false}, &DetectionScores::f1},
+    {{"ROC-AUC", "roc_auc", false}, &DetectionScores::roc_auc},
+    {{"log loss", "log_loss"}, &DetectionScores::log_loss}};
 
 // A table with a column for each measure, after these.
 RunDescription::Table table_with(std::string title, std::vector<std::string> columns, const auto& measures) {
@@ -75,7 +73,7 @@ RunDescription::Table table_of_detections(const Evaluation& evaluation) {
 
 // At up to 12 steps.
 RunDescription::Table table_by_step(const Evaluation& evaluation) {
-  const int horizon = evaluation.horizon;
+  const int horizon = evaluation.recipe.horizon();
   const ForecastMeasure& measure = summary_measure(evaluation.summed());
   RunDescription::Table table{
       .title = fmt::format("{} by step: {}", measure.name, evaluation.part), .note = {}, .columns = {"step"}};
@@ -131,15 +129,15 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
     add_row(table, {row.name}, forecast_measures, row.scores.overall());
   table.note = fmt::format("{} windows{}.", with_commas(evaluation.forecasts[0].scores.windows()),
                            evaluation.targets_left_out == 0 ? ", none left out" : "");
-  if (!evaluation.members.empty())
+  if (!evaluation.members().empty())
     table.note += fmt::format(
         " Means over all forecasts of {} series, each in units of its own series where scaled; RMSE and MAE "
         "add up what may have different units.",
-        with_commas(evaluation.members.size()));
-  else if (evaluation.targets > 1)
+        with_commas(evaluation.members().size()));
+  else if (evaluation.data.targets().size() > 1)
     table.note += fmt::format(
         " RMSE and MAE add up {} channels, each in its own unit; the scaled ones weigh them alike.",
-        evaluation.targets);
+        evaluation.data.targets().size());
   if (evaluation.targets_left_out > 0)
     table.note += fmt::format(
         " {} value{} that {} filled in {} not scored.", with_commas(evaluation.targets_left_out),
@@ -147,7 +145,7 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
         evaluation.targets_left_out == 1 ? "is" : "are");
   if (evaluation.interval)
     table.note +=
-        fmt::format(" The model's interval: {}.", describe(*evaluation.interval, *evaluation.recipe));
+        fmt::format(" The model's interval: {}.", describe(*evaluation.interval, evaluation.recipe));
   for (const std::string& detail : evaluation.details) table.note += fmt::format(" {}.", detail);
   for (const std::string& baseline : evaluation.left_out) table.note += fmt::format(" {}.", baseline);
   return table;
@@ -156,7 +154,7 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
 std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation) {
   std::vector<RunDescription::Table> tables;
   if (evaluation.detects()) return tables;
-  if (evaluation.horizon > 1) tables.push_back(table_by_step(evaluation));
+  if (evaluation.recipe.horizon() > 1) tables.push_back(table_by_step(evaluation));
   if (auto intervals = table_of_intervals(evaluation); !intervals.rows.empty())
     tables.push_back(std::move(intervals));
   return tables;
@@ -172,48 +170,23 @@ void print(const Console& console, const Evaluation& evaluation, bool with_model
     console.print("\n{}\n", table.title), console.print(table);
 }
 
-std::vector<JudgedRow> judged_rows(const Evaluation& evaluation) {
-  std::vector<JudgedRow> rows;
-  for (const ForecastRow& row : evaluation.forecasts) {
-    rows.push_back({.name = row.name});
-    const ForecastErrors errors = row.scores.overall();
-    for (const ForecastMeasure& measure : all_forecast_measures)
-      rows.back().values.push_back(errors.*measure.value);
-  }
-  for (const DetectionRow& row : evaluation.detections) {
-    rows.push_back({.name = row.name, .knows_labels = row.knows_labels});
-    for (const DetectionMeasure& measure : detection_measures)
-      rows.back().values.push_back(row.scores.*measure.value);
-  }
-  return rows;
-}
-
-Comparison compare(const std::vector<JudgedRow>& rows, bool detects) {
-  Comparison comparison{.baselines = {}};
-  if (detects)
-    for (const DetectionMeasure& measure : detection_measures)
-      comparison.measures.push_back({.name = measure.name,
-                                     .key = measure.key,
-                                     .less_is_better = measure.value == &DetectionScores::log_loss});
-  else
-    for (const ForecastMeasure& measure : all_forecast_measures)
-      comparison.measures.push_back({.name = measure.name, .key = measure.key});
-  for (const JudgedRow& row : rows) {
-    if (row.knows_labels) continue;
-    if (&row != rows.data()) comparison.baselines.push_back(row.name);
-    for (size_t k = 0; k < row.values.size(); ++k) comparison.measures[k].values.push_back(row.values[k]);
-  }
-  // If no row has an interval, their measures are left out.
-  std::erase_if(comparison.measures, [](const Comparison::Measure& measure) {
-    return std::ranges::find(interval_measures, measure.key, &ForecastMeasure::key) !=
-               std::end(interval_measures) &&
-           std::ranges::all_of(measure.values, [](double value) { return std::isnan(value); });
-  });
+Comparison comparison_of(const Evaluation& evaluation) {
+  Comparison comparison;
+  const auto add = [&](const std::string& name, const auto& measures, const auto& scores,
+                       bool knows_labels = false) {
+    comparison.measures.assign(std::begin(measures), std::end(measures));
+    ScoredRow& row = comparison.rows.emplace_back(ScoredRow{name, {}, knows_labels});
+    for (const auto& measure : measures) row.values.push_back(scores.*measure.value);
+  };
+  for (const ForecastRow& row : evaluation.forecasts)
+    add(row.name, all_forecast_measures, row.scores.overall());
+  for (const DetectionRow& row : evaluation.detections)
+    add(row.name, detection_measures, row.scores, row.knows_labels);
   return comparison;
 }
 
 std::vector<std::string> verdicts(const Evaluation& evaluation) {
-  std::vector<std::string> lines = verdicts(compare(judged_rows(evaluation), evaluation.detects()));
+  std::vector<std::string> lines = verdicts(comparison_of(evaluation));
   if (evaluation.detects())
     if (const auto only = only_label(evaluation.detections[0].scores))
       lines.push_back(fmt::format("all labels here are {}: there is no balanced accuracy to compare", *only));
@@ -221,32 +194,36 @@ std::vector<std::string> verdicts(const Evaluation& evaluation) {
 }
 
 RunDescription::Figure tile_of(const Evaluation& evaluation) {
-  const Comparison comparison = compare(judged_rows(evaluation), evaluation.detects());
+  const Comparison comparison = comparison_of(evaluation);
   std::string key = summary_measure(evaluation.summed()).key;
   if (evaluation.detects())
     key = only_label(evaluation.detections[0].scores) ? "accuracy" : "balanced_accuracy";
-  const auto shown = std::ranges::find(comparison.measures, key, &Comparison::Measure::key);
-  return {fmt::format("{}: {}", evaluation.part, shown->name), figure(shown->values[0]),
+  const auto shown = std::ranges::find(comparison.measures, key, &Measure::key);
+  return {fmt::format("{}: {}", evaluation.part, shown->name),
+          figure(comparison.rows[0].values[shown - comparison.measures.begin()]),
           fmt::format("{}", fmt::join(verdicts(comparison), "; "))};
 }
 
 Json json_of(const Evaluation& evaluation) {
+  const Series& series = evaluation.data.series();
+  const std::vector<int>& targets = evaluation.data.targets();
   Json json = Json::object();
   for (const ForecastRow& row : evaluation.forecasts) {
     const ForecastErrors errors = row.scores.overall();
     json[row.name] = json_of(errors);
-    for (int step = 0; step < evaluation.horizon && errors.intervals > 0; ++step)
+    for (int step = 0; step < row.scores.horizon() && errors.intervals > 0; ++step)
       json[row.name]["coverage_by_step"].push_back(number_or_null<Json>(row.scores.at_step(step).coverage));
     if (row.name == "the model") {
-      for (int step = 0; step < evaluation.horizon; ++step)
+      for (int step = 0; step < row.scores.horizon(); ++step)
         json[row.name]["by_step"].push_back(json_of(row.scores.at_step(step)));
-      for (int target = 0; target < evaluation.targets; ++target)
-        json[row.name]["by_channel"][evaluation.channels[target]] = json_of(row.scores.of_target(target));
+      for (int target = 0; target < row.scores.targets(); ++target)
+        json[row.name]["by_channel"][series.channels[targets[target]]] =
+            json_of(row.scores.of_target(target));
     }
-    if (!evaluation.members.empty()) json[row.name]["by_series"] = Json::object();
-    for (size_t member = 0; member < evaluation.members.size(); ++member)
+    if (!evaluation.members().empty()) json[row.name]["by_series"] = Json::object();
+    for (size_t member = 0; member < evaluation.members().size(); ++member)
       if (const auto found = row.scores.of_member(static_cast<int>(member)); found.count > 0)
-        json[row.name]["by_series"][evaluation.members[member]] = json_of(found);
+        json[row.name]["by_series"][evaluation.members()[member]] = json_of(found);
     json[row.name]["windows"] = row.scores.windows();
     json[row.name]["targets_left_out"] = evaluation.targets_left_out;
   }
@@ -254,13 +231,13 @@ Json json_of(const Evaluation& evaluation) {
     if (const auto coverage = evaluation.interval->coverage())
       json["the model"]["interval_coverage"] = *coverage;
   for (const DetectionRow& row : evaluation.detections) {
-    for (const DetectionMeasure& measure : detection_measures)
+    for (const auto& measure : detection_measures)
       json[row.name][measure.key] = number_or_null<Json>(row.scores.*measure.value);
     json[row.name]["rows"] = row.scores.count;
   }
   if (!json.contains("the model")) return json;
   json["the model"]["protocol"] = evaluation.protocol;
-  json["the model"].update(json_of(compare(judged_rows(evaluation), evaluation.detects())));
+  json["the model"].update(json_of(comparison_of(evaluation)));
   return json;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 
 #include "examples/timeseries/baselines/baselines.h"
 #include "framework/signals.h"
@@ -33,24 +32,24 @@ class Scoring {
   void add_baselines_of_each_series();
 
  private:
-  // Adds the scores of the model or of a baseline, and sets the interval if it has one. False: too little history.
-  bool add(const std::string& name, const Forecasts& forecasts, std::optional<ForecastInterval>& interval,
-           const ForecastUse& seen, bool is_model) {
+  // Adds the scores of the model, with its interval, or of a baseline. False: too little history.
+  bool add(const std::string& name, const Forecasts& forecasts, const ForecastUse& seen, bool is_model) {
     const int horizon = recipe_.data.horizon;
     const bool quantiles = is_model && has_quantile_interval(recipe_, horizon);
-    interval = make_interval(recipe_, data_.facts.trained, part_.windows, horizon, quantiles);
-    if (valid_ && learn_from(*interval, forecasts, *valid_, is_model))
-      interval->errors_of = "the validation split";
-    if (is_test_ && !interval->widths.is_pooled())
-      interval->errors_of += interval->errors_of.empty() ? "the test split" : " and the test split";
-    if (part_.name == "valid") interval->errors_of = "the validation split";
+    ForecastInterval interval =
+        make_interval(recipe_, data_.facts.trained, part_.windows, horizon, quantiles);
+    if (valid_ && learn_from(interval, forecasts, *valid_, is_model))
+      interval.errors_of = "the validation split";
+    if (is_test_ && !interval.widths.is_pooled())
+      interval.errors_of += interval.errors_of.empty() ? "the test split" : " and the test split";
+    if (part_.name == "valid") interval.errors_of = "the validation split";
     ForecastScores scores(part_.windows, data_.mase_scale);
     std::vector<int64_t> first = data_.first_untrained;
     if (part_.name == "train") std::ranges::fill(first, std::numeric_limits<int64_t>::max());
-    if (!score_with(*interval, forecasts, part_.windows, first, is_clean_, scores, seen)) return false;
-    if (!interval->coverage() && !interval->widths.is_known() && !quantiles) interval.reset();
-    evaluation_.forecasts.push_back(
-        {name, std::move(scores), interval ? interval->widths.options().level : 0.8});
+    if (!score_with(interval, forecasts, part_.windows, first, is_clean_, scores, seen)) return false;
+    evaluation_.forecasts.push_back({name, std::move(scores), interval.widths.options().level});
+    if (is_model && (interval.coverage() || interval.widths.is_known() || quantiles))
+      evaluation_.interval.emplace(std::move(interval));
     return true;
   }
 
@@ -68,7 +67,7 @@ void Scoring::add_model(const SeriesModel& model, const ForecastUse& each) {
   FarOutside far(data_.facts.trained, data_.facts.scaling);
   const std::vector<int>& targets = data_.targets();
   const Series& series = data_.series();
-  std::deque<WindowForecast>& drawn = evaluation_.drawn;
+  std::vector<WindowForecast>& drawn = evaluation_.drawn;
   const size_t most_drawn = recipe_.data.horizon == 1 ? 120 : 1;
   const Forecasts unbounded = forecasts_of(recipe_, model);
   const Forecasts forecasts = [&](SeriesWindows& windows, const ForecastUse& use) {
@@ -84,10 +83,10 @@ void Scoring::add_model(const SeriesModel& model, const ForecastUse& each) {
     // With several series, only one is drawn.
     if (!drawn.empty() && series.member_of(drawn.back().origin) != series.member_of(forecast.origin))
       drawn.clear();
-    if (drawn.size() == most_drawn) drawn.pop_front();
+    if (drawn.size() == most_drawn) drawn.erase(drawn.begin());
     drawn.push_back(forecast);
   };
-  add("the model", forecasts, evaluation_.interval, seen, true);
+  add("the model", forecasts, seen, true);
   if (auto warning = far.warning_of_forecasts(part_.windows.series());
       warning && evaluation_.warnings.empty())
     evaluation_.warnings.push_back(std::move(*warning));
@@ -96,14 +95,12 @@ void Scoring::add_model(const SeriesModel& model, const ForecastUse& each) {
 void Scoring::add_baselines() {
   for (const ForecastBaseline& baseline :
        baselines_of({recipe_.data, data_.series(), data_.series().rows(), data_.split.train, data_.targets()},
-                    evaluation_.left_out)) {
-    std::optional<ForecastInterval> interval;
+                    evaluation_.left_out))
     if (!add(
-            baseline.name, forecasts_of(baseline), interval, [](WindowForecast&) {}, false))
+            baseline.name, forecasts_of(baseline), [](WindowForecast&) {}, false))
       evaluation_.left_out.push_back(baseline.name + ": too little history");
     else if (!baseline.detail.empty())
       evaluation_.details.push_back(fmt::format("{}: {}", baseline.name, baseline.detail));
-  }
 }
 
 Part moved(Part part, int64_t by) {
@@ -113,21 +110,17 @@ Part moved(Part part, int64_t by) {
 
 void Scoring::add_baselines_of_each_series() {
   const Series& series = data_.series();
-  const Part& rows = part_.name == "train"   ? data_.split.train
-                     : part_.name == "valid" ? data_.split.valid
-                                             : data_.split.test;
   struct Method {
     ForecastRow row;
     int series = 0;  // that it could forecast
   };
-  std::deque<Method> methods;
-  std::map<std::string, Method*> places;
+  std::vector<Method> methods;
   int scored = 0;
   const SeriesBounds bounds = bounds_of(recipe_, data_.facts.trained, part_.windows);
   for (int member = 0; member < series.count(); ++member) {
     const int64_t begin = series.begin_of(member), end = series.end_of(member);
     const Part train = moved(within(data_.split.train, begin, end), begin),
-               own = moved(within(rows, begin, end), begin);
+               own = moved(within(part_.rows, begin, end), begin);
     if (own.empty()) continue;
     const Series alone = series.alone(member);
     const auto windows = windows_if_any(recipe_, alone, data_.facts.scaling.of(member), own);
@@ -137,10 +130,10 @@ void Scoring::add_baselines_of_each_series() {
     std::vector<std::string> left_out;
     for (const ForecastBaseline& baseline :
          baselines_of({recipe_.data, alone, alone.rows(), train, data_.targets()}, left_out)) {
-      Method*& method = places[baseline.name];
-      if (!method)
-        method =
-            &methods.emplace_back(Method{{baseline.name, ForecastScores(part_.windows, data_.mase_scale)}});
+      const auto of_name = [&](const Method& method) { return method.row.name == baseline.name; };
+      auto method = std::ranges::find_if(methods, of_name);
+      if (method == methods.end())
+        method = methods.insert(method, {{baseline.name, ForecastScores(part_.windows, data_.mase_scale)}});
       if (method->series + 1 < scored) continue;  // it did not suit an earlier series
       method->series +=
           for_each_forecast(baseline, *windows, [&](int64_t origin, const std::vector<double>& forecast) {
@@ -224,10 +217,7 @@ std::vector<double> detect(const Recipe& recipe, const SeriesModel& model, Serie
 
 Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part, const SeriesModel* model,
                     const ForecastUse& each) {
-  Evaluation evaluation{.part = part.name,
-                        .recipe = &recipe,
-                        .horizon = recipe.horizon(),
-                        .targets = static_cast<int>(data.targets().size())};
+  Evaluation evaluation{.part = part.name, .recipe = recipe, .data = data};
   part.windows.in_order();
   evaluation.targets_left_out = part.windows.targets_left_out();
   evaluation.protocol = protocol_of(recipe, data, part, model != nullptr);
@@ -236,11 +226,9 @@ Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part
     add_detections(model, recipe, data, part.windows, evaluation);
     return evaluation;
   }
-  for (const int target : data.targets()) evaluation.channels.push_back(data.series().channels[target]);
-  evaluation.members = data.facts.members;
   Scoring scoring(recipe, data, part, evaluation);
   if (model) scoring.add_model(*model, each);
-  evaluation.members.empty() ? scoring.add_baselines() : scoring.add_baselines_of_each_series();
+  evaluation.members().empty() ? scoring.add_baselines() : scoring.add_baselines_of_each_series();
   return evaluation;
 }
 

@@ -1,7 +1,6 @@
 // Scores a model and the baselines on the same windows, as a table and in words.
 #pragma once
 
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,23 +28,23 @@ struct ForecastRow {
 struct DetectionRow {
   std::string name;
   DetectionScores scores;
-  bool knows_labels = false;  // reads other rows' labels, which a detector does not see
+  bool knows_labels = false;  // as in ScoredRow
 };
 // Scores of one part: `forecasts` or `detections`, depending on the task. The model, if there is one, comes first.
 struct Evaluation {
   std::string part;
-  const Recipe* recipe;
-  int horizon = 1, targets = 1;
-  std::vector<std::string> channels = {};  // forecast channels
-  std::vector<std::string> members = {};   // names, if the file has several series
+  const Recipe& recipe;
+  const SeriesData& data;
+  // The names, if the file has several series.
+  const std::vector<std::string>& members() const { return data.facts.members; }
   // The number of channels, or series, in a sum of errors. If it is more than one, units may differ.
-  size_t summed() const { return std::max(static_cast<size_t>(targets), members.size()); }
+  size_t summed() const { return std::max(data.targets().size(), members().size()); }
   int64_t targets_left_out = 0;  // filled-in values of the part, which do not count in scores
   std::vector<ForecastRow> forecasts = {};
   // The model's interval. None: no quantiles, and too few forecasts to measure it.
   std::optional<ForecastInterval> interval = {};
   // The model's forecasts to draw, with intervals: the last one, or the last 120 if the horizon is 1.
-  std::deque<WindowForecast> drawn = {};
+  std::vector<WindowForecast> drawn = {};
   std::vector<DetectionRow> detections = {};
   bool detects() const { return !detections.empty(); }
   std::string protocol = {};               // windows, scaling, seed, values left out
@@ -68,10 +67,12 @@ Evaluation evaluate(const Recipe& recipe, const SeriesData& data, TestPart& part
 
 // --- as tables and in words (score_tables.cpp) ---------------------------------------------------------------
 
-struct ForecastMeasure {
-  const char *name, *key;  // "RMSE", "rmse"
-  double ForecastErrors::*value;
+// A measure, and where its value stands in the scores.
+template <class Scores>
+struct MeasureOf : Measure {
+  double Scores::*value;
 };
+using ForecastMeasure = MeasureOf<ForecastErrors>;
 // The main measure: RMSE; for several channels or series, whose units may differ, a scaled one.
 const ForecastMeasure& summary_measure(size_t targets);
 
@@ -83,15 +84,8 @@ RunDescription::Table table_of(const Evaluation& evaluation);
 std::vector<RunDescription::Table> further_tables(const Evaluation& evaluation);
 // Prints these tables, the warnings, the protocol and, `with_model`, the verdict.
 void print(const Console& console, const Evaluation& evaluation, bool with_model);
-// A row of the table: scores by measure of the model (first) or a baseline.
-struct JudgedRow {
-  std::string name;
-  bool knows_labels = false;
-  std::vector<double> values = {};
-};
-std::vector<JudgedRow> judged_rows(const Evaluation& evaluation);
-// Compares the model with the baselines, except those that know labels.
-Comparison compare(const std::vector<JudgedRow>& rows, bool detects);
+// All scores: of the model, if it was scored, and of the baselines.
+Comparison comparison_of(const Evaluation& evaluation);
 // The model's verdict: measures it wins and loses by. Requires: an evaluation with a model.
 std::vector<std::string> verdicts(const Evaluation& evaluation);
 // The main score and the verdict, for the report.
@@ -101,14 +95,13 @@ nlohmann::ordered_json json_of(const Evaluation& evaluation);
 
 // --- as pictures (pictures.cpp) -----------------------------------------------------------------------------
 
-// Pictures of the forecasts of `part`, whose scores `evaluation` has; none of a detector.
-std::vector<Chart> pictures_of(const Recipe& recipe, const SeriesData& data, const TestPart& part,
-                               const Evaluation& evaluation);
+// Pictures of the forecasts of `part`, which the evaluation is of; none of a detector.
+std::vector<Chart> pictures_of(const TestPart& part, const Evaluation& evaluation);
 
-// The rows [first, end) of a channel over time: those before `known` as the chart's first series. The second is for forecasts.
-Chart chart_of_rows(const Series& series, int channel, int64_t first, int64_t known, int64_t end);
-// Draws a target of a forecast [steps, targets] as the second series of such a chart, and its interval, if there is one, as the band.
-void draw_forecast(Chart& chart, int64_t first, const WindowForecast& forecast, size_t targets,
-                   size_t target);
+// A target's rows from `first` to the end of the forecasts, over time: those before `known` as the first series, the forecasts
+// [steps, targets] as the second. `interval`: the name of the band, where they have one; empty: they have none.
+Chart chart_of_forecasts(const Series& series, const std::vector<int>& targets, size_t target, int64_t first,
+                         int64_t known, const std::vector<WindowForecast>& forecasts,
+                         const std::string& interval);
 
 }  // namespace timeseries

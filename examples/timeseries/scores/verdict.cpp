@@ -1,7 +1,7 @@
 #include "examples/timeseries/scores/verdict.h"
 
-#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -11,60 +11,34 @@ namespace timeseries {
 
 namespace {
 
-using Measure = Comparison::Measure;
-
-// Whether both the model and some baseline have this score.
-bool is_compared(const Measure& measure) {
-  size_t defined = 0;
-  for (const double value : measure.values) defined += !std::isnan(value);
-  return !std::isnan(measure.values[0]) && defined > 1;
-}
-
-// The baselines that are as good as the model or better.
-std::vector<size_t> not_beaten(const Measure& measure) {
-  std::vector<size_t> found;
-  const double model = measure.values[0];
-  for (size_t k = 1; k < measure.values.size(); ++k) {
-    const double baseline = measure.values[k];
-    const bool beaten = measure.less_is_better ? model < baseline : model > baseline;
-    if (!std::isnan(baseline) && !beaten) found.push_back(k - 1);
-  }
-  return found;
-}
-
-size_t best_baseline(const Measure& measure) {
-  const auto score = [&](size_t k) { return (measure.less_is_better ? 1 : -1) * measure.values[k + 1]; };
-  return std::ranges::min(not_beaten(measure), {}, score);
-}
-
-// Groups the lost measures by the baseline that is best: "last value has RMSE 15.60 (the model 17.20), MAE 9.100
-// (9.800); mean of training has MASE 0.8100 (0.9000)"
-std::string what_is_better(const Comparison& comparison, const std::vector<const Measure*>& lost) {
-  std::vector<std::string> groups;
-  for (size_t k = 0; k < comparison.baselines.size(); ++k) {
-    std::vector<std::string> scores;
-    for (const Measure* measure : lost)
-      if (best_baseline(*measure) == k)
-        scores.push_back(fmt::format("{} {} ({}{})", measure->name, figure(measure->values[k + 1]),
-                                     groups.empty() && scores.empty() ? "the model " : "",
-                                     figure(measure->values[0])));
-    if (!scores.empty())
-      groups.push_back(fmt::format("{} has {}", comparison.baselines[k], fmt::join(scores, ", ")));
-  }
-  return fmt::format("{}", fmt::join(groups, "; "));
-}
-
-struct Sorted {
-  std::vector<const Measure*> won, lost, not_compared;
+// The model's score by one measure beside the baselines'.
+struct Judged {
+  const Measure& measure;
+  double model;
+  bool is_compared = false;                       // both the model and some baseline have this score
+  std::vector<const ScoredRow*> not_beaten = {};  // baselines that are as good as the model or better
+  const ScoredRow* best = nullptr;                // of these
+  double of_best = 0;
 };
-Sorted sorted(const Comparison& comparison) {
-  Sorted result;
-  for (const Measure& measure : comparison.measures)
-    (!is_compared(measure)         ? result.not_compared
-     : not_beaten(measure).empty() ? result.won
-                                   : result.lost)
-        .push_back(&measure);
-  return result;
+
+std::vector<Judged> judged(const Comparison& comparison) {
+  std::vector<Judged> all;
+  for (size_t k = 0; k < comparison.measures.size(); ++k) {
+    const Measure& measure = comparison.measures[k];
+    Judged by{measure, comparison.rows[0].values[k]};
+    bool is_known = !std::isnan(by.model);
+    for (const ScoredRow& row : std::span(comparison.rows).subspan(1)) {
+      const double baseline = row.values[k];
+      if (row.knows_labels || std::isnan(baseline)) continue;
+      is_known = true, by.is_compared = !std::isnan(by.model);
+      const auto is_better = [&](double a, double b) { return measure.less_is_better ? a < b : a > b; };
+      if (is_better(by.model, baseline)) continue;
+      by.not_beaten.push_back(&row);
+      if (!by.best || is_better(baseline, by.of_best)) by.best = &row, by.of_best = baseline;
+    }
+    if (is_known || !measure.is_optional) all.push_back(std::move(by));
+  }
+  return all;
 }
 
 }  // namespace
@@ -72,25 +46,36 @@ Sorted sorted(const Comparison& comparison) {
 std::string figure(double value) { return std::isnan(value) ? "" : unroll::format_score(value); }
 
 std::vector<std::string> verdicts(const Comparison& comparison) {
-  const auto [won, lost, not_compared] = sorted(comparison);
-  std::vector<std::string> lines, scores, undefined;
-  for (const Measure* measure : not_compared) undefined.push_back(measure->name);
-  for (const Measure* measure : won)
-    scores.push_back(fmt::format("{} ({})", measure->name, figure(measure->values[0])));
+  const std::vector<Judged> all = judged(comparison);
+  std::vector<std::string> lines, won, lost, undefined;
+  for (const Judged& by : all)
+    if (!by.is_compared)
+      undefined.emplace_back(by.measure.name);
+    else if (!by.best)
+      won.push_back(fmt::format("{} ({})", by.measure.name, figure(by.model)));
+  for (const ScoredRow& row : comparison.rows) {
+    std::vector<std::string> scores;
+    for (const Judged& by : all)
+      if (by.is_compared && by.best == &row)
+        scores.push_back(fmt::format("{} {} ({}{})", by.measure.name, figure(by.of_best),
+                                     lost.empty() && scores.empty() ? "the model " : "", figure(by.model)));
+    if (!scores.empty()) lost.push_back(fmt::format("{} has {}", row.name, fmt::join(scores, ", ")));
+  }
   if (!won.empty())
-    lines.push_back(fmt::format("the model is better than every baseline by {}", fmt::join(scores, ", ")));
-  if (!lost.empty()) lines.push_back("the model is not the best: " + what_is_better(comparison, lost));
-  if (!not_compared.empty())
+    lines.push_back(fmt::format("the model is better than every baseline by {}", fmt::join(won, ", ")));
+  if (!lost.empty()) lines.push_back(fmt::format("the model is not the best: {}", fmt::join(lost, "; ")));
+  if (!undefined.empty())
     lines.push_back(fmt::format("not compared by {}: not defined here", fmt::join(undefined, ", ")));
   return lines;
 }
 
 nlohmann::ordered_json json_of(const Comparison& comparison) {
-  const auto [won, lost, not_compared] = sorted(comparison);
   auto better = nlohmann::ordered_json::array(), not_better = nlohmann::ordered_json::object();
-  for (const Measure* measure : won) better.push_back(measure->key);
-  for (const Measure* measure : lost)
-    for (const size_t k : not_beaten(*measure)) not_better[measure->key].push_back(comparison.baselines[k]);
+  for (const Judged& by : judged(comparison)) {
+    if (!by.is_compared) continue;
+    if (!by.best) better.push_back(by.measure.key);
+    for (const ScoredRow* row : by.not_beaten) not_better[by.measure.key].push_back(row->name);
+  }
   return {{"better_than_every_baseline", better}, {"not_better", not_better}};
 }
 

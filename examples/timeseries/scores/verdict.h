@@ -8,14 +8,21 @@
 
 namespace timeseries {
 
+struct Measure {
+  const char *name, *key;  // "RMSE", "rmse"
+  bool less_is_better = true;
+  bool is_optional = false;  // left out if no row has it
+};
+
+struct ScoredRow {
+  std::string name;
+  std::vector<double> values;  // by measure; NaN: not defined
+  bool knows_labels = false;   // reads other rows' labels, which a detector does not see: it is not compared
+};
+
 struct Comparison {
-  struct Measure {
-    std::string name, key;  // "RMSE", "rmse"
-    bool less_is_better = true;
-    std::vector<double> values = {};  // the model's, then each baseline's; NaN: not defined
-  };
-  std::vector<std::string> baselines;
-  std::vector<Measure> measures = {};
+  std::vector<Measure> measures;
+  std::vector<ScoredRow> rows;  // the model's, then each baseline's
 };
 
 // One line each for measures that the model wins; measures by which some baseline is as good or better, with the

@@ -215,7 +215,7 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
     console_.print("valid   loss {}, {} windows scored\n", format_score(*valid, 5),
                    with_commas(data_.valid->count()));
   std::vector<TestPart> parts = data_.tests;
-  if (recipe_.data.score == Scored::valid) parts = {{"valid", *data_.valid}};
+  if (recipe_.data.score == Scored::valid) parts = {{"valid", *data_.valid, data_.split.valid}};
   for (TestPart& part : parts) {
     const Evaluation evaluation = evaluate(recipe_, data_, part, &model_);
     console_.print("\n"), print(console_, evaluation, true);
@@ -229,8 +229,7 @@ void SeriesTraining::report(std::optional<double> valid, RunDescription& descrip
     description.tables.insert(description.tables.end() - 1, table);
     for (const RunDescription::Table& further : further_tables(evaluation))
       description.tables.insert(description.tables.end() - 1, further);
-    for (Chart& chart : pictures_of(recipe_, data_, part, evaluation))
-      description.charts.push_back(std::move(chart));
+    for (Chart& chart : pictures_of(part, evaluation)) description.charts.push_back(std::move(chart));
     scores_[part.name] = json_of(evaluation);
   }
   console_.print("\n");

@@ -15,11 +15,11 @@ struct RunResult {
   uint64_t seed = 0;
   std::string init_from = {};  // the file of the weights that training began with; empty: there was none
   int64_t parameters = 0;
-  std::optional<int> epochs;
+  std::optional<int> epochs = {};
   int64_t count = 0;  // predicted in training, or scored
   double seconds = 0, rate = 0;
-  std::optional<double> seconds_saving, seconds_logging;
-  std::optional<double> train;  // of the last epoch
+  std::optional<double> seconds_saving = {}, seconds_logging = {};
+  std::optional<double> train = {};  // of the last epoch
 
   // Prints one line on standard output: these figures, with the count ("tokens") and the rate ("words_per_second")
   // under their names, then the program's own.

@@ -181,8 +181,7 @@ void Session::print_json(const Trainer& trainer, int epochs) const {
                    .seconds = trainer.times().training,
                    .rate = trainer.times().rate(),
                    .seconds_saving = trainer.times().saving,
-                   .seconds_logging = trainer.times().logging + seconds_of_reports_,
-                   .train = {}};
+                   .seconds_logging = trainer.times().logging + seconds_of_reports_};
   if (trainer.state().epoch > 0) result.train = trainer.state().train;
   run_.print_json(result);
 }
