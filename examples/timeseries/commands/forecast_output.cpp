@@ -123,13 +123,6 @@ int series_named(const Series& series, const std::string& name, const std::strin
   return static_cast<int>(found - names.begin());
 }
 
-std::string first_of(const std::vector<std::string>& names) {
-  constexpr std::ptrdiff_t most = 5;
-  return fmt::format("{}{}",
-                     fmt::join(names.begin(), names.begin() + std::min(most, std::ssize(names)), ", "),
-                     std::ssize(names) > most ? ", …" : "");
-}
-
 std::string name_of_series(const Series& series, int64_t row) {
   return series.members.empty()
              ? ""

@@ -42,8 +42,6 @@ struct ForecastRows {
 
 // The series of this name. Throws InputError, with the nearest name, if there is none: "{where} has no series …".
 int series_named(const Series& series, const std::string& name, const std::string& where);
-// The first few of many names: "a, b, …".
-std::string first_of(const std::vector<std::string>& names);
 // "series 'north': ". "": there is one series.
 std::string name_of_series(const Series& series, int64_t row);
 // Warns of up to five series.

@@ -263,13 +263,10 @@ void SeriesData::note_short_series(const std::vector<int>& not_split) {
   if (series().members.empty()) return;
   const auto say = [&](const std::vector<int>& members, const std::string& what) {
     if (members.empty()) return;
-    constexpr size_t most = 5;
     std::vector<std::string> names;
-    for (size_t k = 0; k < std::min(most, members.size()); ++k)
-      names.push_back("'" + one_line(facts.members[members[k]]) + "'");
-    notes.push_back(fmt::format("{} of {} series {}: {}{}", with_commas(members.size()),
-                                with_commas(series().count()), what, fmt::join(names, ", "),
-                                members.size() > most ? ", …" : ""));
+    for (const int member : members) names.push_back("'" + one_line(facts.members[member]) + "'");
+    notes.push_back(fmt::format("{} of {} series {}: {}", with_commas(members.size()),
+                                with_commas(series().count()), what, first_of(names)));
   };
   say(not_split, "cannot be split, and are left out");
   const auto& options = train->options();
