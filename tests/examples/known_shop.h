@@ -23,7 +23,7 @@ struct Shop {
     }
   }
   static std::string day(int i) {
-    return to_text({.form = TimeForm::date, .count = days_of(2021, 1, 1) + i});
+    return to_text({.form = TimeForm::date, .count = *date_of(2021, 1, 1) + i * one_day});
   }
 };
 

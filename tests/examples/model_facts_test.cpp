@@ -10,7 +10,7 @@ using namespace unroll;
 static std::string rising(int rows, int first_row = 0) {
   std::string csv = "date,y,state\n";
   for (int i = first_row; i < rows; ++i)
-    csv += fmt::format("{},{:.4f},{}\n", to_text({TimeForm::date, 10957 + i}),
+    csv += fmt::format("{},{:.4f},{}\n", to_text({TimeForm::date, (10957 + i) * one_day}),
                        5 + 0.02 * i + std::sin(i / 4.0), std::sin(i / 4.0) > 0 ? 1 : 0);
   return csv;
 }
@@ -184,7 +184,7 @@ TEST_CASE("a forecast that no series like that of training can have is warned of
   // The step and the target are named, whichever they are, also one that never changed.
   std::string three = "date,y,z,flat\n";
   for (int i = 0; i < 300; ++i)
-    three += fmt::format("{},{},{},4\n", to_text({TimeForm::date, 10957 + i}), i % 7, i % 5);
+    three += fmt::format("{},{},{},4\n", to_text({TimeForm::date, (10957 + i) * one_day}), i % 7, i % 5);
   folder.write("three.csv", three);
   timeseries_out(Words{"train", "tiny.toml", "--csv", "three.csv", "--out", "three"} +
                      set({"training.epochs=1", "training.keep=last"}),
@@ -202,6 +202,7 @@ TEST_CASE("a forecast that no series like that of training can have is warned of
     const ProgramRun done = started({"forecast", "three.safetensors", "--csv", "three.csv"}, folder.path());
     constexpr const char* names[] = {"y", "z", "flat"};
     CHECK(says(done, fmt::format("'{}' is forecast as ", names[i % 3])));
-    CHECK(says(done, fmt::format(" at {}, far outside of ", to_text({TimeForm::date, 11257 + i / 3}))));
+    CHECK(says(done,
+               fmt::format(" at {}, far outside of ", to_text({TimeForm::date, (11257 + i / 3) * one_day}))));
   }
 }

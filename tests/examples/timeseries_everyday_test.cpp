@@ -32,7 +32,7 @@ std::string rows(const std::string& header, int count, const Cells& cells) {
 // Rows repeat each week.
 int week(int row) { return 10 + row % 7; }
 CalendarTime day(int row) {
-  return calendar_of({.form = TimeForm::date, .count = parse_time("2021-01-04")->count + row});
+  return calendar_of({.form = TimeForm::date, .count = parse_time("2021-01-04")->count + row * one_day});
 }
 int count_of(const std::string& text, const std::string& part) {
   int count = 0;

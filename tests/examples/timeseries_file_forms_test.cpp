@@ -24,7 +24,7 @@ const Words season = set({"data.period=7"});
 std::string week(int day) { return fmt::format("{}", 10 + day % 7); }
 
 std::string date(int day) {
-  return to_text({.form = TimeForm::date, .count = parse_time("2021-03-01")->count + day});
+  return to_text({.form = TimeForm::date, .count = parse_time("2021-03-01")->count + day * one_day});
 }
 
 template <class Cell>

@@ -19,7 +19,7 @@ std::string series_of(const std::vector<std::string>& times, const std::string& 
   return csv;
 }
 
-// So many dates from that one on, or times of day, a step apart.
+// So many dates from that one on, or times of day, a step of microseconds apart.
 std::vector<std::string> times_from(const std::string& first, int64_t step, int count) {
   const Time begin = *parse_time(first);
   std::vector<std::string> times;
@@ -83,13 +83,13 @@ TEST_CASE("forecasts beyond the last row: month days, business days, whole numbe
   };
   CHECK(after("day30.csv", months_on(30, 120)) == "2020-01-30, 2020-02-29, 2020-03-30");
   CHECK(after("day31.csv", months_on(31, 120)) == "2020-01-31, 2020-02-29, 2020-03-31");
-  const auto weekdays = without_weekends(times_from("2020-01-01", 1, 280));
+  const auto weekdays = without_weekends(times_from("2020-01-01", one_day, 280));
   REQUIRE(weekdays.back() == "2020-10-06");
   CHECK(after("weekdays.csv", weekdays) == "2020-10-07, 2020-10-08, 2020-10-09");
   CHECK(forecast_times(folder, trained_on(folder, "weekdays.csv"), "weekdays.csv", 4) ==
         "2020-10-07, 2020-10-08, 2020-10-09, 2020-10-12");
   std::vector<std::string> numbers, years;
-  for (std::string date : times_from("2001-01-01", 1, 365)) {
+  for (std::string date : times_from("2001-01-01", one_day, 365)) {
     std::erase(date, '-');
     numbers.push_back(date);
   }
@@ -109,9 +109,9 @@ TEST_CASE("forecasts beyond the last row: month days, business days, whole numbe
 TEST_CASE(
     "a model knows its step: rows of another one are refused by every command, in one line that names both") {
   const Folder folder;
-  folder.write("daily.csv", series_of(times_from("2000-01-01", 1, 300)));
+  folder.write("daily.csv", series_of(times_from("2000-01-01", one_day, 300)));
   folder.write("hourly.csv", series_of(times_from("2001-03-01 00:00", 3'600'000'000, 300)));
-  folder.write("weekly.csv", series_of(times_from("2001-03-01", 7, 300)));
+  folder.write("weekly.csv", series_of(times_from("2001-03-01", 7 * one_day, 300)));
   const std::string model = trained_on(folder, "daily.csv");
   const std::string said = "the model's rows are a day apart, those of hourly.csv an hour apart";
   for (const char* command : {"forecast", "evaluate"}) {
@@ -131,7 +131,7 @@ TEST_CASE(
     folder.write(name + ".csv", csv);
     folder.write(name + "-bare.csv", bare);
   };
-  labelled("days", times_from("2000-01-01", 1, 200));
+  labelled("days", times_from("2000-01-01", one_day, 200));
   labelled("hours", times_from("2000-01-01 00:00", 3'600'000'000, 200));
   const std::string detector =
       "[data]\nwindow = 3\nlabel = \"on\"\n[model]\nhidden = 2\n[training]\nepochs = 1\nkeep = \"last\"\n";
@@ -161,7 +161,7 @@ TEST_CASE("a short file is read by the model's step") {
 
 TEST_CASE("a model of an earlier version takes the step of the file at hand, and says so") {
   const Folder folder;
-  folder.write("daily.csv", series_of(times_from("2000-01-01", 1, 300)));
+  folder.write("daily.csv", series_of(times_from("2000-01-01", one_day, 300)));
   folder.write("hourly.csv", series_of(times_from("2001-03-01 00:00", 3'600'000'000, 300)));
   const std::string model = trained_on(folder, "daily.csv");
   Metadata metadata = SafetensorsFile(folder / model).metadata();
@@ -200,7 +200,7 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
   std::string second = "y,time\n", ordinals = "id,y\n", stocks = "symbol,date,close\n", hole = "time,y\n",
               years = "y,year\n", panel = "day,id,y\n", moments = "at,y\n";
   for (int i = 0; i < 100; ++i) {
-    const std::string day = times_from("2000-01-01", 1, 100)[static_cast<size_t>(i)];
+    const std::string day = times_from("2000-01-01", one_day, 100)[static_cast<size_t>(i)];
     second += fmt::format("{},{}\n", i % 7, day);
     ordinals += fmt::format("{},{}\n", i + 1, i % 7);
     hole += fmt::format("{},{}\n", day, i == 50 ? "" : std::to_string(i % 7));
@@ -209,10 +209,10 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
   }
   for (const char* symbol : {"AAPL", "MSFT"})
     for (int i = 0; i < 100; ++i)
-      stocks +=
-          fmt::format("{},{},{}\n", symbol, times_from("2000-01-01", 1, 100)[static_cast<size_t>(i)], i % 7);
+      stocks += fmt::format("{},{},{}\n", symbol,
+                            times_from("2000-01-01", one_day, 100)[static_cast<size_t>(i)], i % 7);
   for (int id = 1; id <= 4; ++id)
-    for (std::string day : times_from("2000-01-01", 1, 100)) {
+    for (std::string day : times_from("2000-01-01", one_day, 100)) {
       std::erase(day, '-');
       panel += fmt::format("{},{},{}\n", day, id, day[7]);
     }
@@ -256,7 +256,7 @@ TEST_CASE("what a message advises about a file's columns works as it stands") {
 TEST_CASE("dates in whole numbers with a fault are refused, not forecast") {
   const Folder folder;
   folder.write("linear.toml", linear_recipe);
-  std::vector<std::string> days = times_from("2000-01-01", 1, 100);
+  std::vector<std::string> days = times_from("2000-01-01", one_day, 100);
   for (std::string& day : days) std::erase(day, '-');
   const auto said = [&](const std::vector<std::string>& faulty) {
     folder.write("days.csv", series_of(faulty, "day"));
@@ -274,7 +274,7 @@ TEST_CASE("dates in whole numbers with a fault are refused, not forecast") {
 // Weekdays from Thursday 2020-01-02 to Thursday 2020-05-14 in Berlin, whose clocks are set forward on 2020-03-29.
 TEST_CASE("business days at a zone's midnight go on from Monday to Friday of that zone") {
   const Folder folder;
-  std::vector<std::string> days = without_weekends(times_from("2020-01-02", 1, 134));
+  std::vector<std::string> days = without_weekends(times_from("2020-01-02", one_day, 134));
   REQUIRE(days.back() == "2020-05-14");
   for (std::string& day : days) day += day < "2020-03-29" ? "T00:00+01:00" : "T00:00+02:00";
   folder.write("berlin.csv", series_of(days));
@@ -292,7 +292,7 @@ TEST_CASE("business days at a zone's midnight go on from Monday to Friday of tha
 
 TEST_CASE("a forecast beyond the year 9999, which could not be read again, is refused with the file") {
   const Folder folder;
-  folder.write("late.csv", series_of(times_from("9999-09-03", 1, 120)));
+  folder.write("late.csv", series_of(times_from("9999-09-03", one_day, 120)));
   const std::string model = trained_on(folder, "late.csv");
   CHECK(refusal(folder, {"forecast", model, "--csv", "late.csv"}) ==
         "timeseries: late.csv: 3 rows after 9999-12-31 end beyond 9999-12-31, the last time that is read");
@@ -300,7 +300,7 @@ TEST_CASE("a forecast beyond the year 9999, which could not be read again, is re
 
 TEST_CASE("dates with slashes, the year first, are read; forecasts have dashes") {
   const Folder folder;
-  std::vector<std::string> days = times_from("2012-01-01", 1, 100);
+  std::vector<std::string> days = times_from("2012-01-01", one_day, 100);
   for (std::string& day : days) std::ranges::replace(day, '-', '/');
   folder.write("slashes.csv", series_of(days));
   CHECK(forecast_times(folder, trained_on(folder, "slashes.csv"), "slashes.csv") ==
@@ -313,14 +313,14 @@ TEST_CASE("dates whose year comes last: the column shows the order, the key says
     return day.substr(5, 2) + "/" + day.substr(8) + "/" + day.substr(0, 4);
   };
   std::vector<std::string> days;
-  for (const std::string& day : times_from("2012-01-01", 1, 100)) days.push_back(us(day));
+  for (const std::string& day : times_from("2012-01-01", one_day, 100)) days.push_back(us(day));
   folder.write("us.csv", series_of(days));
   const std::string model = trained_on(folder, "us.csv");
   CHECK(forecast_times(folder, model, "us.csv") == "2012-04-10, 2012-04-11, 2012-04-12");
   CHECK(SafetensorsFile(folder / model).metadata().at("date_order") == "mdy");
   // The first twelve days of April, or the fourth of twelve months.
   std::vector<std::string> april;
-  for (const std::string& day : times_from("2012-04-01", 1, 12)) april.push_back(us(day));
+  for (const std::string& day : times_from("2012-04-01", one_day, 12)) april.push_back(us(day));
   folder.write("april.csv", series_of(april));
   const ProgramRun run = started({"forecast", model, "--csv", "april.csv"}, folder.path());
   CHECK_MESSAGE(run.out.find("\n2012-04-13,") != std::string::npos, run.out, run.err);
@@ -346,7 +346,7 @@ TEST_CASE("dates whose year comes last: the column shows the order, the key says
 
 TEST_CASE("a word in the place of another: what to type instead works") {
   const Folder folder;
-  folder.write("sales.csv", series_of(times_from("2000-01-01", 1, 300)));
+  folder.write("sales.csv", series_of(times_from("2000-01-01", one_day, 300)));
   folder.write("mine.toml", "");
   folder.write("text/train.txt", "a b\n");
   const std::string model = trained_on(folder, "sales.csv");

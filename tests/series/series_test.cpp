@@ -68,7 +68,7 @@ TEST_CASE("times are read in their forms, and in no other") {
                                  "2017-0 ",
                                  "-017-03"})
     CHECK_MESSAGE(text_of(text) == "no time", text);
-  CHECK(parse_time("1970-01-02")->count == 1);
+  CHECK(parse_time("1970-01-02")->count == one_day);
   CHECK(parse_time("1970-01-01 00:00:01")->count == 1'000'000);
 }
 

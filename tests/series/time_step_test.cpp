@@ -68,10 +68,10 @@ TEST_CASE("business days: from Monday to Friday, over a weekend at least once") 
   CHECK(step_of({"2020-01-03", "2020-01-10", "2020-01-17"}) == "a week");
   CHECK(step_of({"2020-01-02", "2020-01-03", "2020-01-04", "2020-01-06"}) == "a day");
   // After a Saturday or a Sunday, which count as the Friday before, comes Monday.
-  const int64_t friday = days_of(2020, 1, 3);
-  for (const int64_t day : {friday, friday + 1, friday + 2})
-    CHECK(time_after(TimeForm::date, day, {.unit = TimeStep::Unit::business_day, .count = 1}, 1) ==
-          friday + 3);
+  const int64_t friday = *date_of(2020, 1, 3);
+  for (const int64_t days : {0, 1, 2})
+    CHECK(time_after(friday + days * one_day, {.unit = TimeStep::Unit::business_day, .count = 1}, 1) ==
+          friday + 3 * one_day);
 }
 
 // Weekdays and days of the month as the calendar of 2021 and 2022 has them: 2022-01-03 is a Monday.
@@ -159,8 +159,10 @@ TEST_CASE("rows that keep to no day of the month are a step apart") {
   CHECK(hours.text(1) == "9999-12-31 23:00:00");
   CHECK(lacks(input_error_of([&] { (void)hours.text(2); }),
               {"2 rows after 9999-12-31 22:00:00 end beyond"}) == "");
-  CHECK(Times{.form = TimeForm::year, .at = {12 * 9998}, .step = {.unit = TimeStep::Unit::month, .count = 12}}
-            .text(1) == "9999");
+  const Times years{.form = TimeForm::year,
+                    .at = {*date_of(9998, 1, 1)},
+                    .step = {.unit = TimeStep::Unit::month, .count = 12}};
+  CHECK(years.text(1) == "9999");
   CHECK(lacks(error_of([&] { (void)late.time(30'000); }), {"30000 rows ahead are beyond the year 30000"}) ==
         "");
   const Times one{.form = TimeForm::date, .at = {0}, .step = {}};
@@ -172,7 +174,7 @@ TEST_CASE("whole numbers that are dates have the successors of dates") {
   CHECK(rows_after({"200111", "200112", "200201"}, 2) == "200202, 200203");
   CHECK(rows_after({"20011231", "20020131"}, 2) == "20020228, 20020331");
   const auto form = [](const std::vector<int64_t>& numbers, const char* name) {
-    return form_of_numbers(numbers, name);
+    return form_of_numbers(numbers, name, numbers.size());
   };
   CHECK(form({20011231, 20020101}, "x") == TimeForm::date);
   CHECK(form({20011231, 20011232}, "date") == TimeForm::number);

@@ -127,11 +127,6 @@ int series_named(const Series& series, const std::string& name, const std::strin
   return static_cast<int>(found - names.begin());
 }
 
-std::string first_of(const std::vector<std::string>& names) {
-  constexpr std::ptrdiff_t most = 5;
-  return fmt::format("{}{}",
-                     fmt::join(names.begin(), names.begin() + std::min(most, std::ssize(names)), ", "),
-                     std::ssize(names) > most ? ", …" : "");
 }
 
 }  // namespace timeseries

@@ -46,7 +46,5 @@ struct ForecastOutput {
 
 // The series of this name. Throws InputError, with the nearest name, if there is none: "{where} has no series …".
 int series_named(const Series& series, const std::string& name, const std::string& where);
-// The first few of many names: "a, b, …".
-std::string first_of(const std::vector<std::string>& names);
 
 }  // namespace timeseries

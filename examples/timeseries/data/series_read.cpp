@@ -17,18 +17,12 @@ namespace timeseries {
 
 namespace fs = std::filesystem;
 
-static std::vector<std::string> names_of_header(const decltype(Recipe::data)& d) {
-  std::vector<std::string> names = d.targets;
-  names.insert(names.end(), d.known.begin(), d.known.end());
-  return names;
-}
-
 SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
   const auto& d = recipe.data;
   SeriesOptions options{.time = d.time,
                         .date_order = d.date_order,
                         .channels = d.channels,
-                        .known = names_of_header(d),
+                        .known = d.targets,
                         .label = d.label,
                         .only = d.only,
                         .id = d.id,
@@ -38,6 +32,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
                         .separator = d.separator[0],
                         .decimal = d.decimal[0],
                         .thousands = d.thousands.empty() ? '\0' : d.thousands[0]};
+  options.known.insert(options.known.end(), d.known.begin(), d.known.end());
   if (saved) {
     options.channels = saved->columns();
     options.usual_time = saved->facts.time;
@@ -47,10 +42,9 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
     return options;
   }
   if (options.channels.empty()) return options;
-  for (const auto* more : {&d.targets, &d.known})
-    for (const std::string& name : *more)
-      if (name != known_calendar && std::ranges::find(options.channels, name) == options.channels.end())
-        options.channels.push_back(name);
+  for (const std::string& name : options.known)
+    if (name != known_calendar && std::ranges::find(options.channels, name) == options.channels.end())
+      options.channels.push_back(name);
   return options;
 }
 
@@ -98,7 +92,7 @@ void add_rows(Series& series, int64_t rows) {
       const Times times{.form = series.times.form,
                         .compact = series.times.compact,
                         .utc = series.times.utc,
-                        .at = {series.times.at[static_cast<size_t>(end - 1)]},
+                        .at = {series.times.at[end - 1]},
                         .step = series.times.step};
       (void)times.time(rows);  // says how many rows there are, if the last lies too far ahead
       for (int64_t row = series.begin_of(member); row < end; ++row) all.from.push_back(row);
@@ -124,7 +118,7 @@ void count_as(Series& ahead, const Series& series) {
     const bool is_first =
         others.form >= times.form || in_form(now, times.form).count == time.count + time.offset;
     require_input(is_first, "{}:{}: {} lies within a row of {}, whose times are written as {}", ahead.origin,
-                  ahead.lines[static_cast<size_t>(row)], to_text(time), series.origin, others.text(0));
+                  ahead.lines[row], to_text(time), series.origin, others.text(0));
     at.push_back(others.utc ? others.count_of(now) : now.count + now.offset);
   }
   times.at = std::move(at);
@@ -165,7 +159,7 @@ void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, co
       if (other < ahead.count()) {
         const auto begin = ahead.times.at.begin() + ahead.begin_of(other),
                    end = ahead.times.at.begin() + ahead.end_of(other);
-        const int64_t time = series.time_name.empty() ? k : series.times.at[static_cast<size_t>(row)];
+        const int64_t time = series.time_name.empty() ? k : series.times.at[row];
         const auto found = std::lower_bound(begin, end, time);
         if (found != end && *found == time) from = found - ahead.times.at.begin();
       }
@@ -178,10 +172,10 @@ void add_future(const SavedModel& saved, Series& series, int64_t rows_beyond, co
       };
       require_there(from >= 0, "row");
       for (int channel = 0; channel < ahead.width(); ++channel) {
-        const std::string& called = ahead.channels[static_cast<size_t>(channel)];
+        const std::string& called = ahead.channels[channel];
         const int to = series.channel(called);
         if (from >= 0) require_there(!ahead.is_filled(from, channel), fmt::format("'{}'", one_line(called)));
-        series.values[static_cast<size_t>(row * series.width() + to)] =
+        series.values[row * series.width() + to] =
             from >= 0 ? ahead.at(from, channel) : series.at(row - 1, to);
       }
     }

@@ -3,34 +3,14 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "examples/timeseries/files/series_columns.h"
-#include "framework/check.h"
 
 namespace unroll {
-
-// A file while its rows are read. The reader stands at a row.
-struct SeriesText {
-  std::string_view text;  // of the whole file
-  const CsvReader& csv;
-  const SeriesColumns& columns;
-  const SeriesOptions& options;
-
-  std::string_view cell(int column) const { return csv.cells()[column + columns.skipped]; }
-  std::string where(int column) const { return columns.where(csv, column); }
-  // Throws InputError if the file seems to hold several series.
-  void require_one_series() const {
-    if (const auto several = several_series(text, columns, csv, options)) throw InputError(*several);
-  }
-};
 
 // A line below the rows may hold a total or a remark: its first cell is neither a time nor a number. Advises to delete it then,
 // with the lines below it if none of them is a row.
 std::string or_no_row(const SeriesText& file);
-
-// Whether most rows from the reader's on lack a time, and a later one has one: it stands in the first row of several.
-bool is_in_first_rows(const SeriesText& file);
 
 class RowTimes {
  public:

@@ -14,9 +14,8 @@
 
 namespace unroll {
 
-std::string SeriesColumns::where(const CsvReader& csv, int column) const {
-  return fmt::format("{}:{}: column {} ('{}')", csv.origin(), csv.line(), column + skipped + 1,
-                     one_line(names[column]));
+std::string SeriesColumns::called(int column) const {
+  return fmt::format("column {} ('{}')", column + skipped + 1, one_line(names[column]));
 }
 
 namespace {
@@ -27,30 +26,26 @@ struct Row {
 };
 Row row_of(const CsvReader& csv) { return {{csv.cells().begin(), csv.cells().end()}, csv.quoted()}; }
 
-// The form of the whole numbers in column `cell`, judged by all rows from the reader's on; months too, if most cells are
+// The form of the whole numbers in a column, judged by all rows from the reader's on; months too, if most cells are
 // 03.2017 and one begins with 0, or more than 12 are each a month from the one before. Reads ahead only if the first cell may be a year or more.
-TimeForm form_of_column(const CsvReader& at_first_row, std::size_t cell, std::string_view name) {
+TimeForm form_of_column(CsvReader csv, std::size_t place, std::string_view name) {
   bool padded = false;
-  const bool dotted =
-      cell < at_first_row.cells().size() && dotted_month(at_first_row.cells()[cell]).has_value();
-  const auto number_in = [&](const CsvReader& csv) -> std::optional<int64_t> {
-    const std::string_view text = cell < csv.cells().size() ? csv.cells()[cell] : std::string_view();
-    const auto time = dotted ? dotted_month(text) : parse_time(text);
+  const bool dotted = dotted_month(cell_of(csv, place)).has_value();
+  const auto number = [&]() -> std::optional<int64_t> {
+    const std::string_view cell = cell_of(csv, place);
+    const auto time = dotted ? dotted_month(cell) : parse_time(cell);
     if (!time || (!dotted && time->form != TimeForm::number)) return std::nullopt;
-    padded = padded || text[0] == '0';
-    return time->count;
+    padded = padded || cell[0] == '0';
+    return dotted ? month_day(time->count).month : time->count;
   };
-  if (number_in(at_first_row).value_or(0) < least_dated) return TimeForm::number;
-  CsvReader csv = at_first_row;
-  csv.keep(cell + 1);
+  if (number().value_or(0) < least_dated) return TimeForm::number;
+  csv.keep(place + 1);
   std::vector<int64_t> numbers;
   std::size_t rows = 0;
-  try {
-    do {
-      if (const auto number = number_in(csv)) numbers.push_back(*number);
-      ++rows;
-    } while (csv.next());
-  } catch (const InputError&) {}  // reported when the rows are read
+  each_row(csv, [&] {
+    if (const auto found = number()) numbers.push_back(*found);
+    ++rows;
+  });
   if (!dotted) return form_of_numbers(numbers, name, rows);
   const auto apart = [](int64_t a, int64_t b) { return std::abs(a - b) != 1; };
   const bool in_turn = numbers.size() > 12 && std::ranges::adjacent_find(numbers, apart) == numbers.end();
@@ -59,273 +54,283 @@ TimeForm form_of_column(const CsvReader& at_first_row, std::size_t cell, std::st
 
 // Whether names are 0, 1, 2, ... or 1, 2, 3, ..., as programs name columns without names.
 bool count_up(const std::vector<std::string>& names) {
-  const int first = names.front() == "0" ? 0 : 1;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] != std::to_string(static_cast<int>(i) + first)) return false;
-  }
-  return true;
+  int number = names.front() == "0" ? 0 : 1;
+  return std::ranges::all_of(names, [&](const auto& name) { return name == std::to_string(number++); });
 }
 
-// Throws InputError if the header may be a row of values, which would be lost. Names are those that the options
-// name, and numbers in quotes above a number without. `below`: the cells of the next row, of which the first
-// `unnamed` have no name.
-void require_names(const CsvReader& csv, const Row& names, const Row& below, std::size_t unnamed,
-                   const SeriesOptions& options) {
-  std::unordered_set<std::string> named(options.channels.begin(), options.channels.end());
-  named.insert(options.known.begin(), options.known.end());
-  named.insert({options.time, options.label, options.id});
-  const auto is_quoted_alone = [&](std::size_t i) {
-    const std::size_t under = i + unnamed;
-    return names.quoted[i] && !says_missing(names.cells[i]) && under < below.cells.size() &&
-           !below.quoted[under] && !says_missing(below.cells[under]);
-  };
-  for (std::size_t i = 0; i < names.cells.size(); ++i) {
-    if (!reads_as_value(names.cells[i], options.decimal) || named.contains(names.cells[i]) ||
-        is_quoted_alone(i))
-      return;
-  }
-  throw InputError(
-      fmt::format("{}:1: the first line must name the columns; '{}' is a value, as are all in it{}",
-                  csv.origin(), one_line(names.cells[0]),
-                  options.model.empty() ? "; if they are names, naming one in data.channels says so" : ""));
+// Whether no row from the reader's on has a value in its cell.
+bool is_empty_column(CsvReader csv, std::size_t place) {
+  bool empty = true;
+  each_row(csv, [&] { return empty = cell_of(csv, place).empty(); });
+  return empty;
 }
 
 // Throws InputError if the reader's row, the first below the names, has units: nothing but words, and numbers below them.
-void require_no_units(CsvReader csv, const Row& header) {
-  const Row units = row_of(csv);
+void require_no_units(CsvReader csv, const std::vector<std::string>& names) {
+  const std::vector<std::string> units = row_of(csv).cells;
   const int64_t line = csv.line();
   const auto is_unit = [&](const std::string& cell) {
     return says_missing(cell) || !(reads_as_value(cell, '.') || reads_as_value(cell, ','));
   };
-  if (!std::ranges::all_of(units.cells, is_unit) || !csv.next()) return;
-  for (std::size_t i = 0; i < std::min({header.cells.size(), units.cells.size(), csv.cells().size()}); ++i)
+  if (!std::ranges::all_of(units, is_unit) || !csv.next()) return;
+  for (std::size_t i = 0; i < std::min({names.size(), units.size(), csv.cells().size()}); ++i)
     for (const char mark : {'.', ','})
       require_input(
-          says_missing(units.cells[i]) || !written_number(csv.cells()[i], {mark, other_mark(mark)}),
+          says_missing(units[i]) || !written_number(csv.cells()[i], {mark, other_mark(mark)}),
           "{}:{}: column {} ('{}'): '{}' is not a number; line {} looks like a row of units: delete it",
-          csv.origin(), line, i + 1, one_line(header.cells[i]), one_line(units.cells[i]), line);
+          csv.origin(), line, i + 1, one_line(names[i]), one_line(units[i]), line);
 }
 
-// Names a first column without a name "time" if it holds dates; else it numbers the rows.
-void name_first_column(SeriesColumns& columns, const CsvReader& csv, const Row& first) {
-  if (!first.cells.empty()) columns.form = form_of_column(csv, 0, "");
-  const bool is_time =
-      !first.cells.empty() && (reads_as_date(first.cells[0]) || columns.form != TimeForm::number);
-  if (!is_time) {
-    columns.skipped = 1;
-    columns.notes.push_back("the first column has no name: row numbers, left out");
-    return;
+// The columns as they are understood, part by part. The reader stands at the first row below the header.
+class HeaderReader {
+ public:
+  HeaderReader(const CsvReader& csv, const SeriesOptions& options, Row header, Row first)
+      : csv_(csv), options_(options), header_(std::move(header)), first_(std::move(first)) {}
+
+  SeriesColumns read() {
+    read_names();
+    require_separated();
+    find_rows();
+    if (!options_.id.empty()) columns_.id = find(options_.id);
+    settle_times();
+    choose();
+    return std::move(columns_);
   }
-  const char* called = times_called(columns.form == TimeForm::number ? TimeForm::date : columns.form);
-  const auto same = std::find(columns.names.begin(), columns.names.end(), "time");
-  require_input(same == columns.names.end(),
-                "{}:1: the first column holds {} and has no name; it cannot be called 'time', since "
-                "another is",
-                csv.origin(), called);
-  columns.names.insert(columns.names.begin(), "time");
-  columns.notes.push_back(
-      fmt::format("the first column has no name: it holds {}, and is called 'time'", called));
-}
 
-// Reads the header, the reader's first row. `first`: the row after it, without cells if there is none.
-SeriesColumns read_header(const CsvReader& csv, Row header, const Row& first, const SeriesOptions& options) {
-  const bool one_short = csv.count() == static_cast<int64_t>(header.cells.size()) + 1 && !first.cells.empty();
-  require_input(!one_short || !first.cells.back().empty() || first.quoted.back(),
-                "{}:{}: the row ends with a separator and the header does not: the row has {} cells, the "
-                "header {}",
-                csv.origin(), csv.line(), first.cells.size(), header.cells.size());
-  if (one_short && options.channels.empty() && options.model.empty())
-    require_no_split_numbers(csv, header.cells.size());
-  SeriesColumns columns;
-  columns.has_empty_end = !one_short && header.cells.size() > 1 && header.cells.back().empty() &&
-                          is_empty_column(csv, header.cells.size() - 1);
-  if (columns.has_empty_end) header.cells.pop_back(), header.quoted.pop_back();
-  const bool begun_empty = !one_short && header.cells.size() > 1 && header.cells.front().empty();
-  if (begun_empty) {
-    header.cells.erase(header.cells.begin());
-    header.quoted.erase(header.quoted.begin());
+ private:
+  const std::string& origin() const { return csv_.origin(); }
+  std::string name(int column) const { return one_line(columns_.names[column]); }
+
+  void read_names() {
+    Row& header = header_;
+    const bool one_short =
+        csv_.count() == static_cast<int64_t>(header.cells.size()) + 1 && !first_.cells.empty();
+    require_input(!one_short || !first_.cells.back().empty() || first_.quoted.back(),
+                  "{}:{}: the row ends with a separator and the header does not: the row has {} cells, the "
+                  "header {}",
+                  origin(), csv_.line(), first_.cells.size(), header.cells.size());
+    if (one_short && options_.channels.empty() && options_.model.empty())
+      require_no_split_numbers(csv_, header.cells.size());
+    const bool may_be_empty = !one_short && header.cells.size() > 1;
+    columns_.has_empty_end =
+        may_be_empty && header.cells.back().empty() && is_empty_column(csv_, header.cells.size() - 1);
+    if (columns_.has_empty_end) header.cells.pop_back(), header.quoted.pop_back();
+    const bool begun_empty = !one_short && header.cells.size() > 1 && header.cells.front().empty();
+    if (begun_empty) header.cells.erase(header.cells.begin()), header.quoted.erase(header.quoted.begin());
+    const bool unnamed = one_short || begun_empty;
+    if (!unnamed || !count_up(header.cells)) require_names(unnamed ? 1 : 0);
+    require_upright(csv_, header.cells, options_);
+    columns_.names = std::move(header.cells);
+    if (unnamed) name_first_column();
+    for (std::size_t i = 0; i < columns_.names.size(); ++i) {
+      const std::size_t place = i + 1 + static_cast<std::size_t>(columns_.skipped);
+      require_input(!columns_.names[i].empty(),
+                    "{}:1: column {} has no name: name it, or delete it if it is empty", origin(), place);
+      const auto [same, is_new] = columns_.places.emplace(columns_.names[i], static_cast<int>(i));
+      require_input(is_new, "{}:1: column {} is named '{}', as column {} is", origin(), place,
+                    one_line(columns_.names[i]), same->second + 1 + columns_.skipped);
+    }
   }
-  const bool unnamed = one_short || begun_empty;
-  if (!unnamed || !count_up(header.cells)) require_names(csv, header, first, unnamed ? 1 : 0, options);
-  require_upright(csv, header.cells, options);
-  columns.names = std::move(header.cells);
-  if (unnamed) name_first_column(columns, csv, first);
-  for (std::size_t i = 0; i < columns.names.size(); ++i) {
-    const std::size_t place = i + 1 + static_cast<std::size_t>(columns.skipped);
-    require_input(!columns.names[i].empty(),
-                  "{}:1: column {} has no name: name it, or delete it if it is empty", csv.origin(), place);
-    const auto [same, is_new] = columns.places.emplace(columns.names[i], static_cast<int>(i));
-    require_input(is_new, "{}:1: column {} is named '{}', as column {} is", csv.origin(), place,
-                  one_line(columns.names[i]), same->second + 1 + columns.skipped);
-  }
-  return columns;
-}
 
-int find_column(const CsvReader& csv, const SeriesColumns& columns, const std::string& name,
-                const SeriesOptions& options) {
-  if (const auto found = columns.places.find(name); found != columns.places.end()) return found->second;
-  if (!options.model.empty() && name != options.time && name != options.id)
-    throw InputError(fmt::format("{}: its columns are {}; the model of {} was trained on {}", csv.origin(),
-                                 one_line(fmt::format("{}", fmt::join(columns.names, ", "))), options.model,
-                                 one_line(fmt::format("{}", fmt::join(options.channels, ", ")))));
-  throw InputError(fmt::format("{}: there is no column '{}'{}{}", csv.origin(), one_line(name),
-                               name == options.id ? " that names the series (data.id)" : "",
-                               which_was_meant(name, columns.names)));
-}
-
-// Finds the column of times if no option names it: the first column, else the only one, that holds dates and is
-// read for nothing else. Whole numbers that are months or years count only in the first column. `first`: the cells
-// of the first row.
-void find_times(SeriesColumns& columns, const CsvReader& csv, const std::vector<std::string>& first,
-                const SeriesOptions& options) {
-  const auto skipped = static_cast<std::size_t>(columns.skipped);
-  const std::size_t count = std::min(columns.names.size(), first.size() - std::min(skipped, first.size()));
-  const auto is_id = [&](std::size_t i) { return static_cast<int>(i) == columns.id; };
-  const auto is_asked_for = [&](std::size_t i) {
-    const std::string& name = columns.names[i];
-    const auto has = [&](const std::vector<std::string>& names) {
-      return std::find(names.begin(), names.end(), name) != names.end();
+  // Throws InputError if the header may be a row of values, which would be lost. Names are those that the options
+  // name, and numbers in quotes above a number without. The first `unnamed` cells of the row below have no name.
+  void require_names(std::size_t unnamed) const {
+    std::unordered_set<std::string> named(options_.channels.begin(), options_.channels.end());
+    named.insert(options_.known.begin(), options_.known.end());
+    named.insert({options_.time, options_.label, options_.id});
+    const auto is_quoted_alone = [&](std::size_t i) {
+      const std::size_t under = i + unnamed;
+      return header_.quoted[i] && !says_missing(header_.cells[i]) && under < first_.cells.size() &&
+             !first_.quoted[under] && !says_missing(first_.cells[under]);
     };
-    return name == options.label || is_id(i) || has(options.channels);
-  };
-  const auto name = [&](int column) { return one_line(columns.names[column]); };
-  const auto take = [&](const std::vector<int>& dated, TimeForm form, bool is_sure) {
+    for (std::size_t i = 0; i < header_.cells.size(); ++i)
+      if (!reads_as_value(header_.cells[i], options_.decimal) || named.contains(header_.cells[i]) ||
+          is_quoted_alone(i))
+        return;
+    throw InputError(fmt::format(
+        "{}:1: the first line must name the columns; '{}' is a value, as are all in it{}", origin(),
+        one_line(header_.cells[0]),
+        options_.model.empty() ? "; if they are names, naming one in data.channels says so" : ""));
+  }
+
+  // Names a first column without a name "time" if it holds dates; else it numbers the rows.
+  void name_first_column() {
+    if (!first_.cells.empty()) columns_.form = form_of_column(csv_, 0, "");
+    const bool is_time =
+        !first_.cells.empty() && (reads_as_date(first_.cells[0]) || columns_.form != TimeForm::number);
+    if (!is_time) {
+      columns_.skipped = 1;
+      columns_.notes.push_back("the first column has no name: row numbers, left out");
+      return;
+    }
+    const char* called = times_called(columns_.form == TimeForm::number ? TimeForm::date : columns_.form);
+    require_input(std::ranges::find(columns_.names, "time") == columns_.names.end(),
+                  "{}:1: the first column holds {} and has no name; it cannot be called 'time', since "
+                  "another is",
+                  origin(), called);
+    columns_.names.insert(columns_.names.begin(), "time");
+    columns_.notes.push_back(
+        fmt::format("the first column has no name: it holds {}, and is called 'time'", called));
+  }
+
+  // A single column whose name and first cell contain another separator was meant to be several.
+  void require_separated() const {
+    if (columns_.names.size() != 1 || first_.cells.empty()) return;
+    const auto text = [](char c) { return c == '\t' ? "\\t" : std::string(1, c); };
+    const std::string &name = columns_.names[0], &cell = first_.cells[0];
+    for (const char other : {',', ';', '\t'})
+      require_input(
+          other == options_.separator || name.find(other) == name.npos || cell.find(other) == cell.npos,
+          "{}:1: one column, '{}'; {}", origin(), one_line(name),
+          options_.model.empty()
+              ? toml_line("data.separator", {&other, 1}) + " makes several of it"
+              : fmt::format("the model of {} reads files with '{}' between the cells, not '{}'",
+                            options_.model, text(options_.separator), text(other)));
+  }
+
+  // Finds the column and the word of options.only.
+  void find_rows() {
+    const std::string& only = options_.only;
+    if (only.empty()) return;
+    // A name may contain '='. The first one behind a column's name counts, else the first one.
+    std::size_t equals = only.find('=');
+    while (equals != only.npos && !columns_.places.contains(only.substr(0, equals)))
+      equals = only.find('=', equals + 1);
+    if (equals == only.npos) equals = std::min(only.find('='), only.size());
+    const std::string name = only.substr(0, equals);
+    require_input(equals < only.size(), "{}: write column=word", toml_line("data.only", only));
+    const auto found = columns_.places.find(name);
+    require_input(found != columns_.places.end(), "{}: there is no column '{}' for {}{}", origin(),
+                  one_line(name), toml_line("data.only", only), which_was_meant(name, columns_.names));
+    columns_.only = found->second;
+    columns_.only_word = only.substr(equals + 1);
+  }
+
+  int find(const std::string& name) const {
+    if (const auto found = columns_.places.find(name); found != columns_.places.end()) return found->second;
+    const bool is_of_model = !options_.model.empty() && name != options_.time && name != options_.id;
+    require_input(!is_of_model, "{}: its columns are {}; the model of {} was trained on {}", origin(),
+                  one_line(fmt::format("{}", fmt::join(columns_.names, ", "))), options_.model,
+                  one_line(fmt::format("{}", fmt::join(options_.channels, ", "))));
+    throw InputError(fmt::format("{}: there is no column '{}'{}{}", origin(), one_line(name),
+                                 name == options_.id ? " that names the series (data.id)" : "",
+                                 which_was_meant(name, columns_.names)));
+  }
+
+  // The column of times, and how its cells are read.
+  void settle_times() {
+    const auto usual = columns_.places.find(options_.usual_time);
+    if (!options_.time.empty())
+      columns_.time = find(options_.time);
+    else if (usual != columns_.places.end())
+      columns_.time = usual->second;
+    else
+      find_times();
+    if (columns_.time < 0) return;
+    if (!columns_.time_found)
+      columns_.form = form_of_column(csv_, columns_.place(columns_.time), columns_.names[columns_.time]);
+    columns_.order = order_of_dates(csv_, columns_, options_);
+    require_input(columns_.id != columns_.time,
+                  "{}: column '{}' cannot both name the series and hold the times", origin(),
+                  one_line(options_.id));
+  }
+
+  // Finds the column of times if no option names it: the first column, else the only one, that holds dates and is
+  // read for nothing else. Whole numbers that are months or years count only in the first column.
+  void find_times() {
+    const int skipped = columns_.skipped;
+    const auto count =
+        static_cast<int>(std::min(std::ssize(columns_.names), std::ssize(first_.cells) - skipped));
+    const auto cell = [&](int i) -> const std::string& { return first_.cells[columns_.place(i)]; };
+    const auto is_asked_for = [&](int i) {
+      const std::string& name = columns_.names[i];
+      return name == options_.label || i == columns_.id ||
+             std::ranges::find(options_.channels, name) != options_.channels.end();
+    };
+    std::vector<int> dated;
+    for (int i = 0; i < count; ++i)
+      if (reads_as_date(cell(i)) && i != columns_.id && (i == 0 || !is_asked_for(i))) dated.push_back(i);
+    if (!dated.empty()) return take_times(dated, TimeForm::number, dated[0] == 0);
+
+    if (columns_.form != TimeForm::number) return take_times({0}, columns_.form, true);  // without a name
+    TimeForm found = TimeForm::number;
+    for (int i = 0; i < count; ++i) {
+      if (is_asked_for(i) || (i == 0 && skipped > 0)) continue;
+      const auto day = parse_time(cell(i), TimeForm::date);
+      if (i > 0 && !(day && day->form == TimeForm::date) && !dotted_month(cell(i))) continue;
+      const TimeForm form = form_of_column(csv_, columns_.place(i), columns_.names[i]);
+      if (i == 0 && form != TimeForm::number) return take_times({0}, form, false);
+      if (form != TimeForm::date && form != TimeForm::month) continue;
+      if (dated.empty()) found = form;
+      dated.push_back(i);
+    }
+    if (!dated.empty()) return take_times(dated, found, false);
+
+    for (int i = 0; i < count; ++i) {
+      if (parse_number(cell(i), options_.decimal) || !looks_like_a_date(cell(i)) || is_asked_for(i)) continue;
+      return columns_.notes.push_back(
+          fmt::format("{} may hold times, but '{}' in line {} is not read as one: rows are numbered; "
+                      "write it in one of these forms: {}",
+                      columns_.called(i), one_line(cell(i)), csv_.line(), forms_of_time));
+    }
+  }
+
+  // Takes the first of the columns that hold times. `is_sure`: no other could be meant.
+  void take_times(const std::vector<int>& dated, TimeForm form, bool is_sure) {
+    const int first = dated[0];
     // A model without times may read a file that has some.
-    if (dated[0] != 0 && !options.model.empty()) return;
-    if (dated[0] != 0 && dated.size() > 1)
-      throw InputError(fmt::format("{}: columns '{}' and '{}' hold dates: {} makes one the time",
-                                   csv.origin(), name(dated[0]), name(dated[1]),
-                                   toml_line("data.time", columns.names[dated[0]])));
-    columns.time = dated[0], columns.form = form, columns.time_found = true;
+    if (first != 0 && !options_.model.empty()) return;
+    if (first != 0 && dated.size() > 1)
+      throw InputError(fmt::format("{}: columns '{}' and '{}' hold dates: {} makes one the time", origin(),
+                                   name(first), name(dated[1]),
+                                   toml_line("data.time", columns_.names[first])));
+    columns_.time = first, columns_.form = form, columns_.time_found = true;
     if (!is_sure)
-      columns.notes.push_back(fmt::format("column {} ('{}') holds {}, and is taken as the time (data.time)",
-                                          dated[0] + columns.skipped + 1, name(dated[0]),
-                                          times_called(form == TimeForm::number ? TimeForm::date : form)));
-  };
-  std::vector<int> dated;
-  for (std::size_t i = 0; i < count; ++i)
-    if (reads_as_date(first[i + skipped]) && !is_id(i) && (i == 0 || !is_asked_for(i)))
-      dated.push_back(static_cast<int>(i));
-  if (!dated.empty()) return take(dated, TimeForm::number, dated[0] == 0);
+      columns_.notes.push_back(fmt::format("{} holds {}, and is taken as the time (data.time)",
+                                           columns_.called(first),
+                                           times_called(form == TimeForm::number ? TimeForm::date : form)));
+  }
 
-  if (columns.form != TimeForm::number) return take({0}, columns.form, true);  // a column without a name
-  TimeForm found = TimeForm::number;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (is_asked_for(i) || (i == 0 && skipped > 0)) continue;
-    const auto day = parse_time(first[i + skipped], TimeForm::date);
-    if (i > 0 && !(day && day->form == TimeForm::date) && !dotted_month(first[i + skipped])) continue;
-    const TimeForm form = form_of_column(csv, i + skipped, columns.names[i]);
-    if (i == 0 && form != TimeForm::number) return take({0}, form, false);
-    if (form != TimeForm::date && form != TimeForm::month) continue;
-    if (dated.empty()) found = form;
-    dated.push_back(static_cast<int>(i));
+  // Chooses the columns to read.
+  void choose() {
+    std::vector<int>& chosen = columns_.chosen;
+    std::vector<bool> is_chosen(columns_.names.size());
+    const int label = options_.label.empty() ? -1 : find(options_.label);
+    require_input(label < 0 || label != columns_.time,
+                  "{}: column '{}' cannot be both the times and the label", origin(),
+                  one_line(options_.label));
+    for (const std::string& name : options_.channels) {
+      const int column = find(name);
+      require_input(column != columns_.time, "{}: column '{}' holds the times, not a channel", origin(),
+                    one_line(name));
+      require_input(column != columns_.id, "{}: column '{}' names the series (data.id), and is no channel",
+                    origin(), one_line(name));
+      require_input(!is_chosen[column], "{}: channel '{}' is asked for twice", origin(), one_line(name));
+      is_chosen[column] = true;
+      chosen.push_back(column);
+    }
+    if (options_.channels.empty() && !options_.times_alone)
+      for (int i = 0; i < static_cast<int>(columns_.names.size()); ++i)
+        if (i != columns_.time && i != columns_.only && i != columns_.id) chosen.push_back(i);
+    if (label >= 0) {
+      const auto found = std::ranges::find(chosen, label);
+      columns_.label = static_cast<int>(found - chosen.begin());
+      if (found == chosen.end()) chosen.push_back(label);
+    }
+    require_input(!chosen.empty() || options_.times_alone, "{}: there is no column of values", origin());
+    for (const int column : chosen)  // names appear in tables, files and pictures
+      require_input(
+          std::ranges::none_of(columns_.names[column], [](unsigned char c) { return c < 32 || c == 127; }),
+          "{}:1: column {}: the end of a line, or another control character, in the name '{}'", origin(),
+          columns_.place(column) + 1, name(column));
   }
-  if (!dated.empty()) return take(dated, found, false);
 
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string& cell = first[i + skipped];
-    if (parse_number(cell, options.decimal) || !looks_like_a_date(cell) || is_asked_for(i)) continue;
-    columns.notes.push_back(fmt::format(
-        "column {} ('{}') may hold times, but '{}' in line {} is not read as one: rows are numbered; "
-        "write it in one of these forms: {}",
-        i + skipped + 1, one_line(columns.names[i]), one_line(cell), csv.line(), forms_of_time));
-    return;
-  }
-}
-
-// Finds the column and the word of options.only.
-void find_rows(SeriesColumns& columns, const CsvReader& csv, const SeriesOptions& options) {
-  if (options.only.empty()) return;
-  // A name may contain '='. The first one behind a column's name counts, else the first one.
-  std::size_t equals = options.only.find('=');
-  while (equals != std::string::npos && !columns.places.contains(options.only.substr(0, equals)))
-    equals = options.only.find('=', equals + 1);
-  if (equals == std::string::npos) equals = std::min(options.only.find('='), options.only.size());
-  const std::string name = options.only.substr(0, equals);
-  require_input(equals < options.only.size(), "{}: write column=word", toml_line("data.only", options.only));
-  const auto found = columns.places.find(name);
-  require_input(found != columns.places.end(), "{}: there is no column '{}' for {}{}", csv.origin(),
-                one_line(name), toml_line("data.only", options.only), which_was_meant(name, columns.names));
-  columns.only = found->second;
-  columns.only_word = options.only.substr(equals + 1);
-}
-
-// A single column whose name and first cell contain another separator was meant to be several.
-void require_separated(const SeriesColumns& columns, const CsvReader& csv,
-                       const std::vector<std::string>& first, const SeriesOptions& options) {
-  if (columns.names.size() != 1 || first.empty()) return;
-  const auto text = [](char c) { return c == '\t' ? "\\t" : std::string(1, c); };
-  const std::string &name = columns.names[0], &cell = first[0];
-  for (const char other : {',', ';', '\t'}) {
-    if (other == options.separator || name.find(other) == name.npos || cell.find(other) == cell.npos)
-      continue;
-    throw InputError(
-        fmt::format("{}:1: one column, '{}'; {}", csv.origin(), one_line(name),
-                    options.model.empty()
-                        ? toml_line("data.separator", {&other, 1}) + " makes several of it"
-                        : fmt::format("the model of {} reads files with '{}' between the cells, not '{}'",
-                                      options.model, text(options.separator), text(other))));
-  }
-}
-
-// Names appear in tables, files and pictures.
-void require_printable(const SeriesColumns& columns, const CsvReader& csv, const std::vector<int>& read) {
-  for (const int column : read) {
-    const std::string& name = columns.names[column];
-    require_input(std::ranges::none_of(name, [](unsigned char c) { return c < 32 || c == 127; }),
-                  "{}:1: column {}: the end of a line, or another control character, in the name '{}'",
-                  csv.origin(), column + columns.skipped + 1, one_line(name));
-  }
-}
-
-// Chooses the columns to read. `first`: the cells of the first row.
-void choose(SeriesColumns& columns, const CsvReader& csv, const std::vector<std::string>& first,
-            const SeriesOptions& options) {
-  require_separated(columns, csv, first, options);
-  find_rows(columns, csv, options);
-  if (!options.id.empty()) columns.id = find_column(csv, columns, options.id, options);
-  if (!options.time.empty()) {
-    columns.time = find_column(csv, columns, options.time, options);
-  } else if (const auto usual = columns.places.find(options.usual_time); usual != columns.places.end()) {
-    columns.time = usual->second;
-  } else {
-    find_times(columns, csv, first, options);
-  }
-  if (columns.time >= 0 && !columns.time_found)
-    columns.form = form_of_column(csv, static_cast<std::size_t>(columns.time + columns.skipped),
-                                  columns.names[columns.time]);
-  if (columns.time >= 0) columns.order = order_of_dates(csv, columns, options);
-  require_input(columns.id < 0 || columns.id != columns.time,
-                "{}: column '{}' cannot both name the series and hold the times", csv.origin(),
-                one_line(options.id));
-  const int label = options.label.empty() ? -1 : find_column(csv, columns, options.label, options);
-  require_input(label < 0 || label != columns.time, "{}: column '{}' cannot be both the times and the label",
-                csv.origin(), one_line(options.label));
-  std::vector<bool> is_chosen(columns.names.size());
-  for (const std::string& name : options.channels) {
-    const int column = find_column(csv, columns, name, options);
-    require_input(column != columns.time, "{}: column '{}' holds the times, not a channel", csv.origin(),
-                  one_line(name));
-    require_input(column != columns.id, "{}: column '{}' names the series (data.id), and is no channel",
-                  csv.origin(), one_line(name));
-    require_input(!is_chosen[column], "{}: channel '{}' is asked for twice", csv.origin(), one_line(name));
-    is_chosen[column] = true;
-    columns.chosen.push_back(column);
-  }
-  const bool every = options.channels.empty() && !options.times_alone;
-  for (int i = 0; every && i < static_cast<int>(columns.names.size()); ++i) {
-    if (i != columns.time && i != columns.only && i != columns.id && !is_chosen[i])
-      columns.chosen.push_back(i);
-  }
-  if (label >= 0) {
-    const auto found = std::find(columns.chosen.begin(), columns.chosen.end(), label);
-    columns.label = static_cast<int>(found - columns.chosen.begin());
-    if (found == columns.chosen.end()) columns.chosen.push_back(label);
-  }
-  require_input(!columns.chosen.empty() || options.times_alone, "{}: there is no column of values",
-                csv.origin());
-  require_printable(columns, csv, columns.chosen);
-}
+  const CsvReader& csv_;
+  const SeriesOptions& options_;
+  Row header_;
+  const Row first_;  // below it; without cells if there is none
+  SeriesColumns columns_;
+};
 
 }  // namespace
 
@@ -340,10 +345,6 @@ std::string toml_line(std::string_view key, std::string_view value) {
   return fmt::format("{} = {}", key, toml_string(value));
 }
 
-std::optional<Time> time_in(std::string_view cell, const SeriesColumns& columns) {
-  return parse_time(cell, columns.form, columns.order);
-}
-
 const char* times_called(TimeForm form) {
   constexpr const char* names[] = {"numbers", "years", "quarters", "months", "dates", "times"};
   return names[static_cast<int>(form)];
@@ -353,18 +354,13 @@ SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
   csv.next();
   require_input(csv.count() <= static_cast<int64_t>(CsvReader::most_columns),
                 "{}:1: {} columns; at most {} are read", csv.origin(), csv.count(), CsvReader::most_columns);
-  const Row header = row_of(csv);
+  Row header = row_of(csv), first;
   CsvReader below = csv;
   const bool has_rows = below.next();
-  const auto named = has_rows ? line_of_names(below, header.cells, options) : std::nullopt;
-  require_input(!named, "{}:1: '{}' names no columns, but line {} does: delete what is above it",
-                csv.origin(), one_line(header.cells.front()), named.value_or(0));
-  if (has_rows) require_no_units(below, header);
+  if (has_rows) require_names_first(below, header.cells, options), require_no_units(below, header.cells);
   csv.keep(header.cells.size() + 1);  // one cell more than the header: a column without a name
-  csv.next();
-  const Row first = has_rows ? row_of(csv) : Row{};
-  SeriesColumns columns = read_header(csv, header, first, options);
-  choose(columns, csv, first.cells, options);
+  if (csv.next()) first = row_of(csv);
+  SeriesColumns columns = HeaderReader(csv, options, std::move(header), std::move(first)).read();
   require_input(has_rows, "{}: there are no rows below the header", csv.origin());
   return columns;
 }

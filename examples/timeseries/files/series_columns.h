@@ -4,13 +4,38 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
+#include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "data/csv.h"
 #include "examples/timeseries/series/series.h"
+#include "framework/check.h"
 
 namespace unroll {
+
+// A cell of the reader's row; "": the row ends before it.
+inline std::string_view cell_of(const CsvReader& csv, std::size_t place) {
+  return place < csv.cells().size() ? csv.cells()[place] : std::string_view();
+}
+
+// Calls use() for the reader's row and each one after it, until it returns false or a row cannot be read, which is
+// reported when that row's values are read. Returns whether all rows were used.
+template <class Use>
+bool each_row(CsvReader& csv, const Use& use) {
+  try {
+    do {
+      if constexpr (std::is_void_v<decltype(use())>)
+        use();
+      else if (!use())
+        return false;
+    } while (csv.next());
+    return true;
+  } catch (const InputError&) { return false; }
+}
 
 struct SeriesColumns {
   std::vector<std::string> names;        // names of the file's columns, without row numbers
@@ -28,23 +53,46 @@ struct SeriesColumns {
   std::unordered_map<std::string, int> places;  // index in `names` by name
   std::vector<std::string> notes;               // about a first column without a name
 
-  // The place of this column in the reader's row, for messages: file, line, column and name.
-  std::string where(const CsvReader& csv, int column) const;
+  std::size_t width() const { return names.size() + skipped; }                   // cells of a row
+  std::size_t place(int column) const { return std::size_t(column + skipped); }  // in a row
+  // "column 3 ('load')"
+  std::string called(int column) const;
+  // The time in a cell of the column of times; none if it has none.
+  std::optional<Time> time_in(std::string_view cell) const { return parse_time(cell, form, order); }
 };
 
 // Reads the header, and leaves the reader at the row below, which helps to understand it. Throws InputError like
 // load_series: no header, no rows, names that are empty, repeated or unknown.
 SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options);
 
-// The time in a cell of the column of times; none if it has none.
-std::optional<Time> time_in(std::string_view cell, const SeriesColumns& columns);
+// A file while its rows are read. The reader stands at a row.
+struct SeriesText {
+  std::string_view text;  // of the whole file
+  const CsvReader& csv;
+  const SeriesColumns& columns;
+  const SeriesOptions& options;
+
+  std::string_view cell(int column) const { return csv.cells()[columns.place(column)]; }
+  CsvReader at_first_row() const {
+    CsvReader first(text, csv.origin(), csv.separator());
+    first.next(), first.next();
+    return first;
+  }
+  // Throws InputError about the row's cell in a column, with file and line.
+  template <class... Args>
+  [[noreturn]] void refuse(int column, fmt::format_string<Args...> format, Args&&... args) const {
+    throw InputError(fmt::format("{}:{}: {}: {}", csv.origin(), csv.line(), columns.called(column),
+                                 fmt::format(format, std::forward<Args>(args)...)));
+  }
+};
+
 // The form's name for messages: "dates".
 const char* times_called(TimeForm form);
 
 // The order of day and month in the column of times: as the options say. Else as a day after the 12th, the rows'
 // order or their even spacing shows, from the reader's row (the first) on; a note says which. Unknown if its dates
 // need none. Throws InputError, with the column, if both orders fit.
-DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns, const SeriesOptions& options);
+DateOrder order_of_dates(CsvReader at_first_row, SeriesColumns& columns, const SeriesOptions& options);
 // "day/month/year"
 const char* described(DateOrder order);
 
@@ -55,12 +103,10 @@ std::string toml_line(std::string_view key, std::string_view value);
 
 // Whether a name is rather a value: a number, a date, or a word for a missing value.
 bool reads_as_value(const std::string& name, char decimal);
-// The line that names the columns, if a title or a remark stands above it. It has more cells, all words, or years in turn
-// behind them, and the row below it has a value. A last cell without a name does not count.
-std::optional<int64_t> line_of_names(CsvReader at_first_row, const std::vector<std::string>& header,
-                                     const SeriesOptions& options);
-// Whether no row from the reader's on has a value in this cell.
-bool is_empty_column(CsvReader at_first_row, std::size_t cell);
+// Throws InputError with the line that names the columns, if a title or a remark stands above it. It has more cells, all words, or
+// years in turn behind them, and the row below it has a value. A last cell without a name does not count.
+void require_names_first(CsvReader at_first_row, const std::vector<std::string>& header,
+                         const SeriesOptions& options);
 
 // Throws InputError if nobody names columns and most names are times: the table lies on its side.
 void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
@@ -73,19 +119,16 @@ constexpr const char* split_by_decimal_commas =
 // has one or two digits, the same count everywhere, and three values or more; the row's first cell is not in quotes. `csv`: at the first row; `names`: of the header, one less than its cells.
 void require_no_split_numbers(CsvReader csv, std::size_t names);
 
-// Says how to write the time in one column, if each row has it in several: a date and an hour, or a year and a month. None if
-// the column of times, or without one a column of years, makes no ascending times with others.
-std::optional<std::string> time_in_parts(std::string_view text, const SeriesColumns& columns,
-                                         const CsvReader& csv);
+// Throws InputError with how to write the time in one column, if each row has it in several: a date and an hour, or a year and a
+// month. Not if the column of times, or without one a column of years, makes no ascending times with others.
+void require_time_in_one_column(const SeriesText& file);
 
-// Says which column names the series of a file that has several, or which two, and how to read one of them. None if the times
-// ascend, or no column makes them.
-std::optional<std::string> several_series(std::string_view text, const SeriesColumns& columns,
-                                          const CsvReader& csv, const SeriesOptions& options);
+// Throws InputError that says which column names the series of a file that has several, or which two, and how to read one of them.
+// Not if the times ascend, or no column makes them.
+void require_one_series(const SeriesText& file);
 
-// Says which rows to delete if the first column, of a file without times, has words for totals, or years among months. None if most
-// rows are such.
-std::optional<std::string> totals_among_rows(std::string_view text, const SeriesColumns& columns,
-                                             const CsvReader& csv);
+// Throws InputError with the rows to delete if the first column, of a file without times, has words for totals, or years among
+// months. Not if most rows are such.
+void require_no_totals(const SeriesText& file);
 
 }  // namespace unroll

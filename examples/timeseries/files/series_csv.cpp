@@ -1,7 +1,6 @@
 // Reads a series from a CSV file. See series.h.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -20,8 +19,6 @@
 
 namespace unroll {
 namespace {
-
-constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
 
 NumberMarks marks_of(const SeriesOptions& options) { return {options.decimal, options.thousands}; }
 
@@ -72,39 +69,32 @@ struct WrittenChannel {
 double read_value(const SeriesText& file, int channel, std::string_view cell, WrittenChannel& written) {
   const auto& [text, csv, columns, options] = file;
   const int column = columns.chosen[channel];
-  const auto where = [&] { return file.where(column); };
   if (says_missing(cell)) {
-    if (channel == columns.label) throw InputError(fmt::format("{}: a label is missing", where()));
-    if (options.missing == Missing::error) {
-      throw InputError(fmt::format(
-          "{}: a value is missing{}{}", where(), cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell)),
-          options.model.empty()
-              ? "; data.missing = \"previous\", \"mask\", \"interpolate\" or \"zero\" fills it in"
-              : ""));
-    }
-    return missing_value;
+    if (channel == columns.label) file.refuse(column, "a label is missing");
+    if (options.missing != Missing::error) return std::nan("");
+    file.refuse(column, "a value is missing{}{}", cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell)),
+                options.model.empty()
+                    ? "; data.missing = \"previous\", \"mask\", \"interpolate\" or \"zero\" fills it in"
+                    : "");
   }
   const auto parsed = written_number(cell, marks_of(options));
   if (!parsed) {
-    file.require_one_series();
-    throw InputError(fmt::format("{}: '{}' is not a number{}", where(), one_line(cell),
-                                 advice(file, column, cell, written.unit.has_value())));
+    require_one_series(file);
+    file.refuse(column, "'{}' is not a number{}", one_line(cell),
+                advice(file, column, cell, written.unit.has_value()));
   }
   const double value = parsed->value;
   if (!written.unit) written.unit = parsed->unit;
   if (*written.unit != parsed->unit)
-    throw InputError(
-        fmt::format("{}: '{}' has {}, and the numbers above it have {}: write all with one unit, or without",
-                    where(), one_line(cell), parsed->unit.empty() ? "no unit" : parsed->unit,
-                    written.unit->empty() ? "none" : *written.unit));
+    file.refuse(column, "'{}' has {}, and the numbers above it have {}: write all with one unit, or without",
+                one_line(cell), parsed->unit.empty() ? "no unit" : parsed->unit,
+                written.unit->empty() ? "none" : *written.unit);
   if (written.note.empty() && !parse_number(cell, options.decimal))
-    written.note = fmt::format(
-        "column {} ('{}'): numbers are read without the marks around them, '{}' in line {} as {}",
-        column + columns.skipped + 1, one_line(columns.names[column]), one_line(cell), csv.line(), value);
-  if (!std::isfinite(value))
-    throw InputError(fmt::format("{}: '{}' is no finite number", where(), one_line(cell)));
+    written.note = fmt::format("{}: numbers are read without the marks around them, '{}' in line {} as {}",
+                               columns.called(column), one_line(cell), csv.line(), value);
+  if (!std::isfinite(value)) file.refuse(column, "'{}' is no finite number", one_line(cell));
   if (channel == columns.label && value != 0 && value != 1)
-    throw InputError(fmt::format("{}: a label is 0 or 1, not '{}'", where(), one_line(cell)));
+    file.refuse(column, "a label is 0 or 1, not '{}'", one_line(cell));
   return value;
 }
 
@@ -158,9 +148,8 @@ void require_no_times(const Series& series, const SeriesColumns& columns, const 
     const std::string& name = series.channels[channel];
     std::erase(others, name);
     throw InputError(fmt::format(
-        "{}: column {} ('{}') holds {}: {}data.channels = {} leaves it out; to read it as a "
-        "channel, name it there too",
-        series.origin, columns.chosen[channel] + columns.skipped + 1, one_line(name), what,
+        "{}: {} holds {}: {}data.channels = {} leaves it out; to read it as a channel, name it there too",
+        series.origin, columns.called(columns.chosen[channel]), what,
         may_be_time ? toml_line("data.time", name) + " makes it the time, " : "", toml_list(others)));
   };
   if (others.size() < 2) return;
@@ -251,7 +240,7 @@ class SeriesReader {
 
  private:
   void check_cells() const {
-    const std::size_t width = columns_.names.size() + columns_.skipped, count = csv_.count();
+    const std::size_t width = columns_.width(), count = csv_.count();
     if (count == width || (columns_.has_empty_end && count == width + 1))
       return;  // not require_input(): formats only on failure
     const bool may_be_split = count > width && csv_.separator() == ',' && series_.rows() == 0;
@@ -276,8 +265,7 @@ class SeriesReader {
     SeriesMembers::Rows before{.count = series_.rows(), .last = series_.rows() - 1};
     if (columns_.id >= 0) {
       if (says_missing(file_.cell(columns_.id)))
-        throw InputError(
-            fmt::format("{}: a row does not name its series (data.id)", file_.where(columns_.id)));
+        file_.refuse(columns_.id, "a row does not name its series (data.id)");
       before = members_.add_row(file_.cell(columns_.id));
     } else if (columns_.time < 0 && first_.is_ordered()) {
       first_.add(parse_number(csv_.cells().front(), options_.decimal));
@@ -321,10 +309,8 @@ class SeriesReader {
                                           missing_words_ == 1 ? " is" : "s are", missing_word_));
     const bool has_no_times = columns_.time < 0 && columns_.id < 0;
     if (has_no_times && (options_.channels.empty() || options_.channels_guessed))
-      if (const auto parts = time_in_parts(file_.text, columns_, csv_)) throw InputError(*parts);
-    if (has_no_times)
-      if (const auto totals = totals_among_rows(file_.text, columns_, csv_)) throw InputError(*totals);
-    if (has_no_times) require_no_times(series_, columns_, first_, options_);
+      require_time_in_one_column(file_);
+    if (has_no_times) require_no_totals(file_), require_no_times(series_, columns_, first_, options_);
     const Times& times = series_.times;
     if (!times.offsets.empty())
       series_.notes.push_back(fmt::format("the times have offsets from UTC: rows beyond the last keep its {}",

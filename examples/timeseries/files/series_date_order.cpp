@@ -1,6 +1,7 @@
 // Finds the order of day and month in dates whose year comes last. See series_columns.h.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,27 +19,21 @@ struct Reading {
   DateOrder order;
   TimeForm form = TimeForm::date;
   std::vector<int64_t> at = {};
-  bool ascends = true, descends = true;
   int64_t alone = 0;      // cells that are dates only in this order
   std::string cell = {};  // the first such cell
   int64_t line = 0;       // its line
 
-  void add(const Time& time) {
-    ascends = ascends && (at.empty() || time.count > at.back());
-    descends = descends && (at.empty() || time.count < at.back());
-    form = time.form;
-    at.push_back(time.count);
-  }
+  bool ascends() const { return std::ranges::adjacent_find(at, std::greater_equal{}) == at.end(); }
+  bool descends() const { return std::ranges::adjacent_find(at, std::less_equal{}) == at.end(); }
   // Whether each row follows the previous one by the step found.
   bool is_even() const {
     std::vector<int64_t> rows = at;
-    if (descends) std::ranges::reverse(rows);
+    if (descends()) std::ranges::reverse(rows);
     const TimeStep step = find_step(form, rows).step;
     for (std::size_t i = 1; i < rows.size(); ++i)
-      if (time_after(form, rows[i - 1], step, 1) != rows[i]) return false;
+      if (time_after(rows[i - 1], step, 1) != rows[i]) return false;
     return true;
   }
-  bool is_ordered() const { return ascends || descends; }
 };
 
 // The reading to choose, and why; nullptr: nothing tells them apart.
@@ -52,14 +47,15 @@ const Reading* chosen(const Reading& a, const Reading& b, std::string& why) {
   // Most files ascend. Descending counts only if neither order makes the rows ascend.
   for (const auto& [ordered, word] :
        {std::pair(&Reading::ascends, "ascend"), {&Reading::descends, "descend"}}) {
-    if (a.*ordered != b.*ordered) {
+    const bool is_first = (a.*ordered)();
+    if (is_first != (b.*ordered)()) {
       why = fmt::format("in no other order do they {}", word);
-      return a.*ordered ? &a : &b;
+      return is_first ? &a : &b;
     }
-    if (a.*ordered) break;
+    if (is_first) break;
   }
   if (a.at == b.at) return &a;
-  if (!a.is_ordered()) return nullptr;
+  if (!a.ascends() && !a.descends()) return nullptr;
   const bool even = a.is_even();
   if (even == b.is_even()) return nullptr;
   why = "in no other order are they evenly spaced";
@@ -101,39 +97,30 @@ const char* described(DateOrder order) {
   return words[static_cast<int>(order)];
 }
 
-DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns,
-                         const SeriesOptions& options) {
+DateOrder order_of_dates(CsvReader csv, SeriesColumns& columns, const SeriesOptions& options) {
   if (options.date_order != DateOrder::unknown) return options.date_order;
-  const auto at = static_cast<std::size_t>(columns.time + columns.skipped);
   std::array readings = {Reading{DateOrder::day_first}, Reading{DateOrder::month_first}};
   ShortYears short_years;
   std::string cell;  // a cell that both orders fit
-  CsvReader csv = at_first_row;
-  try {
-    do {
-      const auto& cells = csv.cells();
-      const auto only = static_cast<std::size_t>(columns.only + columns.skipped);
-      if (at >= cells.size() ||
-          (columns.only >= 0 && (only >= cells.size() || cells[only] != columns.only_word)))
-        continue;
-      const bool is_first = readings[0].at.empty() && readings[0].alone + readings[1].alone == 0;
-      if (parse_time(cells[at]) || !reads_as_date(cells[at])) {
-        if (is_first) return DateOrder::unknown;  // the column has another form
-        continue;
-      }
-      const std::array times = {parse_time(cells[at], readings[0].order),
-                                parse_time(cells[at], readings[1].order)};
-      for (std::size_t k = 0; k < 2; ++k) {
-        if (times[k] && !times[1 - k] && ++readings[k].alone == 1)
-          readings[k].cell = cells[at], readings[k].line = csv.line();
-        if (times[0] && times[1]) readings[k].add(*times[k]);
-      }
-      if (const auto& time = times[0] ? times[0] : times[1]) short_years.add(cells[at], *time, csv.line());
-      if (times[0] && times[1] && cell.empty() && times[0]->count != times[1]->count) cell = cells[at];
-    } while (csv.next());
-  } catch (const InputError&) {}  // reported when the rows are read
+  bool are_needed = true;
+  each_row(csv, [&] {
+    const std::string_view now = cell_of(csv, columns.place(columns.time));
+    if (columns.only >= 0 && cell_of(csv, columns.place(columns.only)) != columns.only_word) return true;
+    if (parse_time(now) || !reads_as_date(now))  // the column has another form, if the first one does
+      return are_needed = !readings[0].at.empty() || readings[0].alone + readings[1].alone > 0;
+    const std::array times = {parse_time(now, readings[0].order), parse_time(now, readings[1].order)};
+    for (std::size_t k = 0; k < 2; ++k) {
+      if (times[k] && !times[1 - k] && ++readings[k].alone == 1)
+        readings[k].cell = now, readings[k].line = csv.line();
+      if (times[0] && times[1]) readings[k].form = times[k]->form, readings[k].at.push_back(times[k]->count);
+    }
+    if (const auto& time = times[0] ? times[0] : times[1]) short_years.add(now, *time, csv.line());
+    if (times[0] && times[1] && cell.empty() && times[0]->count != times[1]->count) cell = now;
+    return true;
+  });
+  if (!are_needed) return DateOrder::unknown;
   std::string why;
-  const std::string column = fmt::format("column {} ('{}')", at + 1, one_line(columns.names[columns.time]));
+  const std::string column = columns.called(columns.time);
   if (!short_years.are_last() && options.usual_order == DateOrder::unknown)
     throw InputError(
         fmt::format("{}:{}: {}: '{}' has a year of two digits, and no row tells which number it is: "

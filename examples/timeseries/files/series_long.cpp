@@ -58,39 +58,41 @@ std::string and_double(const Candidate& candidate) {
 }
 
 // Reads the file for the candidates. False: a row has no time, or the times ascend, so that there is one series.
-bool read_for(std::vector<Candidate>& candidates, CsvReader csv, std::size_t time_at,
-              const SeriesColumns& columns, const SeriesOptions& options) {
+bool read_for(std::vector<Candidate>& candidates, const SeriesText& file) {
   constexpr std::size_t most_series = 100'000;
+  const SeriesColumns& columns = file.columns;
+  const SeriesOptions& options = file.options;
   std::unordered_set<int64_t> times;
   int64_t rows = 0, before = std::numeric_limits<int64_t>::min();
   bool ascends = true;
   const auto is_number = [&](std::string_view word) {
     return says_missing(word) || written_number(word, {options.decimal, options.thousands});
   };
-  try {
-    for (; csv.next(); ++rows) {
-      const auto time = time_at < csv.cells().size() ? time_in(csv.cells()[time_at], columns) : std::nullopt;
-      if (!time) return false;
-      ascends = ascends && time->count > before;
-      before = time->count;
-      times.insert(before);
-      for (Candidate& candidate : candidates) {
-        if (!candidate.holds) continue;
-        const auto [last, is_new] = candidate.last.emplace(candidate.word_of(csv.cells()), time->count);
-        if (is_new) {
-          candidate.words.push_back(last->first);
-          for (const bool second : {false, true})
-            if (const std::size_t at = second ? candidate.second : candidate.column; at < csv.cells().size())
-              candidate.is_number[second] = candidate.is_number[second] && is_number(csv.cells()[at]);
-        } else if (time->count == last->second && ++candidate.doubles == 1) {
-          candidate.first_double =
-              fmt::format("line {} has {} of '{}' again", csv.line(), to_text(*time), one_line(last->first));
-        }
-        candidate.holds = (is_new || time->count >= last->second) && candidate.words.size() < most_series;
-        last->second = time->count;
+  CsvReader csv = file.at_first_row();
+  const bool all_read = each_row(csv, [&] {
+    const auto time = columns.time_in(cell_of(csv, columns.place(columns.time)));
+    if (!time) return false;
+    ascends = ascends && time->count > before;
+    before = time->count, ++rows;
+    times.insert(before);
+    for (Candidate& candidate : candidates) {
+      if (!candidate.holds) continue;
+      const auto [last, is_new] = candidate.last.emplace(candidate.word_of(csv.cells()), time->count);
+      if (is_new) {
+        candidate.words.push_back(last->first);
+        for (const bool second : {false, true})
+          if (const std::size_t at = second ? candidate.second : candidate.column; at < csv.cells().size())
+            candidate.is_number[second] = candidate.is_number[second] && is_number(csv.cells()[at]);
+      } else if (time->count == last->second && ++candidate.doubles == 1) {
+        candidate.first_double =
+            fmt::format("line {} has {} of '{}' again", csv.line(), to_text(*time), one_line(last->first));
       }
+      candidate.holds = (is_new || time->count >= last->second) && candidate.words.size() < most_series;
+      last->second = time->count;
     }
-  } catch (const InputError&) { return false; }  // reported when the rows are read
+    return true;
+  });
+  if (!all_read) return false;
   const int64_t different = std::ssize(times);
   const bool are_single = 2 * different > rows;  // most times have one row
   for (Candidate& candidate : candidates) {
@@ -109,52 +111,48 @@ bool read_for(std::vector<Candidate>& candidates, CsvReader csv, std::size_t tim
 
 }  // namespace
 
-std::optional<std::string> several_series(std::string_view text, const SeriesColumns& columns,
-                                          const CsvReader& read, const SeriesOptions& options) {
+void require_one_series(const SeriesText& file) {
+  const SeriesColumns& columns = file.columns;
+  const SeriesOptions& options = file.options;
   constexpr std::size_t most_columns = 16;
-  if (columns.time < 0) return std::nullopt;
-  if (auto parts = time_in_parts(text, columns, read)) return parts;
-  const auto time_at = static_cast<std::size_t>(columns.time + columns.skipped),
-             skipped = static_cast<std::size_t>(columns.skipped);
-  const auto is_id = [&](std::size_t at) { return static_cast<int>(at - skipped) == columns.id; };
-  const auto name_at = [&](std::size_t at) { return one_line(columns.names[at - skipped]); };
+  if (columns.time < 0) return;
+  require_time_in_one_column(file);
+  const auto is_id = [&](std::size_t at) { return columns.id >= 0 && at == columns.place(columns.id); };
+  const auto name_at = [&](std::size_t at) { return one_line(columns.names[at - columns.skipped]); };
+  std::vector<std::size_t> places;
+  for (int k = 0; k < static_cast<int>(std::min(columns.names.size(), most_columns)); ++k)
+    if (k != columns.time) places.push_back(columns.place(k));
   std::vector<Candidate> candidates;
-  const std::size_t end = std::min(columns.names.size(), most_columns) + skipped;
-  for (std::size_t i = skipped; i < end; ++i)
-    if (i != time_at && (columns.id < 0 || is_id(i))) candidates.push_back({i, i});
-  CsvReader csv(text, read.origin(), read.separator());
-  csv.next();
-  csv.keep(columns.names.size() + skipped);
-  if (!read_for(candidates, csv, time_at, columns, options)) return std::nullopt;
+  for (const std::size_t at : places)
+    if (columns.id < 0 || is_id(at)) candidates.push_back({at, at});
+  if (!read_for(candidates, file)) return;
   const Candidate* found = best_of(candidates);
-  if (found && columns.id >= 0) return std::nullopt;
+  if (found && columns.id >= 0) return;
   if (!found) {  // two columns
     candidates.clear();
-    for (std::size_t i = skipped; i < end; ++i)
-      for (std::size_t k = i + 1; k < end; ++k)
-        if (i != time_at && k != time_at && (columns.id < 0 || is_id(i) || is_id(k)))
-          candidates.push_back({i, k});
-    read_for(candidates, csv, time_at, columns, options);
+    for (auto i = places.begin(); i != places.end(); ++i)
+      for (auto k = i + 1; k != places.end(); ++k)
+        if (columns.id < 0 || is_id(*i) || is_id(*k)) candidates.push_back({*i, *k});
+    read_for(candidates, file);
     found = best_of(candidates);
-    if (!found) return std::nullopt;
-    return fmt::format("{}: columns '{}' and '{}' name the series together: join them into one, as '{}'{}{}",
-                       read.origin(), name_at(found->column), name_at(found->second),
-                       one_line(found->words[0]), options.model.empty() ? ", and name it in data.id" : "",
-                       and_double(*found));
+    if (!found) return;
+    throw InputError(fmt::format(
+        "{}: columns '{}' and '{}' name the series together: join them into one, as '{}'{}{}",
+        file.csv.origin(), name_at(found->column), name_at(found->second), one_line(found->words[0]),
+        options.model.empty() ? ", and name it in data.id" : "", and_double(*found)));
   }
-  const std::string& name = columns.names[found->column - skipped];
+  const std::string& name = columns.names[found->column - columns.skipped];
   constexpr std::size_t most = 3;
   const std::size_t count = found->words.size();
   std::string words;
   for (std::size_t i = 0; i < std::min(most, count); ++i)
     words += fmt::format("{}{}", i ? ", " : "", one_line(found->words[i], 20));
-  const std::string said = fmt::format("{}: {} series in one file, by column '{}' ({}{})", read.origin(),
+  const std::string said = fmt::format("{}: {} series in one file, by column '{}' ({}{})", file.csv.origin(),
                                        count, one_line(name), words, count > most ? ", ..." : "");
-  if (found->is_filled)
-    return fmt::format("{}; only the first row of each names it: fill the column down", said);
-  if (!options.model.empty()) return fmt::format("{}; the model of {} reads one", said, options.model);
-  return fmt::format("{}: {} reads them all, {} one of them{}", said, toml_line("data.id", name),
-                     toml_line("data.only", name + "=" + found->words[0]), and_double(*found));
+  require_input(!found->is_filled, "{}; only the first row of each names it: fill the column down", said);
+  require_input(options.model.empty(), "{}; the model of {} reads one", said, options.model);
+  throw InputError(fmt::format("{}: {} reads them all, {} one of them{}", said, toml_line("data.id", name),
+                               toml_line("data.only", name + "=" + found->words[0]), and_double(*found)));
 }
 
 }  // namespace unroll

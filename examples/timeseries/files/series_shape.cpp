@@ -57,16 +57,20 @@ bool are_in_order(const std::vector<Time>& times) {
 
 // A column of times without gaps; empty: some cell is none.
 template <class Read>
-std::vector<Time> times_of(CsvReader csv, std::size_t column, const Read& read) {
+std::vector<Time> times_of(CsvReader csv, std::size_t place, const Read& read) {
   std::vector<Time> times;
-  try {
-    do {
-      const auto time = column < csv.cells().size() ? read(csv.cells()[column], times.size()) : std::nullopt;
-      if (!time) return {};
-      times.push_back(*time);
-    } while (csv.next());
-  } catch (const InputError&) { return {}; }  // said where the rows are read
-  return times;
+  const bool all = each_row(csv, [&] {
+    const std::optional<Time> time = read(cell_of(csv, place), times.size());
+    if (time) times.push_back(*time);
+    return time.has_value();
+  });
+  return all ? times : std::vector<Time>{};
+}
+
+// Whether years follow each other.
+bool are_neighbours(const Time& a, const Time& b) {
+  return a.form == TimeForm::year && b.form == a.form &&
+         std::abs(calendar_of(a).year - calendar_of(b).year) == 1;
 }
 
 constexpr int least_times = 4;  // among names: fewer may be there by chance
@@ -79,7 +83,7 @@ std::size_t count_names(const std::vector<std::string>& cells, char decimal) {
   if (words == 0) return 0;
   for (std::size_t i = words; i < count; ++i) {
     const auto year = parse_time(cells[i], TimeForm::year), before = parse_time(cells[i - 1], TimeForm::year);
-    const bool follows = i == words || (year && before && std::abs(year->count - before->count) == 12);
+    const bool follows = i == words || (year && before && are_neighbours(*year, *before));
     if (!year || year->form != TimeForm::year || !follows) return 0;
   }
   return count - words > 0 && count - words < std::size_t{least_times} ? 0 : count;
@@ -93,36 +97,26 @@ bool reads_as_value(const std::string& name, char decimal) {
          (with_digit && (reads_as_date(name) || looks_like_a_date(name)));
 }
 
-std::optional<int64_t> line_of_names(CsvReader csv, const std::vector<std::string>& header,
-                                     const SeriesOptions& options) {
-  constexpr int most_lines = 20;
+void require_names_first(CsvReader csv, const std::vector<std::string>& header,
+                         const SeriesOptions& options) {
+  constexpr int64_t most_lines = 20;
   const auto is_word = [&](const std::string& cell) {
     return !cell.empty() && !reads_as_value(cell, options.decimal);
   };
   const auto words = static_cast<std::size_t>(std::ranges::count_if(header, is_word));
-  const auto cells_of = [&] { return std::vector<std::string>(csv.cells().begin(), csv.cells().end()); };
-  try {
-    for (int k = 0; k < most_lines; ++k) {
-      const std::vector<std::string> names = cells_of();
-      const std::size_t count = count_names(names, options.decimal);
-      const int64_t line = csv.line();
-      if (!csv.next()) return {};
-      const std::vector<std::string> below = cells_of();
-      if (count > std::max<std::size_t>(words, 1) && below.size() >= count && below.size() <= names.size() &&
-          !std::all_of(below.begin(), below.begin() + static_cast<std::ptrdiff_t>(count), is_word))
-        return line;
-    }
-  } catch (const InputError&) {}  // reported when the rows are read
-  return {};
-}
-
-bool is_empty_column(CsvReader csv, std::size_t cell) {
-  try {
-    do
-      if (cell < csv.cells().size() && !csv.cells()[cell].empty()) return false;
-    while (csv.next());
-  } catch (const InputError&) {}  // reported when the rows are read
-  return true;
+  std::vector<std::string> names;  // of the line above
+  int64_t line = 0, rows = 0, found = 0;
+  each_row(csv, [&] {
+    const std::vector<std::string> above = std::exchange(names, {csv.cells().begin(), csv.cells().end()});
+    const std::size_t count = count_names(above, options.decimal);
+    if (count > std::max<std::size_t>(words, 1) && names.size() >= count && names.size() <= above.size() &&
+        !std::all_of(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count), is_word))
+      found = line;
+    line = csv.line();
+    return found == 0 && ++rows <= most_lines;
+  });
+  require_input(found == 0, "{}:1: '{}' names no columns, but line {} does: delete what is above it",
+                csv.origin(), one_line(header.front()), found);
 }
 
 void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
@@ -196,11 +190,9 @@ void require_no_split_numbers(CsvReader csv, std::size_t names) {
       csv.origin(), line, digits.size(), names, split_by_decimal_commas);
 }
 
-std::optional<std::string> time_in_parts(std::string_view text, const SeriesColumns& columns,
-                                         const CsvReader& read) {
-  CsvReader csv(text, read.origin(), read.separator());
-  csv.next(), csv.next();
-  const auto place = [&](std::size_t name) { return name + static_cast<std::size_t>(columns.skipped); };
+void require_time_in_one_column(const SeriesText& file) {
+  const SeriesColumns& columns = file.columns;
+  const CsvReader csv = file.at_first_row();
   std::vector<std::size_t> found;
   std::vector<Time> times;
   std::string above;  // a year that stands only in the first row of several; "": each row has one
@@ -209,15 +201,15 @@ std::optional<std::string> time_in_parts(std::string_view text, const SeriesColu
     if (columns.time >= 0 && static_cast<int>(i) != columns.time) continue;
     std::optional<Time> last;
     std::size_t filled = 0;
-    times = times_of(csv, place(i), [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
-      if (columns.time >= 0) return time_in(cell, columns);
-      if (says_missing(cell)) return ++filled, last;
-      const auto time = parse_time(cell, TimeForm::year), before = std::exchange(last, time);
-      if (is_named) return time;
-      const bool follows =
-          row == 0 || (filled > 0 && time && before && std::abs(time->count - before->count) == 12);
-      return follows && time && time->form == TimeForm::year ? time : std::nullopt;
-    });
+    times = times_of(
+        csv, i + columns.skipped, [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
+          if (columns.time >= 0) return columns.time_in(cell);
+          if (says_missing(cell)) return ++filled, last;
+          const auto time = parse_time(cell, TimeForm::year), before = std::exchange(last, time);
+          if (is_named) return time;
+          const bool follows = row == 0 || (filled > 0 && time && before && are_neighbours(*time, *before));
+          return follows && time && time->form == TimeForm::year ? time : std::nullopt;
+        });
     if (filled > 0 && 2 * filled < times.size()) times.clear();
     if (times.empty()) continue;
     found = {i};
@@ -229,8 +221,8 @@ std::optional<std::string> time_in_parts(std::string_view text, const SeriesColu
   for (std::size_t i = 0; i < columns.names.size() && !times.empty() && !are_in_order(times); ++i) {
     if (std::find(found.begin(), found.end(), i) != found.end()) continue;
     std::string first;
-    const std::vector<Time> finer =
-        times_of(csv, place(i), [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
+    const std::vector<Time> finer = times_of(
+        csv, i + columns.skipped, [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
           const std::string text_of = row < times.size() ? joined(times[row], cell, columns.names[i]) : "";
           if (row == 0) first = text_of;
           const auto time = parse_time(text_of);
@@ -240,14 +232,14 @@ std::optional<std::string> time_in_parts(std::string_view text, const SeriesColu
     times = finer, example = first;
     found.push_back(i), i = static_cast<std::size_t>(-1);  // a further part may stand before it
   }
-  if (!above.empty() && (found.size() < 2 || !are_in_order(times)))
-    return fmt::format("{}: {}", read.origin(), above);
-  if (found.size() < 2 || !are_in_order(times)) return std::nullopt;
+  const bool is_whole = found.size() < 2 || !are_in_order(times);
+  require_input(!is_whole || above.empty(), "{}: {}", csv.origin(), above);
+  if (is_whole) return;
   std::vector<std::string> names;
   for (const std::size_t i : found) names.push_back("'" + one_line(columns.names[i]) + "'");
-  return fmt::format("{}: the time stands in columns {}: {}write one column in their place, as {} in line {}",
-                     read.origin(), listed(names), above.empty() ? "" : above + ", and ", one_line(example),
-                     csv.line());
+  throw InputError(fmt::format(
+      "{}: the time stands in columns {}: {}write one column in their place, as {} in line {}", csv.origin(),
+      listed(names), above.empty() ? "" : above + ", and ", one_line(example), csv.line()));
 }
 
 }  // namespace unroll

@@ -57,20 +57,17 @@ bool is_quarter(std::string_view label) {
 
 }  // namespace
 
-std::optional<std::string> totals_among_rows(std::string_view text, const SeriesColumns& columns,
-                                             const CsvReader& read) {
-  if (columns.only >= 0 || std::ranges::find(columns.chosen, 0) != columns.chosen.end()) return std::nullopt;
-  const auto at = static_cast<std::size_t>(columns.skipped);
-  CsvReader csv(text, read.origin(), read.separator());
-  csv.next();
-  csv.keep(at + 1);
+void require_no_totals(const SeriesText& file) {
+  const SeriesColumns& columns = file.columns;
+  if (columns.only >= 0 || std::ranges::find(columns.chosen, 0) != columns.chosen.end()) return;
   using Rows = std::vector<std::pair<int64_t, std::string>>;  // line and label
   Rows totals, years, quarters;
   std::set<std::string> parts;  // other labels: a year has few
   int64_t rows = 0, others = 0;
   constexpr std::size_t most_parts = 12;
-  for (; csv.next(); ++rows) {
-    const std::string label(csv.cells()[at]);
+  CsvReader csv = file.at_first_row();
+  each_row(csv, [&] {
+    const std::string label(cell_of(csv, columns.place(0)));
     const auto time = parse_time(label, TimeForm::year);
     const bool is_year = time && time->form == TimeForm::year;
     if (Rows* const to = says_total(label)   ? &totals
@@ -81,25 +78,26 @@ std::optional<std::string> totals_among_rows(std::string_view text, const Series
     } else if (++others; parts.size() <= most_parts) {
       parts.insert(label);
     }
-  }
+    ++rows;
+  });
   const bool has_months = parts.size() > 4 && parts.size() <= most_parts;
   const bool in_years =
       2 * std::ssize(years) <= rows - std::ssize(years) && (has_months || (others == 0 && !quarters.empty()));
   if (in_years) totals.insert(totals.end(), years.begin(), years.end());
   if (has_months && in_years) totals.insert(totals.end(), quarters.begin(), quarters.end());
-  if (totals.empty() || 2 * std::ssize(totals) > rows) return std::nullopt;
+  if (totals.empty() || 2 * std::ssize(totals) > rows) return;
   std::ranges::sort(totals);
   std::string lines;
   constexpr std::size_t most_said = 12;
   for (std::size_t k = 1; k < std::min(totals.size(), most_said); ++k)
     lines += fmt::format(", {}", totals[k].first);
   if (totals.size() > most_said) lines += ", ...";
-  return fmt::format("{}:{}: column {} ('{}'): '{}' holds a total of other rows: delete line{} {}{}{}",
-                     read.origin(), totals[0].first, at + 1, one_line(columns.names[0]),
-                     one_line(totals[0].second), totals.size() > 1 ? "s" : "", totals[0].first, lines,
-                     in_years && !years.empty()
-                         ? fmt::format(", and write the year into each row, as Jan {}", years[0].second)
-                         : "");
+  throw InputError(fmt::format(
+      "{}:{}: {}: '{}' holds a total of other rows: delete line{} {}{}{}", csv.origin(), totals[0].first,
+      columns.called(0), one_line(totals[0].second), totals.size() > 1 ? "s" : "", totals[0].first, lines,
+      in_years && !years.empty()
+          ? fmt::format(", and write the year into each row, as Jan {}", years[0].second)
+          : ""));
 }
 
 }  // namespace unroll

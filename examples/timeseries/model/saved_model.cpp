@@ -213,13 +213,10 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
     std::copy_n(facts.scaling.channels.begin() + facts.scaling.place(0, found->second), series.width(),
                 scaling.channels.begin() + scaling.place(0, member));
   }
-  if (const size_t others = of_others.size()) {
-    constexpr size_t most = 5;
-    of_others.resize(std::min(others, most));
-    notes.push_back(fmt::format("{} series that the model was not trained on {} scaled by {} own rows: {}{}",
+  if (const size_t others = of_others.size())
+    notes.push_back(fmt::format("{} series that the model was not trained on {} scaled by {} own rows: {}",
                                 others, others == 1 ? "is" : "are", others == 1 ? "its" : "their",
-                                fmt::join(of_others, ", "), others > most ? ", …" : ""));
-  }
+                                first_of(of_others)));
   return scaling;
 }
 

@@ -8,25 +8,16 @@
 #include "framework/check.h"
 
 namespace unroll {
-namespace {
-
-void check(std::span<const double> probability, std::span<const int> label) {
-  require(probability.size() == label.size() && !label.empty(), "detection: {} probabilities for {} labels",
-          probability.size(), label.size());
-  for (std::size_t i = 0; i < label.size(); ++i) {
-    require(probability[i] >= 0 && probability[i] <= 1, "detection: {} is no probability", probability[i]);
-    require(label[i] == 0 || label[i] == 1, "detection: a label is 0 or 1, not {}", label[i]);
-  }
-}
-
-}  // namespace
 
 DetectionScores score_detection(std::span<const double> probability, std::span<const int> label,
                                 double threshold) {
-  check(probability, label);
+  require(probability.size() == label.size() && !label.empty(), "detection: {} probabilities for {} labels",
+          probability.size(), label.size());
   double called[2][2] = {{0, 0}, {0, 0}};  // [label][called positive]
   double loss = 0;
   for (std::size_t i = 0; i < label.size(); ++i) {
+    require(probability[i] >= 0 && probability[i] <= 1, "detection: {} is no probability", probability[i]);
+    require(label[i] == 0 || label[i] == 1, "detection: a label is 0 or 1, not {}", label[i]);
     ++called[label[i]][probability[i] > threshold];
     const double p = std::clamp(probability[i], 1e-7, 1 - 1e-7);
     loss -= std::log(label[i] ? p : 1 - p);

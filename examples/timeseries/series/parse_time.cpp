@@ -7,6 +7,14 @@
 #include "examples/timeseries/series/times.h"
 
 namespace unroll {
+
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+std::string lower_case(std::string_view text) {
+  std::string small(text);
+  std::ranges::transform(small, small.begin(), lower);
+  return small;
+}
+
 namespace {
 
 constexpr std::array<std::string_view, 12> month_names = {"january",   "february", "march",    "april",
@@ -16,18 +24,7 @@ constexpr std::array<std::string_view, 7> weekday_names = {"monday", "tuesday", 
                                                            "friday", "saturday", "sunday"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
-
-}  // namespace
-
-std::string lower_case(std::string_view text) {
-  std::string small(text);
-  std::ranges::transform(small, small.begin(), lower);
-  return small;
-}
-
-namespace {
 
 // The index of a name, written out or as its first three letters; -1: not among `names`.
 template <std::size_t count>
@@ -45,9 +42,7 @@ struct Scanner {
   bool good = true;
 
   std::size_t digits_ahead() const {
-    return std::min(
-        static_cast<std::size_t>(std::find_if_not(left.begin(), left.end(), is_digit) - left.begin()),
-        left.size());
+    return std::size_t(std::find_if_not(left.begin(), left.end(), is_digit) - left.begin());
   }
   // Reads `least` to `most` digits, with no digit after them, of a value from `low` to `high`.
   int64_t digits(std::size_t least, std::size_t most, int64_t low, int64_t high) {
@@ -156,16 +151,16 @@ DateNumbers read_form(Scanner& scan, std::string_view form, DateOrder order) {
 
 // None: no calendar has this day or week.
 std::optional<Time> time_of(const DateNumbers& n) {
-  if (n.quarter > 0) return Time{TimeForm::quarter, 12 * n.year + 3 * (n.quarter - 1)};
+  if (n.quarter > 0) return Time{TimeForm::quarter, *date_of(n.year, 3 * n.quarter - 2, 1)};
   if (n.week > 0) {  // Monday of week 1, which holds the fourth of January, and of the later ones
-    const int64_t fourth = days_of(n.year, 1, 4), monday = fourth - weekday_of(fourth) + 7 * (n.week - 1);
-    if (monday + 3 >= days_of(n.year + 1, 1, 1)) return std::nullopt;  // most years have 52
+    const int64_t fourth = *date_of(n.year, 1, 4);
+    const int64_t monday = fourth + (7 * (n.week - 1) - weekday_of(fourth)) * one_day;
+    if (monday + 3 * one_day >= *date_of(n.year + 1, 1, 1)) return std::nullopt;  // most years have 52
     return Time{TimeForm::date, monday};
   }
-  if (n.day == 0) return Time{TimeForm::month, 12 * n.year + n.month - 1};
-  const int month = static_cast<int>(n.month);
-  if (n.day > days_in_month(n.year, month)) return std::nullopt;
-  return Time{TimeForm::date, days_of(n.year, month, static_cast<int>(n.day))};
+  const auto date = date_of(n.year, n.month, n.day == 0 ? 1 : n.day);
+  if (!date) return std::nullopt;
+  return Time{n.day == 0 ? TimeForm::month : TimeForm::date, *date};
 }
 
 std::optional<Time> read_form_of_date(Scanner& scan, DateOrder order) {
@@ -206,10 +201,9 @@ std::optional<int64_t> read_offset(Scanner& scan) {
   }
   named = scan;
   named.accept(' ');
-  const bool west = named.left.starts_with('-');
-  if (!west && !named.left.starts_with('+')) return std::nullopt;
+  const bool west = named.accept('-');
+  if (!west && !named.accept('+')) return std::nullopt;
   scan = named;
-  scan.left.remove_prefix(1);
   int64_t offset = scan.fixed(2, 0, 23) * one_hour;
   if (!scan.left.empty()) {
     scan.accept(':');
@@ -259,12 +253,12 @@ std::optional<Time> iso_time(std::string_view text) {
   }
   const auto two = [&](std::size_t i) { return 10 * (text[i] - '0') + (text[i + 1] - '0'); };
   const int year = 100 * two(0) + two(2), month = two(5), day = two(8);
-  if (year < 1 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month)) return std::nullopt;
-  const int64_t days = days_of(year, month, day);
-  if (text.size() == 10) return Time{TimeForm::date, days};
+  const auto date = date_of(year, month, day);
+  if (year < 1 || !date) return std::nullopt;
+  if (text.size() == 10) return Time{TimeForm::date, *date};
   const int hour = two(11), minute = two(14), second = text.size() == 19 ? two(17) : 0;
   if (hour > 23 || minute > 59 || second > 59) return std::nullopt;
-  return Time{TimeForm::date_time, days * one_day + hour * one_hour + (60 * minute + second) * one_second};
+  return Time{TimeForm::date_time, *date + hour * one_hour + (60 * minute + second) * one_second};
 }
 
 }  // namespace
@@ -282,11 +276,10 @@ std::optional<Time> parse_time(std::string_view text, DateOrder order) {
     scan.accept(',');
     scan.expect(' ');
   }
-  int64_t moment = date->count * one_day + read_time_of_day(scan, letter);
+  int64_t moment = date->count + read_time_of_day(scan, letter);
   const auto offset = read_offset(scan);
   moment -= offset.value_or(0);
-  if (!scan.done() || moment < days_of(1, 1, 1) * one_day || moment >= days_of(10'000, 1, 1) * one_day)
-    return std::nullopt;
+  if (!scan.done() || moment < *date_of(1, 1, 1) || moment >= *date_of(10'000, 1, 1)) return std::nullopt;
   return Time{
       .form = TimeForm::date_time, .count = moment, .utc = offset.has_value(), .offset = offset.value_or(0)};
 }

@@ -47,13 +47,21 @@ std::string name_of(const Series& series, int channel, const Part& part) {
   return fmt::format("{} of '{}'", name, one_line(series.members[member].name));
 }
 
+// Calls use(channel, value) for the observed values of channels [begin, end), row by row: a row of a long file is far from
+// the next.
+template <class Use>
+void each_observed(const Series& series, const Part& part, int begin, int end, const Use& use) {
+  for (const Span& span : part)
+    for (int64_t row = span.begin; row < span.end; ++row)
+      for (int channel = begin; channel < end; ++channel)
+        if (!series.is_filled(row, channel)) use(channel, series.at(row, channel));
+}
+
 void fit_logarithm(ChannelScaling& scaling, const Series& series, const Part& part, ScalingKind kind,
                    int channel) {
   double least = std::numeric_limits<double>::infinity(), most = -least, sum = 0, squares = 0, rows = 0;
   const auto each = [&](auto use) {
-    for (const Span& span : part)
-      for (int64_t row = span.begin; row < span.end; ++row)
-        if (!series.is_filled(row, channel)) use(std::log(series.at(row, channel)));
+    each_observed(series, part, channel, channel + 1, [&](int, double value) { use(std::log(value)); });
   };
   each([&](double x) { ++rows, least = std::min(least, x), most = std::max(most, x), sum += x; });
   each([&](double x) { squares += (x - sum / rows) * (x - sum / rows); });
@@ -62,37 +70,24 @@ void fit_logarithm(ChannelScaling& scaling, const Series& series, const Part& pa
     scaling.log_scale = kind == ScalingKind::standard ? std::sqrt(squares / rows) : most - least;
 }
 
-// Statistics of channels' observed values, all in one pass over rows: a row of a long file is far from the next.
+// Statistics of a channel's observed values.
 struct Measured {
-  struct Channel {
-    double rows = 0, least = std::numeric_limits<double>::infinity(), most = -least;
-    double mean = 0, squares = 0;  // squares: mean square distance from the mean
-  };
-  std::vector<Channel> channels;  // without calendar features
-
-  Measured(const Series& series, const Part& part)
-      : channels(static_cast<std::size_t>(series.width() - series.calendar)) {
-    for (Channel& c : channels) c.rows = series.filled.empty() ? static_cast<double>(rows_of(part)) : 0;
-    if (!series.filled.empty()) each(series, part, [](Channel& c, double) { ++c.rows; });
-    each(series, part, [](Channel& c, double x) {
-      c.least = std::min(c.least, x), c.most = std::max(c.most, x), c.mean += x / c.rows;
-    });
-    each(series, part, [](Channel& c, double x) { c.squares += (x - c.mean) * (x - c.mean) / c.rows; });
-  }
-
- private:
-  template <class Use>
-  void each(const Series& series, const Part& part, const Use& use) {
-    const std::size_t width = static_cast<std::size_t>(series.width()), count = channels.size();
-    for (const Span& span : part)
-      for (auto row = static_cast<std::size_t>(span.begin); row < static_cast<std::size_t>(span.end); ++row) {
-        const double* const values = series.values.data() + row * width;
-        const uint8_t* const filled = series.filled.empty() ? nullptr : series.filled.data() + row * width;
-        for (std::size_t c = 0; c < count; ++c)
-          if (!filled || filled[c] == 0) use(channels[c], values[c]);
-      }
-  }
+  double rows = 0, least = std::numeric_limits<double>::infinity(), most = -least;
+  double mean = 0, squares = 0;  // squares: mean square distance from the mean
 };
+// By channel, without calendar features.
+std::vector<Measured> measured(const Series& series, const Part& part) {
+  const int count = series.width() - series.calendar;
+  std::vector<Measured> of(count);
+  each_observed(series, part, 0, count, [&](int c, double) { ++of[c].rows; });
+  each_observed(series, part, 0, count, [&](int c, double x) {
+    of[c].least = std::min(of[c].least, x), of[c].most = std::max(of[c].most, x),
+    of[c].mean += x / of[c].rows;
+  });
+  each_observed(series, part, 0, count,
+                [&](int c, double x) { of[c].squares += (x - of[c].mean) * (x - of[c].mean) / of[c].rows; });
+  return of;
+}
 
 // Fits the scaling of one series on the rows in `part`.
 void fit_one(std::span<ChannelScaling> scaling, const Series& series, const Part& part, ScalingKind kind,
@@ -100,15 +95,15 @@ void fit_one(std::span<ChannelScaling> scaling, const Series& series, const Part
   if (kind == ScalingKind::none) return;
   for (std::size_t at = 0; at < scaling.size(); ++at)
     if (scaling[at].is_log) fit_logarithm(scaling[at], series, part, kind, static_cast<int>(at));
-  const Measured measured(series, part);
+  const std::vector<Measured> of = measured(series, part);
   for (int channel = 0; channel < series.width() - series.calendar; ++channel) {
     if (channel == series.label) continue;
-    const auto& [rows, least, most, sum, squares] = measured.channels[channel];
+    const auto& [rows, least, most, mean, squares] = of[channel];
     require_input(rows > 0, "{}: channel {}: all values to measure its scale on are missing", series.origin,
                   name_of(series, channel, part));
-    ChannelScaling& to = scaling[static_cast<std::size_t>(channel)];
+    ChannelScaling& to = scaling[channel];
     const bool varies = most > least;  // rounding may leave a constant a deviation above 0
-    to.shift = kind == ScalingKind::standard && varies ? sum : least;
+    to.shift = kind == ScalingKind::standard && varies ? mean : least;
     if (varies) to.scale = kind == ScalingKind::standard ? std::sqrt(squares) : most - least;
     if (!varies) constant.push_back(name_of(series, channel, part));
     require_input(std::isfinite(to.scale) && to.scale > 0,

@@ -46,7 +46,7 @@ struct Scaling {
   int place(int channel, int member) const {
     return member * (static_cast<int>(channels.size()) / members) + channel;
   }
-  const ChannelScaling& at(int place) const { return channels[static_cast<std::size_t>(place)]; }
+  const ChannelScaling& at(int place) const { return channels[place]; }
   double apply(double value, int place) const { return at(place).apply(value); }
   double undo(double value, int place) const { return at(place).undo(value); }
   Scaling of(int member) const {

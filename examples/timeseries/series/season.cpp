@@ -15,29 +15,6 @@ namespace {
 
 constexpr double least_strength = 0.2, least_of_few = 0.5, near_largest = 0.8;
 
-}  // namespace
-
-CalendarPeriod calendar_period(int64_t period, const TimeStep& step) {
-  using enum CalendarPeriod;
-  const auto slots = std::ssize(step.slots);
-  if (step.unit == TimeStep::Unit::month) return slots > 0 && period == slots ? month : year;
-  if (slots > 0) return (step.count == one_day) == (period == slots) ? day : week;
-  if (step.unit == TimeStep::Unit::business_day) return week;
-  const double days =
-      static_cast<double>(period) * static_cast<double>(step.count) / static_cast<double>(one_day);
-  return days > 200 ? year : std::lround(days) == 7 ? week : std::lround(days) == 1 ? day : hour;
-}
-
-double variance(std::span<const double> values) {
-  double mean = 0, squares = 0;
-  const auto n = static_cast<double>(values.size());
-  for (const double v : values) mean += v / n;
-  for (const double v : values) squares += (v - mean) * (v - mean) / n;
-  return squares;
-}
-
-namespace {
-
 // Whether the rows are too few for a moving average, so that the trend is a line.
 bool is_few(std::span<const double> y, int64_t period) {
   return 2 * static_cast<int64_t>(y.size()) < 5 * period;
@@ -163,6 +140,25 @@ Season by_autocorrelation(std::span<const double> y) {
 }
 
 }  // namespace
+
+CalendarPeriod calendar_period(int64_t period, const TimeStep& step) {
+  using enum CalendarPeriod;
+  const auto slots = std::ssize(step.slots);
+  if (step.unit == TimeStep::Unit::month) return slots > 0 && period == slots ? month : year;
+  if (slots > 0) return (step.count == one_day) == (period == slots) ? day : week;
+  if (step.unit == TimeStep::Unit::business_day) return week;
+  const double days =
+      static_cast<double>(period) * static_cast<double>(step.count) / static_cast<double>(one_day);
+  return days > 200 ? year : std::lround(days) == 7 ? week : std::lround(days) == 1 ? day : hour;
+}
+
+double variance(std::span<const double> values) {
+  double mean = 0, squares = 0;
+  const auto n = static_cast<double>(values.size());
+  for (const double v : values) mean += v / n;
+  for (const double v : values) squares += (v - mean) * (v - mean) / n;
+  return squares;
+}
 
 std::string to_text(const Season& season) {
   if (season.period == 1) return "none";

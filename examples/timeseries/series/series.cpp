@@ -86,6 +86,13 @@ void Series::insert_channels(int at, const std::vector<std::string>& names,
   channels.insert(channels.begin() + at, names.begin(), names.end());
 }
 
+std::string first_of(const std::vector<std::string>& names) {
+  constexpr std::ptrdiff_t most = 5;
+  return fmt::format("{}{}",
+                     fmt::join(names.begin(), names.begin() + std::min(most, std::ssize(names)), ", "),
+                     std::ssize(names) > most ? ", …" : "");
+}
+
 Series make_series(std::vector<std::string> names, std::vector<double> values) {
   require(!names.empty() && values.size() % names.size() == 0, "series: {} values for {} channels",
           values.size(), names.size());

@@ -95,9 +95,7 @@ struct Series {
   }
   // The number of series, the series of a row, a series' name ("": the only one has none), and its rows.
   int count() const { return members.empty() ? 1 : static_cast<int>(members.size()); }
-  std::string name_of(int member) const {
-    return members.empty() ? "" : members[static_cast<std::size_t>(member)].name;
-  }
+  std::string name_of(int member) const { return members.empty() ? "" : members[member].name; }
   int member_of(int64_t row) const;
   int64_t begin_of(int member) const { return members.empty() ? 0 : members[member].begin; }
   int64_t end_of(int member) const { return members.empty() ? rows() : members[member].end; }
@@ -116,6 +114,9 @@ struct Series {
   // The channel of this name. Throws InputError, with the nearest name, if there is none.
   int channel(std::string_view name) const;
 };
+
+// The first five names, for messages: "a, b, c, d, e, …".
+std::string first_of(const std::vector<std::string>& names);
 
 // A series of values [rows, names], with rows numbered from 0.
 Series make_series(std::vector<std::string> names, std::vector<double> values);

@@ -45,19 +45,19 @@ bool adds_zeros(const SeriesOptions& options) {
   return options.gaps == Gaps::fill && options.missing == Missing::zero;
 }
 
-// Calls use(a, b) for the times of neighbours of one series.
+// Calls use(row) for each row that has one before it in its series.
 template <class Use>
-void each_pair(const Series& series, Use use) {
+void each_following(const Series& series, const Use& use) {
   for (int member = 0; member < series.count(); ++member)
-    for (int64_t row = series.begin_of(member) + 1; row < series.end_of(member); ++row)
-      use(series.times.at[row - 1], series.times.at[row]);
+    for (int64_t row = series.begin_of(member) + 1; row < series.end_of(member); ++row) use(row);
 }
 
 // Whether all rows are a whole number of steps apart.
 bool all_keep_to(const Series& series, const TimeStep& step) {
   bool whole = true;
-  each_pair(series, [&](int64_t a, int64_t b) {
-    const double steps = steps_between(series.times.form, a, b, step);
+  const std::vector<int64_t>& at = series.times.at;
+  each_following(series, [&](int64_t row) {
+    const double steps = steps_between(at[row - 1], at[row], step);
     whole = whole && steps >= 0.99 && std::abs(steps - std::round(steps)) < 0.01;
   });
   return whole;
@@ -86,15 +86,14 @@ void take_common_step(Series& series) {
     return;
   TimeStep one = found;
   one.count = 1;
-  const int64_t unit = times.form == TimeForm::date && !is_month ? one_day : 1;
   int64_t common = 0, steps = 0;
-  each_pair(series, [&](int64_t a, int64_t b) {
-    const int64_t apart =
-        is_month ? static_cast<int64_t>(std::llround(steps_between(times.form, a, b, one))) : b - a;
+  each_following(series, [&](int64_t row) {
+    const int64_t a = times.at[row - 1], b = times.at[row];
+    const int64_t apart = is_month ? std::llround(steps_between(a, b, one)) : b - a;
     common = std::gcd(common, apart), steps += apart;
   });
   if (common > 0 && steps / common <= most_new * series.rows())
-    times.step.count = common * unit, times.step.jitter = 0;
+    times.step.count = common, times.step.jitter = 0;
 }
 
 // The advice where much is missing and no model is there yet: all of it may be 0.
@@ -119,12 +118,12 @@ void fill_gaps(Series& series, bool any_number) {
       const int64_t now = times.at[row];
       if (row > series.begin_of(member)) {
         const int64_t before = times.at[row - 1];
-        const double steps = steps_between(times.form, before, now, times.step);
+        const double steps = steps_between(before, now, times.step);
         const double whole = std::round(steps);
         if (whole >= 2 && whole <= static_cast<double>(most) && std::abs(steps - whole) <= most_off) {
           if (++gaps == 1) line = series.lines[row];
           for (int64_t k = 1; k < static_cast<int64_t>(whole); ++k)
-            rows.add_empty(row - 1, time_after(times.form, before, times.step, k));
+            rows.add_empty(row - 1, time_after(before, times.step, k));
         }
       }
       rows.from.push_back(row);
@@ -143,31 +142,26 @@ void fill_gaps(Series& series, bool any_number) {
 void check_gaps(Series& series, const SeriesOptions& options) {
   const Times& times = series.times;
   // Slots of a day follow the clock that the file shows.
-  const auto shown = [&](std::size_t row) {
-    return times.step.unit == TimeStep::Unit::slots && row < times.offsets.size()
+  const auto shown = [&](int64_t row) {
+    return times.step.unit == TimeStep::Unit::slots && row < std::ssize(times.offsets)
                ? times.at[row] + times.offsets[row] - times.step.zone
                : times.at[row];
   };
   int64_t uneven = 0, line = 0;
   std::string first;
   bool is_gap = false;
-  int member = 0;
-  for (std::size_t i = 1; i < times.at.size(); ++i) {
-    if (static_cast<int64_t>(i) == series.end_of(member)) {
-      ++member;
-      continue;
-    }
-    const int64_t before = shown(i - 1), now = shown(i);
-    const double steps = steps_between(times.form, before, now, times.step);
-    if ((3 * steps >= 2 && 2 * steps <= 3) || ++uneven > 1) continue;
+  each_following(series, [&](int64_t row) {
+    const int64_t before = shown(row - 1), now = shown(row);
+    const double steps = steps_between(before, now, times.step);
+    if ((3 * steps >= 2 && 2 * steps <= 3) || ++uneven > 1) return;
     const bool clock = times.form == TimeForm::date_time && !times.utc && times.step.count <= one_hour &&
                        now - before == times.step.count + one_hour;
     first =
         fmt::format("{} after {}, where rows are {}{}", difference_text(times.form, before, now, times.step),
-                    times.text(static_cast<int64_t>(i) - 1), apart_text(times.step),
+                    times.text(row - 1), apart_text(times.step),
                     clock ? "; where clocks are set forward, times with an offset (+01:00) have no gap" : "");
-    line = series.lines[i], is_gap = steps > 1;
-  }
+    line = series.lines[row], is_gap = steps > 1;
+  });
   if (uneven == 0) return;
   const std::string zero = or_zero(uneven, series.rows(), options);
   require_input(options.gaps == Gaps::allow, "{}:{}: {}{}{}{}{}", series.origin, line,
@@ -182,9 +176,8 @@ void check_gaps(Series& series, const SeriesOptions& options) {
 
 void cut_open_end(Series& series, const SeriesOptions& options) {
   if (options.open_end.empty()) return;
-  std::vector<std::size_t> channels;
-  for (const std::string& name : options.open_end)
-    channels.push_back(static_cast<std::size_t>(series.channel(name)));
+  std::vector<int> channels;
+  for (const std::string& name : options.open_end) channels.push_back(series.channel(name));
   NewRows rows;
   rows.from.reserve(series.times.at.size());
   int64_t first = 0;
@@ -192,9 +185,7 @@ void cut_open_end(Series& series, const SeriesOptions& options) {
     const int64_t begin = series.begin_of(member);
     int64_t end = series.end_of(member);
     const auto is_open = [&](int64_t row) {
-      return std::all_of(channels.begin(), channels.end(), [&](std::size_t channel) {
-        return std::isnan(series.at(row, static_cast<int>(channel)));
-      });
+      return std::ranges::all_of(channels, [&](int channel) { return std::isnan(series.at(row, channel)); });
     };
     while (end > begin && is_open(end - 1)) --end;
     if (end == begin) end = series.end_of(member);  // no value is known; fill_in() reports this

@@ -54,10 +54,8 @@ SeriesSplit split_at_rows(int64_t rows, int64_t train_end, int64_t valid_end, in
   return split;
 }
 
-namespace {
-
 // The time as a count in the series' form. A coarser time stands for its first moment.
-int64_t count_in(const Series& series, std::string_view text) {
+static int64_t count_in(const Series& series, std::string_view text) {
   const TimeForm form = series.times.form;
   const auto time = parse_time(text, form, series.date_order);
   require_input(time.has_value(), "'{}' is not a time, as '{}' is", one_line(text), series.times.text(0));
@@ -66,8 +64,6 @@ int64_t count_in(const Series& series, std::string_view text) {
       "'{}' is not written as the series' times are: '{}'", one_line(text), series.times.text(0));
   return series.times.count_of(in_form(*time, form));
 }
-
-}  // namespace
 
 SeriesSplit split_by_fraction(int64_t rows, double train, double valid) {
   require_input(train > 0 && valid >= 0 && train + valid < 1,

@@ -57,9 +57,9 @@ std::string step_code(const TimeStep& step);
 std::optional<TimeStep> parse_step(std::string_view code);
 
 // The time `steps` steps after `at`. Throws InputError: the step is unknown, or the time is too far ahead.
-int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t steps);
+int64_t time_after(int64_t at, const TimeStep& step, int64_t steps);
 // The number of steps between two times; 1 between neighbours without a gap.
-double steps_between(TimeForm form, int64_t from, int64_t to, const TimeStep& step);
+double steps_between(int64_t from, int64_t to, const TimeStep& step);
 // The difference of neighbours, for messages about a step: "2 months", "3 days", "an hour".
 std::string difference_text(TimeForm form, int64_t from, int64_t to, const TimeStep& step);
 
@@ -74,7 +74,7 @@ FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const 
 // The step to go on with if a model's step differs from the file's. The model's, if it explains at least as many of
 // the file's differences. Else the file's, if both are equally long (the 1st and the last of each month). None: the
 // steps differ.
-std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, const TimeStep& model,
+std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, TimeStep model,
                                   const TimeStep& file);
 
 // --- for the files time_*.cpp --------------------------------------------------------------------------------
@@ -82,23 +82,16 @@ std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, co
 // Steps with `slots`: rows lie at several places of a day, a week or a month, in turn: Monday, Wednesday and Friday; the
 // 1st and the 15th; each hour from 9 to 17.
 
-// The number of the last place at or before a time. Times are on the clock whose calendar the rows follow.
-int64_t slot_of(TimeForm form, int64_t at, const TimeStep& step);
-// The time `places` places after `at`. Throws InputError beyond the year 30000.
-int64_t after_slots(TimeForm form, int64_t at, const TimeStep& step, int64_t places);
-
-// Finds the places of times: each is taken at least twice, at least nine of ten rows are at the place after the
-// previous row's, and the places are not evenly spaced. None if there are no such places.
-std::optional<TimeStep> find_slots(TimeForm form, std::span<const int64_t> times);
+// The number of a time's day, week or month, and its place there: microseconds, or the day of the month. The time is on the
+// clock whose calendar the rows follow.
+struct SlotPlace {
+  int64_t cycle, within;
+};
+SlotPlace slot_place(int64_t at, const TimeStep& step);
 
 // "a, b and c"
 std::string listed(const std::vector<std::string>& words);
 // "09:00": microseconds since midnight.
 std::string clock_text(int64_t t);
-// "on Monday, Wednesday and Friday", "from 09:00 to 17:00, 9 times a day"
-std::string slots_text(const TimeStep& step);
-
-// A day in the unit of a form that has days.
-constexpr int64_t day_unit(TimeForm form) { return form == TimeForm::date_time ? one_day : 1; }
 
 }  // namespace unroll

@@ -22,107 +22,67 @@ using Day = TimeStep::Day;
 
 // --- arithmetic --------------------------------------------------------------------------------------------
 
-bool has_days(TimeForm form) { return form == TimeForm::date || form == TimeForm::date_time; }
-int64_t days_in(TimeForm form, int64_t at) { return floor_div(at, day_unit(form)); }
-
 // Counts days from Monday to Friday. Saturday and Sunday count as the Friday before.
-int64_t business_day_of(int64_t days) { return 5 * floor_div(days + 3, 7) + std::min(weekday_of(days), 4); }
-int64_t days_of_business_day(int64_t count) {
-  return 7 * floor_div(count, 5) + (count - 5 * floor_div(count, 5)) - 3;
+int64_t business_day_of(int64_t at) { return 5 * floor_div(day_of(at) + 3, 7) + std::min(weekday_of(at), 4); }
+int64_t midnight_of_business_day(int64_t count) {
+  return (7 * floor_div(count, 5) + (count - 5 * floor_div(count, 5)) - 3) * one_day;
 }
 
-// The day in a month of a row of this step.
-int day_in(int64_t month, Day where, int of_month) {
-  const int last = days_in_month(month);
-  const int64_t days = days_of({month, 1});
-  switch (where) {
+// The midnight of a row of this step in a month. `own`: its day where the step names none.
+int64_t midnight_in(int64_t month, const TimeStep& step, int own) {
+  const int last = days_in_month(month), of_month = step.of_month;
+  const int64_t first = moment_of({month, 1});
+  int day = 1;
+  switch (step.day) {
     case Day::of_month:
     case Day::several:
-      return std::min(of_month, last);
-    case Day::nth_weekday: {
-      const int day = 1 + (of_month % 7 - weekday_of(days) + 7) % 7 + 7 * (of_month / 7 - 1);
-      return day > last ? day - 7 : day;
-    }
+      day = std::min(step.day == Day::of_month && of_month == 0 ? own : of_month, last);
+      break;
+    case Day::nth_weekday:
+      day = 1 + (of_month % 7 - weekday_of(first) + 7) % 7 + 7 * (of_month / 7 - 1);
+      if (day > last) day -= 7;
+      break;
     case Day::last:
-      return last;
+      day = last;
+      break;
     case Day::last_business:
-      return last - std::max(0, weekday_of(days + last - 1) - 4);
+      day = last - std::max(0, weekday_of(first + (last - 1) * one_day) - 4);
+      break;
     case Day::first_business:
+      day = weekday_of(first) > 4 ? 8 - weekday_of(first) : 1;
       break;
   }
-  const int weekday = weekday_of(days);
-  return weekday > 4 ? 8 - weekday : 1;
-}
-
-int64_t month_of(TimeForm form, int64_t at) {
-  return has_days(form) ? month_day(days_in(form, at)).month : at;
+  return first + (day - 1) * one_day;
 }
 
 // The time on the clock whose calendar the step follows, as in winter.
-int64_t by_clock(TimeForm form, int64_t at, const TimeStep& step) {
-  if (form != TimeForm::date_time) return at;
+int64_t by_clock(int64_t at, const TimeStep& step) {
   return at + step.zone + (step.summer >= 0 && time_of_day(at) == step.summer ? one_hour : 0);
 }
 
-}  // namespace
-
-int64_t time_after(TimeForm form, int64_t at, const TimeStep& step, int64_t steps) {
-  require_input(step.unit != Unit::unknown, "the step from row to row is not known");
-  constexpr int64_t furthest = std::numeric_limits<int64_t>::max() - largest_number;  // of sums of times
-  require_input(step.count == 0 || steps <= furthest / step.count, "{} rows are too far ahead", steps);
-  const int64_t ahead = steps * step.count, shift = by_clock(form, at, step) - at, from = at + shift;
-  if (!step.slots.empty()) return after_slots(form, from, step, steps) - shift;
-  switch (step.unit) {
-    case Unit::unknown:
-    case Unit::number:
-    case Unit::slots:
-      break;
-    case Unit::microsecond:
-      require(form != TimeForm::date || step.count % one_day == 0, "times: dates that are {} apart",
-              to_text(step));
-      return form == TimeForm::date ? at + ahead / one_day : at + ahead;
-    case Unit::business_day: {
-      require_input(ahead < 20'000'000, "{} rows ahead are beyond the year 30000", steps);
-      const int64_t days = days_in(form, from);
-      return from + (days_of_business_day(business_day_of(days) + ahead) - days) * day_unit(form) - shift;
-    }
-    case Unit::month: {
-      const int64_t month = month_of(form, from);
-      require_input(ahead <= 12 * 30'000 - month, "{} rows ahead are beyond the year 30000", steps);
-      if (!has_days(form)) return at + ahead;
-      const bool own = step.day == Day::of_month && step.of_month == 0;  // months without days
-      const int of_month = own ? month_day(days_in(form, from)).day : step.of_month;
-      const int64_t later = days_of({month + ahead, day_in(month + ahead, step.day, of_month)});
-      return from + (later - days_in(form, from)) * day_unit(form) - shift;
-    }
-  }
-  return at + ahead;
+// The slot's place in a cycle. In a shorter month it is at most the last day.
+int64_t within(const TimeStep& step, int64_t cycle, int64_t slot) {
+  return step.unit == Unit::month ? std::min<int64_t>(slot, days_in_month(cycle)) : slot;
 }
 
-double steps_between(TimeForm form, int64_t from, int64_t to, const TimeStep& step) {
-  from = by_clock(form, from, step), to = by_clock(form, to, step);
-  const auto count = static_cast<double>(step.count);
-  if (!step.slots.empty()) return static_cast<double>(slot_of(form, to, step) - slot_of(form, from, step));
-  switch (step.unit) {
-    case Unit::unknown:
-    case Unit::number:
-    case Unit::slots:
-      break;
-    case Unit::microsecond:
-      return static_cast<double>(to - from) * (form == TimeForm::date ? static_cast<double>(one_day) : 1) /
-             count;
-    case Unit::business_day:
-      return static_cast<double>(business_day_of(days_in(form, to)) - business_day_of(days_in(form, from))) /
-             count;
-    case Unit::month:
-      return static_cast<double>(month_of(form, to) - month_of(form, from)) / count;
-  }
-  return static_cast<double>(to - from) / count;
+// The number of the last place at or before a time on the rows' clock.
+int64_t slot_of(int64_t at, const TimeStep& step) {
+  const SlotPlace place = slot_place(at, step);
+  const auto passed = std::ranges::count_if(
+      step.slots, [&](int64_t slot) { return within(step, place.cycle, slot) <= place.within; });
+  return place.cycle * std::ssize(step.slots) + passed - 1;
 }
 
-// --- words -------------------------------------------------------------------------------------------------
-
-namespace {
+// The time `places` places after `at`. Throws InputError beyond the year 30000.
+int64_t after_slots(int64_t at, const TimeStep& step, int64_t places) {
+  const int64_t n = std::ssize(step.slots);
+  const int64_t days_of_cycle = step.unit == Unit::month ? 28 : step.count / one_day;
+  require_input(places < 11'000'000 / days_of_cycle * n, "{} rows ahead are beyond the year 30000", places);
+  const int64_t slot = slot_of(at, step) + places, cycle = floor_div(slot, n);
+  const int64_t place = within(step, cycle, step.slots[slot - n * cycle]);
+  if (step.unit == Unit::month) return moment_of({cycle, static_cast<int>(place)}) + time_of_day(at);
+  return cycle * step.count + place - 3 * one_day;
+}
 
 std::string counted(int64_t count, const char* what) {
   const bool vowel = std::string_view(what) == "hour";
@@ -156,7 +116,86 @@ ReadableUnit unit_for(const TimeStep& step) {
                                     : ReadableUnit{one_hour, " hours"};
 }
 
+constexpr std::array<const char*, 7> weekdays = {"Monday", "Tuesday",  "Wednesday", "Thursday",
+                                                 "Friday", "Saturday", "Sunday"};
+// "on Monday, Wednesday and Friday", "from 09:00 to 17:00, 9 times a day"
+std::string slots_text(const TimeStep& step) {
+  std::vector<std::string> words;
+  if (step.unit == Unit::month) {
+    for (const int64_t day : step.slots)
+      words.push_back(day == 31 ? "last"
+                                : fmt::format("{}{}", day,
+                                              day % 10 == 1 && day != 11   ? "st"
+                                              : day % 10 == 2 && day != 12 ? "nd"
+                                              : day % 10 == 3 && day != 13 ? "rd"
+                                                                           : "th"));
+    return "on the " + listed(words) + " of the month";
+  }
+  const auto at = [&](int64_t slot) {
+    const std::string day = step.count == 7 * one_day ? weekdays[slot / one_day] : "";
+    return day + (day.empty() ? "" : " ") + clock_text(slot % one_day);
+  };
+  const bool whole_days =
+      std::ranges::all_of(step.slots, [&](int64_t slot) { return (slot - step.slots[0]) % one_day == 0; });
+  if (whole_days) {
+    for (const int64_t slot : step.slots) words.emplace_back(weekdays[slot / one_day]);
+    return "on " + listed(words);
+  }
+  return fmt::format("from {} to {}, {} times a {}", at(step.slots.front()), at(step.slots.back()),
+                     step.slots.size(), step.count == 7 * one_day ? "week" : "day");
+}
+
+constexpr std::array<std::string_view, 6> unit_codes = {"unknown",      "number", "microsecond",
+                                                        "business_day", "month",  "slots"};
+constexpr std::array<std::string_view, 6> day_codes = {"of_month",       "last",        "last_business",
+                                                       "first_business", "nth_weekday", "several"};
+
 }  // namespace
+
+SlotPlace slot_place(int64_t at, const TimeStep& step) {
+  if (step.unit == Unit::month) {
+    const MonthDay day = month_day(at);
+    return {day.month, day.day};
+  }
+  const int64_t since_monday = at + 3 * one_day;  // 1970 began on a Thursday
+  const int64_t cycle = floor_div(since_monday, step.count);
+  return {cycle, since_monday - cycle * step.count};
+}
+
+int64_t time_after(int64_t at, const TimeStep& step, int64_t steps) {
+  require_input(step.unit != Unit::unknown, "the step from row to row is not known");
+  constexpr int64_t furthest = std::numeric_limits<int64_t>::max() - largest_number;  // of sums of times
+  require_input(step.count == 0 || steps <= furthest / step.count, "{} rows are too far ahead", steps);
+  const int64_t ahead = steps * step.count, from = by_clock(at, step);
+  if (!step.slots.empty()) return at + after_slots(from, step, steps) - from;
+  if (step.unit == Unit::business_day) {
+    require_input(ahead < 20'000'000, "{} rows ahead are beyond the year 30000", steps);
+    return at + midnight_of_business_day(business_day_of(from) + ahead) - midnight_of(from);
+  }
+  if (step.unit != Unit::month) return at + ahead;
+  const MonthDay day = month_day(from);
+  require_input(ahead <= 12 * 30'000 - day.month, "{} rows ahead are beyond the year 30000", steps);
+  return at + midnight_in(day.month + ahead, step, day.day) - midnight_of(from);
+}
+
+double steps_between(int64_t from, int64_t to, const TimeStep& step) {
+  from = by_clock(from, step), to = by_clock(to, step);
+  if (!step.slots.empty()) return static_cast<double>(slot_of(to, step) - slot_of(from, step));
+  const int64_t apart = step.unit == Unit::business_day ? business_day_of(to) - business_day_of(from)
+                        : step.unit == Unit::month      ? month_day(to).month - month_day(from).month
+                                                        : to - from;
+  return static_cast<double>(apart) / static_cast<double>(step.count);
+}
+
+// --- words -------------------------------------------------------------------------------------------------
+
+std::string listed(const std::vector<std::string>& words) {
+  return fmt::format("{} and {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
+}
+
+std::string clock_text(int64_t t) {
+  return fmt::format("{:02}:{:02}", t / one_hour, t / (one_hour / 60) % 60);
+}
 
 std::string to_text(const TimeStep& step) {
   if (!step.slots.empty()) return slots_text(step);
@@ -192,26 +231,17 @@ std::string apart_text(const TimeStep& step) {
 
 std::string difference_text(TimeForm form, int64_t from, int64_t to, const TimeStep& step) {
   if (form == TimeForm::number) return fmt::format("{}", to - from);
-  if (!has_days(form)) return months_text(to - from);
-  const double steps = steps_between(form, from, to, step);
+  if (has_months_alone(form)) return months_text(month_day(to).month - month_day(from).month);
+  const double steps = steps_between(from, to, step);
   if (!step.slots.empty()) return fmt::format("{} rows", steps);
   if ((step.unit == Unit::business_day || step.unit == Unit::month) && steps >= 1) {
     const auto count = static_cast<int64_t>(std::lround(steps * static_cast<double>(step.count)));
     return to_text(TimeStep{.unit = step.unit, .count = count});
   }
-  return duration_text((to - from) * (form == TimeForm::date ? one_day : 1));
+  return duration_text(to - from);
 }
 
 // --- for a file --------------------------------------------------------------------------------------------
-
-namespace {
-
-constexpr std::array<std::string_view, 6> unit_codes = {"unknown",      "number", "microsecond",
-                                                        "business_day", "month",  "slots"};
-constexpr std::array<std::string_view, 6> day_codes = {"of_month",       "last",        "last_business",
-                                                       "first_business", "nth_weekday", "several"};
-
-}  // namespace
 
 std::string step_code(const TimeStep& step) {
   const std::string code = fmt::format("{} {}", unit_codes[static_cast<std::size_t>(step.unit)], step.count);

@@ -67,6 +67,10 @@ Spacing spacing_of(Counts differences, int64_t grain) {
   return found;
 }
 
+bool are_whole_days(std::span<const int64_t> times) {
+  return std::all_of(times.begin(), times.end(), [&](int64_t t) { return (t - times[0]) % one_day == 0; });
+}
+
 // The earlier of two times of day an hour apart, if rows stand at no others and change between them only a few
 // times, like a zone's midnight in UTC. Else -1.
 int64_t summer_time(std::span<const int64_t> at) {
@@ -86,17 +90,16 @@ int64_t summer_time(std::span<const int64_t> at) {
 }
 
 // Whether each time lies on the step's day of its month.
-bool keep_to(TimeForm form, std::span<const int64_t> at, const TimeStep& step) {
-  return std::all_of(at.begin(), at.end(), [&](int64_t t) { return time_after(form, t, step, 0) == t; });
+bool keep_to(std::span<const int64_t> at, const TimeStep& step) {
+  return std::all_of(at.begin(), at.end(), [&](int64_t t) { return time_after(t, step, 0) == t; });
 }
 
 // Finds months of times on one day of the month, all at one time of day.
-std::optional<FoundStep> find_months(TimeForm form, std::span<const int64_t> at) {
-  const int64_t unit = day_unit(form);
+std::optional<FoundStep> find_months(std::span<const int64_t> at) {
   Counts months;
   int largest = 0;
   for (const int64_t t : at) {
-    const MonthDay date = month_day(floor_div(t, unit));
+    const MonthDay date = month_day(t);
     if (!months.empty() && date.month == months.back()) return std::nullopt;
     months.push_back(date.month);
     largest = std::max(largest, date.day);
@@ -110,18 +113,16 @@ std::optional<FoundStep> find_months(TimeForm form, std::span<const int64_t> at)
                                  step_on(Day::first_business, 0)};
   // The third Friday, or the last one. Three rows may be four weeks apart by chance.
   const Counts differences = differences_of(at);
-  const int64_t days = floor_div(at[0], unit);
   if (at.size() >= 3 && std::ranges::count(differences, differences[0]) != std::ssize(differences))
-    for (const int nth : {(month_day(days).day + 6) / 7, 5})
-      steps.push_back(step_on(Day::nth_weekday, 7 * nth + weekday_of(days)));
-  const auto kept =
-      std::ranges::find_if(steps, [&](const TimeStep& step) { return keep_to(form, at, step); });
+    for (const int nth : {(month_day(at[0]).day + 6) / 7, 5})
+      steps.push_back(step_on(Day::nth_weekday, 7 * nth + weekday_of(at[0])));
+  const auto kept = std::ranges::find_if(steps, [&](const TimeStep& step) { return keep_to(at, step); });
   if (kept == steps.end()) return std::nullopt;
   FoundStep found{*kept};
-  if (*kept != at_end || !keep_to(form, at, on_day)) return found;
+  if (*kept != at_end || !keep_to(at, on_day)) return found;
   bool differ = false;
   for (int64_t k = 1; k <= 12 && k * on_day.count <= 1200; ++k)
-    differ = differ || time_after(form, at.back(), on_day, k) != time_after(form, at.back(), at_end, k);
+    differ = differ || time_after(at.back(), on_day, k) != time_after(at.back(), at_end, k);
   if (differ)
     found.notes.push_back(fmt::format(
         "each row lies on the last day of its month, and none of these is longer than {} days: rows "
@@ -131,25 +132,77 @@ std::optional<FoundStep> find_months(TimeForm form, std::span<const int64_t> at)
 }
 
 // Whether times are all from Monday to Friday, in succession but for gaps, and span a weekend at least once.
-bool are_business_days(TimeForm form, std::span<const int64_t> at) {
-  const int64_t unit = day_unit(form);
+bool are_business_days(std::span<const int64_t> at) {
   const TimeStep business{.unit = Unit::business_day, .count = 1};
   bool over = false;
   std::size_t one = 0;
   for (std::size_t i = 0; i < at.size(); ++i) {
-    if (weekday_of(floor_div(at[i], unit)) > 4) return false;
-    if (i == 0 || steps_between(form, at[i - 1], at[i], business) != 1) continue;
+    if (weekday_of(at[i]) > 4) return false;
+    if (i == 0 || steps_between(at[i - 1], at[i], business) != 1) continue;
     ++one;
-    over = over || at[i] - at[i - 1] == 3 * unit;
+    over = over || at[i] - at[i - 1] == 3 * one_day;
   }
   return over && 2 * one >= at.size() - 1;
 }
 
+bool are_even(const TimeStep& step) {
+  const auto& slots = step.slots;
+  if (step.unit == Unit::month) return false;
+  const int64_t apart = slots.front() + step.count - slots.back();
+  for (std::size_t i = 1; i < slots.size(); ++i)
+    if (slots[i] - slots[i - 1] != apart) return false;
+  return true;
+}
+
+// The places of a day, a week or a month that have rows. None if there are too many, or one is taken only once.
+std::vector<int64_t> places_in(std::span<const int64_t> times, const TimeStep& step) {
+  std::vector<int64_t> all, slots;
+  int64_t longest = 0;  // the latest place; for months the largest day
+  for (const int64_t t : times) longest = std::max(longest, slot_place(t, step).within);
+  for (const int64_t t : times) {
+    const SlotPlace place = slot_place(t, step);
+    const bool is_end = step.unit == Unit::month && place.within == days_in_month(place.cycle);
+    all.push_back(is_end ? longest : place.within);
+  }
+  std::sort(all.begin(), all.end());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i > 0 && all[i] == all[i - 1]) continue;
+    if (i + 1 == all.size() || all[i + 1] != all[i]) return {};
+    slots.push_back(all[i]);
+  }
+  constexpr std::size_t most_days = 6;
+  const bool too_many = step.unit == Unit::month && (slots.size() > most_days || slots.rbegin()[1] > 27);
+  return slots.size() < 2 || too_many ? std::vector<int64_t>{} : slots;
+}
+
+// Finds the places of times: each is taken at least twice, at least nine of ten rows are at the place after the
+// previous row's, and the places are not evenly spaced. None if there are no such places.
+std::optional<TimeStep> find_slots(std::span<const int64_t> times) {
+  const auto rows = std::ssize(times);
+  std::optional<TimeStep> best;
+  const Counts apart = differences_of(times);
+  if (std::ranges::adjacent_find(apart, std::not_equal_to{}) == apart.end()) return best;  // evenly spaced
+  int64_t most = (9 * (rows - 1) + 9) / 10 - 1;  // rows at the place after the previous row's
+  std::vector<TimeStep> cycles = {{.unit = Unit::slots, .count = 7 * one_day}};
+  if (are_whole_days(times))
+    cycles.push_back({.unit = Unit::month, .count = 1, .day = TimeStep::Day::several});
+  else
+    cycles.insert(cycles.begin(), {.unit = Unit::slots, .count = one_day});
+  for (TimeStep& step : cycles) {
+    step.slots = places_in(times, step);
+    if (step.slots.empty() || are_even(step)) continue;
+    int64_t follow = 0;
+    for (std::size_t i = 1; i < times.size(); ++i) follow += steps_between(times[i - 1], times[i], step) == 1;
+    if (follow > most) most = follow, best = step;
+  }
+  return best;
+}
+
 // Finds a step of months or business days that all times follow.
-std::optional<FoundStep> find_calendar_step(TimeForm form, std::span<const int64_t> times) {
-  if (const auto months = find_months(form, times)) return months;
-  if (are_business_days(form, times)) return FoundStep{{.unit = Unit::business_day, .count = 1}};
-  if (const auto slots = find_slots(form, times)) return FoundStep{*slots};
+std::optional<FoundStep> find_calendar_step(std::span<const int64_t> times) {
+  if (const auto months = find_months(times)) return months;
+  if (are_business_days(times)) return FoundStep{{.unit = Unit::business_day, .count = 1}};
+  if (const auto slots = find_slots(times)) return FoundStep{*slots};
   return std::nullopt;
 }
 
@@ -160,9 +213,6 @@ struct ByClock {
   bool whole_days = false;        // all are at one time of day
 };
 
-bool are_whole_days(std::span<const int64_t> times) {
-  return std::all_of(times.begin(), times.end(), [&](int64_t t) { return (t - times[0]) % one_day == 0; });
-}
 bool all_ascend(std::span<const int64_t> times) {
   return std::adjacent_find(times.begin(), times.end(), std::greater_equal<>()) == times.end();
 }
@@ -190,13 +240,11 @@ ByClock by_seasons(std::span<const int64_t> at) {
 }
 
 // A step of so many units between most of the times, and what is said of the others.
-FoundStep spaced(TimeForm form, Unit unit, std::span<const int64_t> times, int64_t grain) {
+FoundStep spaced(Unit unit, std::span<const int64_t> times, int64_t grain) {
   const Spacing spacing = spacing_of(differences_of(times), grain);
-  const int64_t factor = form == TimeForm::date ? one_day : 1;
-  FoundStep found{{.unit = unit, .count = spacing.step * factor, .jitter = spacing.jitter * factor}};
+  FoundStep found{{.unit = unit, .count = spacing.step, .jitter = spacing.jitter}};
   // Rare and small deviations of stamps deserve no note; days that differ do.
-  if (spacing.jitter == 0 && grain == 1 && unit == Unit::microsecond && form == TimeForm::date_time &&
-      20 * spacing.largest <= spacing.step)
+  if (spacing.jitter == 0 && grain == 1 && unit == Unit::microsecond && 20 * spacing.largest <= spacing.step)
     return found;
   if (spacing.jitter > 0)
     found.notes.push_back(fmt::format("rows are {}", apart_text(found.step)));
@@ -209,23 +257,22 @@ FoundStep spaced(TimeForm form, Unit unit, std::span<const int64_t> times, int64
 
 FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const int64_t> offsets) {
   if (at.size() < 2) return {};
-  if (has_months_alone(form)) return {{.unit = Unit::month, .count = spacing_of(differences_of(at), 1).step}};
-  if (form == TimeForm::number) return spaced(form, Unit::number, at, 1);
-  if (form == TimeForm::date) {
-    const auto calendar = find_calendar_step(form, at);
-    return calendar ? *calendar : spaced(form, Unit::microsecond, at, 1);
+  if (form == TimeForm::number) return spaced(Unit::number, at, 1);
+  if (has_months_alone(form)) {
+    Counts months;
+    for (const int64_t t : at) months.push_back(month_day(t).month);
+    return {{.unit = Unit::month, .count = spacing_of(differences_of(months), 1).step}};
   }
-
   const auto written = by_written_clock(at, offsets);
   ByClock clock = written ? *written : by_seasons(at);
   std::optional<FoundStep> found;
-  if (clock.whole_days) found = find_calendar_step(form, clock.times);
+  if (clock.whole_days) found = find_calendar_step(clock.times);
   // A zone's midnight, written in UTC, is on the evening before.
   const int64_t to_midnight = one_day - time_of_day(clock.times[0]);
   if (!found && clock.whole_days && !written && 2 * to_midnight <= one_day) {
     Counts midnights = clock.times;
     for (int64_t& t : midnights) t += to_midnight;
-    found = find_calendar_step(form, midnights);
+    found = find_calendar_step(midnights);
     if (found) {
       clock.zone = to_midnight;
       found->notes.push_back(fmt::format(
@@ -241,14 +288,14 @@ FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const 
   if (!found && !clock.whole_days && has_holes) {  // jittering stamps have no slots
     Counts shown(at.begin(), at.end());
     for (std::size_t i = 0; i < offsets.size(); ++i) shown[i] += offsets[i];
-    const auto slots = all_ascend(shown) ? find_slots(form, shown) : std::nullopt;
+    const auto slots = all_ascend(shown) ? find_slots(shown) : std::nullopt;
     if (slots) found = FoundStep{*slots};
     if (slots && !offsets.empty()) clock.zone = offsets.back();
   }
   if (found)
     found->step.zone = clock.zone;
   else
-    found = spaced(form, Unit::microsecond, clock.times, clock.whole_days ? one_day : 1);
+    found = spaced(Unit::microsecond, clock.times, clock.whole_days ? one_day : 1);
   found->step.summer = clock.summer;
   if (clock.summer >= 0)
     found->notes.push_back(fmt::format(
@@ -259,8 +306,9 @@ FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const 
   return *found;
 }
 
-std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, const TimeStep& model,
+std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, TimeStep model,
                                   const TimeStep& file) {
+  if (form != TimeForm::date_time) model.summer = -1, model.zone = 0;  // dates have no clock
   const auto explained = [&](const TimeStep& step) {
     const bool number = form == TimeForm::number, months = has_months_alone(form);
     const bool needs_clock =
@@ -270,7 +318,7 @@ std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, co
         (form == TimeForm::date && step.unit == Unit::microsecond && step.count % one_day != 0))
       return int64_t{-1};
     int64_t count = 0;
-    for (std::size_t i = 1; i < at.size(); ++i) count += time_after(form, at[i - 1], step, 1) == at[i];
+    for (std::size_t i = 1; i < at.size(); ++i) count += time_after(at[i - 1], step, 1) == at[i];
     return count;
   };
   if (file.unit == Unit::unknown) return explained(model) < 0 ? std::nullopt : std::optional(model);

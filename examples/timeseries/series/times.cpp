@@ -2,7 +2,6 @@
 #include "examples/timeseries/series/times.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 
 #include <fmt/format.h>
@@ -15,40 +14,18 @@ namespace {
 
 // The date or month with the digits 20170331 or 201703.
 std::optional<Time> from_digits(int64_t number, TimeForm form) {
-  const int64_t of_month = form == TimeForm::date ? number % 100 : 1;
   const int64_t months = form == TimeForm::date ? number / 100 : number;
-  const int64_t year = months / 100, month = months % 100;
-  if (year < 1500 || year > 2200 || month < 1 || month > 12 || of_month < 1 ||
-      of_month > days_in_month(year, static_cast<int>(month)))
-    return std::nullopt;
-  if (form == TimeForm::month) return Time{TimeForm::month, 12 * year + month - 1, true};
-  return Time{TimeForm::date, days_of(year, static_cast<int>(month), static_cast<int>(of_month)), true};
+  if (months < 1500'00 || months > 2200'99) return std::nullopt;
+  const auto date = date_of(months / 100, months % 100, form == TimeForm::date ? number % 100 : 1);
+  return date ? std::optional(Time{form, *date, true}) : std::nullopt;
 }
 
 bool is_year(int64_t number) { return 1500 <= number && number <= 2200; }
 
-}  // namespace
-
-std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder order) {
-  const auto time = parse_time(text, order);
-  if (!time && beside == TimeForm::month) return dotted_month(text);
-  if (!time || time->form != TimeForm::number || beside == TimeForm::number) return time;
-  if (is_year(time->count)) return Time{TimeForm::year, 12 * time->count};
-  if (const auto date = from_digits(time->count, TimeForm::date)) return date;
-  if (const auto month = from_digits(time->count, TimeForm::month)) return month;
-  return time;
+// The last count of a form that can be read.
+int64_t last_count(TimeForm form) {
+  return form == TimeForm::number ? largest_number : *date_of(10'000, 1, 1) - 1;
 }
-
-std::optional<Time> dotted_month(std::string_view text) {
-  const std::size_t point = text.find('.');
-  if (point == text.npos || text.find_first_not_of("0123456789.") != text.npos) return std::nullopt;
-  std::string dashed(text);
-  dashed[point] = text.size() - point == 5 ? '/' : '-';
-  const auto time = parse_time(dashed);
-  return time && time->form == TimeForm::month && is_year(time->count / 12) ? time : std::nullopt;
-}
-
-namespace {
 
 // The words in a column's name, in letters of either case.
 struct NameWords {
@@ -89,6 +66,26 @@ bool most_are(const std::vector<int64_t>& numbers, std::size_t rows, Is is) {
 
 }  // namespace
 
+std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder order) {
+  const auto time = parse_time(text, order);
+  if (!time && beside == TimeForm::month) return dotted_month(text);
+  if (!time || time->form != TimeForm::number || beside == TimeForm::number) return time;
+  if (is_year(time->count)) return Time{TimeForm::year, moment_of({12 * time->count, 1})};
+  if (const auto date = from_digits(time->count, TimeForm::date)) return date;
+  if (const auto month = from_digits(time->count, TimeForm::month)) return month;
+  return time;
+}
+
+std::optional<Time> dotted_month(std::string_view text) {
+  const std::size_t point = text.find('.');
+  if (point == text.npos || text.find_first_not_of("0123456789.") != text.npos) return std::nullopt;
+  std::string dashed(text);
+  dashed[point] = text.size() - point == 5 ? '/' : '-';
+  const auto time = parse_time(dashed);
+  return time && time->form == TimeForm::month && is_year(month_day(time->count).month / 12) ? time
+                                                                                             : std::nullopt;
+}
+
 TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows) {
   const NameWords words{lower_case(name)};
   const auto most_have = [&](TimeForm form) {
@@ -127,8 +124,8 @@ std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_
   if (!named && apart.most.value_or(0) == 0) return "";
   int64_t second = 1;
   for (const char* unit : {"seconds", "milliseconds", "microseconds", "nanoseconds"}) {
-    const int64_t day = 24 * 3600 * second, from = days_of(1980, 1, 1) * day;
-    const int64_t to = std::min(days_of(2100, 1, 1) * day, largest_number);
+    const int64_t from = *date_of(1980, 1, 1) / one_second * second;
+    const int64_t to = std::min(*date_of(2100, 1, 1) / one_second * second, largest_number);
     if (most_are(numbers, rows, [&](int64_t number) { return from <= number && number < to; }))
       return fmt::format("{} since 1970", unit);
     second *= 1000;
@@ -137,48 +134,30 @@ std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_
 }
 
 CalendarTime calendar_of(const Time& time) {
-  using namespace std::chrono;
   require(time.form != TimeForm::number, "calendar: rows are numbered, not dated");
-  CalendarTime result;
-  int64_t days = time.count, rest = 0;
-  if (has_months_alone(time.form)) {
-    require(std::abs(time.count) < 12 * 30'000, "calendar: a time beyond the year 30000");
-    days = days_of({time.count, 1});
-  } else if (time.form == TimeForm::date_time) {
-    days = floor_div(time.count + time.offset, one_day);
-    rest = (time.count + time.offset - days * one_day) / one_second;
-  }
-  require(std::abs(days) < 11'000'000, "calendar: a time beyond the year 30000");
-  const year_month_day ymd{sys_days{std::chrono::days{days}}};
-  result.year = static_cast<int>(ymd.year());
-  result.month = static_cast<int>(static_cast<unsigned>(ymd.month()));
-  result.day = static_cast<int>(static_cast<unsigned>(ymd.day()));
-  result.weekday = weekday_of(days);
-  result.day_of_year = static_cast<int>(days - days_of(result.year, 1, 1)) + 1;
-  result.hour = static_cast<int>(rest / 3600);
-  result.minute = static_cast<int>(rest / 60 % 60);
-  result.second = static_cast<int>(rest % 60);
-  return result;
+  const int64_t shown = time.count + time.offset, rest = time_of_day(shown) / one_second;
+  require(std::abs(day_of(shown)) < 11'000'000, "calendar: a time beyond the year 30000");
+  const MonthDay date = month_day(shown);
+  const int64_t year = floor_div(date.month, 12);
+  return {.year = static_cast<int>(year),
+          .month = static_cast<int>(date.month - 12 * year) + 1,
+          .day = date.day,
+          .weekday = weekday_of(shown),
+          .day_of_year = static_cast<int>(day_of(shown - moment_of({12 * year, 1}))) + 1,
+          .hour = static_cast<int>(rest / 3600),
+          .minute = static_cast<int>(rest / 60 % 60),
+          .second = static_cast<int>(rest % 60)};
 }
 
 Time in_form(const Time& time, TimeForm form) {
   require((form == TimeForm::number) == (time.form == TimeForm::number), "times: a number is no date");
   Time result = time;
   result.form = form;
-  if (time.form == form) return result;
-  int64_t days = time.count;  // of dates
-  if (time.form == TimeForm::date_time) days = floor_div(time.count + time.offset, one_day);
-  if (time.form == TimeForm::date_time) result.utc = false, result.offset = 0;
-  if (has_months_alone(time.form)) {
-    result.count = has_months_alone(form) ? time.count : days = days_of({time.count, 1});
-  } else if (has_months_alone(form)) {
-    result.count = month_day(days).month;
-  } else {
-    result.count = days;
-  }
-  if (form == TimeForm::year) result.count = 12 * floor_div(result.count, 12);
-  if (form == TimeForm::quarter) result.count = 3 * floor_div(result.count, 3);
-  if (form == TimeForm::date_time) result.count = days * one_day;
+  if (form >= time.form) return result;
+  result.count = midnight_of(time.count + time.offset), result.utc = false, result.offset = 0;
+  const int64_t month = month_day(result.count).month;
+  const int64_t months = form == TimeForm::year ? 12 : form == TimeForm::quarter ? 3 : 1;
+  if (has_months_alone(form)) result.count = moment_of({floor_div(month, months) * months, 1});
   return result;
 }
 
@@ -205,14 +184,6 @@ std::string offset_text(int64_t microseconds) {
   return fmt::format("{}{:02}:{:02}", microseconds < 0 ? '-' : '+', minutes / 60, minutes % 60);
 }
 
-// The last count of a form that can be read.
-static int64_t last_count(TimeForm form) {
-  const int64_t days = days_of(10'000, 1, 1);
-  if (form == TimeForm::number) return largest_number;
-  if (form == TimeForm::date_time) return days * one_day - 1;
-  return form == TimeForm::date ? days - 1 : 12 * 10'000 - 1;
-}
-
 Time Times::time(int64_t row) const {
   const int64_t rows = static_cast<int64_t>(at.size()), ahead = row - (rows - 1);
   require(row >= 0 && rows > 0, "times: no row {}", row);
@@ -222,7 +193,7 @@ Time Times::time(int64_t row) const {
     result.count = at[row];
     return result;
   }
-  result.count = time_after(form, at.back(), step, ahead);
+  result.count = time_after(at.back(), step, ahead);
   require_input(result.count <= last_count(form),
                 "{} row{} after {} {} beyond {}, the last time that is read", ahead, ahead == 1 ? "" : "s",
                 text(rows - 1), ahead == 1 ? "lies" : "end", to_text({form, last_count(form), compact, utc}));

@@ -2,7 +2,7 @@
 //
 // All times of a column have one form: whole numbers, years (1749), quarters (1970 Q1), months (2017-03, Mar 2017),
 // dates (2017-03-31, 03/31/2017, 31 Mar 2017), or date-times (a date, then 14:05, 14:05:59.25 or 2:05 PM, with Z or
-// +02:00 or without). A time is a count of its form's unit. However they were read, times are written as 1970-Q1,
+// +02:00 or without). A time counts microseconds since 1970, or is a number. However they were read, times are written as 1970-Q1,
 // 2017-03, 2017-03-31 and 2017-03-31 14:05:59. Times with a UTC offset count in UTC and keep the offset: calendars,
 // days and texts follow the clock that the file shows. Names are English, the calendar Gregorian.
 #pragma once
@@ -19,7 +19,7 @@ namespace unroll {
 
 struct Time {
   TimeForm form = TimeForm::number;
-  // The number as written; months since year 0 (a year's or quarter's first); days or microseconds since 1970.
+  // The number as written; else microseconds since 1970, of a coarser form than date-times its first moment.
   int64_t count = 0;
   bool compact = false;  // months and dates are written 201703 and 20170331
   bool utc = false;      // a date-time had an offset from UTC, or Z
@@ -55,9 +55,6 @@ Time in_form(const Time& time, TimeForm form);
 //   the name says date, time or period, and they are evenly spaced.
 // * Else numbers.
 TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows);
-inline TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name) {
-  return form_of_numbers(numbers, name, numbers.size());
-}
 
 // Whole numbers that are moments, which are only read as numbers. "microseconds since 1970", if more than half of the
 // cells lie between 1980 and 2100 in this unit, and the name says time or date or most are equally far apart. Else "".
