@@ -127,6 +127,4 @@ int series_named(const Series& series, const std::string& name, const std::strin
   return static_cast<int>(found - names.begin());
 }
 
-}
-
 }  // namespace timeseries
