@@ -121,6 +121,7 @@ struct Operand {
   int64_t row, col;
   const void* rounded =
       nullptr;  // the same elements, of which data are not read: as RoundedCopy, in the product's own 16 bits
+  const void* packed = nullptr;  // b's, of which nothing else is read: as `pack` leaves them
 };
 
 // Added to a product: c itself, or one row for all of c's, at a distance of 0. Without data nothing.
@@ -137,10 +138,7 @@ struct Products {
   // scratch_bytes for each.
   void (*gemm)(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
                const Addend& addend, void* scratch, int threads);
-  // As above, with b as `pack` leaves it, in packed_bytes(k, n).
-  void (*gemm_packed)(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c,
-                      int64_t c_row, const Addend& addend, void* scratch, int threads);
-  void (*pack)(const Operand& b, int64_t k, int64_t n, void* packed);
+  void (*pack)(const Operand& b, int64_t k, int64_t n, void* packed);  // in packed_bytes(k, n)
   int64_t (*packed_bytes)(int64_t k, int64_t n);
   int64_t scratch_bytes;
   // For a library that is given operands and gives results in the 16 bits of this precision: y = x rounded as the
