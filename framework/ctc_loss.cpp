@@ -34,41 +34,39 @@ struct Row {
 
 // log p [steps, classes] -> -log of the probability of the labels; posterior [steps, classes] that a step stands for a class,
 // given the labels, if it is not null and the labels are possible.
-//   alpha[t, s] = log Σ of the paths that have said the labels up to place s with step t;  beta[t, s] = of those from there on
+//   alpha[t, s] = log Σ of the paths that have said the labels up to place s with step t;  beta[t, s] = of those from there on,
+//   which is alpha of the steps and places backwards
 double align(const Row& row, const std::vector<double>& log_p, int classes, double* posterior) {
   const int places = row.places();
   if (row.steps == 0) return places == 1 ? 0 : std::numeric_limits<double>::infinity();
+  const int last = row.steps - 1, end = places - 1;
   const auto p = [&](int t, int s) { return log_p[static_cast<size_t>(t) * classes + row.at(s)]; };
-  const auto table = [&] { return std::vector<double>(static_cast<size_t>(row.steps) * places, impossible); };
-  const auto in = [&](std::vector<double>& of, int t, int s) -> double& {
-    return of[static_cast<size_t>(t) * places + s];
+  const auto at = [&](int t, int s) { return static_cast<size_t>(t) * places + s; };
+  const auto paths = [&](bool backwards) {
+    std::vector<double> sums(static_cast<size_t>(row.steps) * places, impossible);
+    const auto in = [&](int t, int s) -> double& {
+      return sums[backwards ? at(last - t, end - s) : at(t, s)];
+    };
+    const auto here = [&](int t, int s) { return backwards ? p(last - t, end - s) : p(t, s); };
+    for (int s = 0; s < std::min(2, places); ++s) in(0, s) = here(0, s);
+    for (int t = 1; t < row.steps; ++t)
+      for (int s = 0; s < places; ++s) {
+        double sum = in(t - 1, s);
+        if (s > 0) sum = log_sum(sum, in(t - 1, s - 1));
+        if (s > 1 && row.may_skip_to(backwards ? end - s + 2 : s)) sum = log_sum(sum, in(t - 1, s - 2));
+        in(t, s) = sum + here(t, s);
+      }
+    return sums;
   };
-  std::vector<double> alpha = table();
-  for (int s = 0; s < std::min(2, places); ++s) in(alpha, 0, s) = p(0, s);
-  for (int t = 1; t < row.steps; ++t)
-    for (int s = 0; s < places; ++s) {
-      double sum = in(alpha, t - 1, s);
-      if (s > 0) sum = log_sum(sum, in(alpha, t - 1, s - 1));
-      if (row.may_skip_to(s)) sum = log_sum(sum, in(alpha, t - 1, s - 2));
-      in(alpha, t, s) = sum + p(t, s);
-    }
-  const int last = row.steps - 1;
-  double total = in(alpha, last, places - 1);
-  if (places > 1) total = log_sum(total, in(alpha, last, places - 2));
+  const std::vector<double> alpha = paths(false);
+  double total = alpha[at(last, end)];
+  if (places > 1) total = log_sum(total, alpha[at(last, end - 1)]);
   if (!posterior || total == impossible) return -total;
-  std::vector<double> beta = table();
-  for (int s = std::max(0, places - 2); s < places; ++s) in(beta, last, s) = p(last, s);
-  for (int t = last - 1; t >= 0; --t)
-    for (int s = 0; s < places; ++s) {
-      double sum = in(beta, t + 1, s);
-      if (s + 1 < places) sum = log_sum(sum, in(beta, t + 1, s + 1));
-      if (s + 2 < places && row.may_skip_to(s + 2)) sum = log_sum(sum, in(beta, t + 1, s + 2));
-      in(beta, t, s) = sum + p(t, s);
-    }
+  const std::vector<double> beta = paths(true);
   for (int t = 0; t < row.steps; ++t)
     for (int s = 0; s < places; ++s)
       posterior[static_cast<size_t>(t) * classes + row.at(s)] +=
-          std::exp(in(alpha, t, s) + in(beta, t, s) - p(t, s) - total);
+          std::exp(alpha[at(t, s)] + beta[at(t, s)] - p(t, s) - total);
   return -total;
 }
 

@@ -135,6 +135,22 @@ void synchronize() {
   if (on_gpu()) cuda_backend()->synchronize();
 }
 
+// --- graphs (graph.h) ----------------------------------------------------------------------------------------------
+
+void Graph::begin(const uint32_t* step, uint32_t now) {
+  require(on_gpu(), "graph: a GPU records, and the device is {}", name_of(device()));
+  require(!recording_graph(), "graph: another one is being recorded");
+  make_room_for_recording();
+  cuda_backend()->begin_recording(step, now);
+  detail::recording = true;
+}
+void* Graph::end(bool keep) {
+  detail::recording = false;
+  return cuda_backend()->end_recording(keep);
+}
+void Graph::play() const { cuda_backend()->play(graph_.get()); }
+void Graph::Forget::operator()(void* graph) const { cuda_backend()->forget(graph); }
+
 // --- copies of tokens (tensor.h) -----------------------------------------------------------------------------------
 
 static std::mutex copies_guard;

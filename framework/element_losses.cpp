@@ -16,24 +16,11 @@ static double weight_of(const char* name, const Shape& targets, const Tensor& we
   return weights.defined() ? total : static_cast<double>(targets.size());
 }
 
-namespace {
 // x where a target has a weight, 0 where it has none: what x holds there must reach neither the loss nor its gradients, and
 // 0 · NaN is NaN. All of x where there are no weights.
-//   y[i] = x[i] or 0        dx[i] = dy[i] or 0
-Tensor counted(const Tensor& x, const Tensor& weights) {
-  if (!weights.defined()) return x;
-  Tensor y(x.shape());
-  kernels().keep_rows(x.data(), weights.data(), y.size(), 1, y.data(), false);
-  return y;
+static Var counted(const Var& x, const Tensor& weights) {
+  return weights.defined() ? where(weights, x, 0) : x;
 }
-Var counted(const Var& x, const Tensor& weights) {
-  if (!weights.defined()) return x;
-  return record("counted", counted(x.value(), weights), inputs(x), [=](const Var& y) {
-    const Into dx = x.gradient();
-    kernels().keep_rows(y.grad().data(), weights.data(), dx.tensor.size(), 1, dx.tensor.data(), dx.add);
-  });
-}
-}  // namespace
 
 // The sum of losses, or their mean: Σ w loss / Σ w, 0 where all weights are. Or all of them.
 static Var reduced(const char* name, const Var& losses, const ElementLossOptions& options) {
@@ -61,7 +48,7 @@ Var binary_cross_entropy(const Var& all_logits, const Tensor& all_targets,
                          const BinaryCrossEntropyOptions& options) {
   require_target("binary_cross_entropy", "logits", all_logits, all_targets, options.weights);
   const Var logits = counted(all_logits, options.weights);
-  const Tensor target = counted(all_targets, options.weights);
+  const Tensor target = counted(all_targets, options.weights).value();
   const real p = options.pos_weight;
   require(p > 0 && std::isfinite(p), "binary_cross_entropy: pos_weight {} is not a positive number", p);
   Tensor y(logits.shape());
@@ -81,7 +68,7 @@ Var quantile_loss(const Vars& predictions, const Tensor& all_targets, std::span<
           "quantile_loss: {} predictions for {} quantiles", predictions.size(), quantiles.size());
   for (const Var& prediction : predictions)
     require_target("quantile_loss", "prediction", prediction, all_targets, options.weights);
-  const Tensor target = counted(all_targets, options.weights);
+  const Tensor target = counted(all_targets, options.weights).value();
   Vars losses;
   for (size_t k = 0; k < predictions.size(); ++k) {
     require(quantiles[k] > 0 && quantiles[k] < 1, "quantile_loss: quantile {} is not in (0, 1)",
@@ -142,7 +129,7 @@ Var gaussian_loss(const Var& mean, const Var& all_deviations, const Tensor& targ
   require_target("gaussian_loss", "deviation", all_deviations, target, weights);
   Var deviation = counted(all_deviations, weights);
   if (weights.defined())  // and 1, of which there is a logarithm, where there is no weight
-    deviation = deviation + (1 - Var(counted(Tensor::full(target.shape(), 1), weights)));
+    deviation = deviation + (1 - counted(Tensor::full(target.shape(), 1), weights));
   const Var z = sub(counted(target, weights), counted(mean, weights)) / deviation;
   const real half_log_two_pi = real(0.91893853320467274);
   return reduced("gaussian_loss", z * z * real(0.5) + log(deviation) + half_log_two_pi, options);

@@ -6,6 +6,37 @@
 
 namespace unroll {
 
+// --- operands in 16 bits (matrix.h) --------------------------------------------------------------------------------
+
+bool RoundedTensor::is_of_use() { return products_in().round; }
+RoundedTensor::RoundedTensor(const Shape& shape) {
+  if (!is_of_use()) return;
+  memory_ = Memory(static_cast<std::size_t>(2 * shape.size()));
+  row_ = shape.rank() > 0 ? 2 * shape.row().size() : 0;
+  half_ = precision() == Precision::fp16;
+}
+RoundedTensor::RoundedTensor(const Tensor& x) : RoundedTensor(x.shape()) { overwrite(x); }
+bool RoundedTensor::is_current() const {
+  return memory_.data() && is_of_use() && half_ == (precision() == Precision::fp16);
+}
+RoundedTensor RoundedTensor::part(int64_t first, const Shape& shape) const {
+  RoundedTensor result = *this;
+  result.first_ += 2 * first;
+  result.row_ = shape.rank() > 0 ? 2 * shape.row().size() : 0;
+  return result;
+}
+void RoundedTensor::overwrite(const Tensor& x) const {
+  if (memory_.data()) products_in().round(x.data(), copy().data, x.size());
+}
+RoundedCopy RoundedTensor::copy(int i) const {
+  auto* first = static_cast<char*>(memory_.data());
+  return {first ? first + first_ + i * row_ : nullptr, half_};
+}
+Matrix RoundedTensor::operand(const Tensor& floats) const { return {floats, false, copy(0).data}; }
+Matrix RoundedTensor::operand(const Tensor& floats, int i) const { return {floats[i], false, copy(i).data}; }
+
+// --- products ------------------------------------------------------------------------------------------------------
+
 static Operand operand(const Matrix& matrix) {
   const int64_t row = matrix.tensor.cols();
   return {matrix.tensor.data(), matrix.transposed ? 1 : row, matrix.transposed ? row : 1, matrix.rounded};
@@ -23,23 +54,30 @@ static void* scratch_for(int threads, int64_t bytes) {
   return memory.data();
 }
 
-// c = a b, and a bias for every row, where there is one, or what c holds.
-template <class B>
-static void product(const Matrix& a, const B& b, const Tensor* bias, const Into& into) {
-  Tensor& c = into.tensor;
-  const int64_t m = a.rows(), k = a.cols(), n = b.cols();
-  require(!bias || bias->size() == n, "gemm: a bias {} for {} columns", bias ? bias->shape() : Shape(), n);
-  require(b.rows() == k && c.rows() == m && c.cols() == n,
-          "gemm: [{}, {}] times [{}, {}] does not give [{}, {}]", m, k, b.rows(), n, c.rows(), c.cols());
-  constexpr bool is_packed = std::is_same_v<B, PackedMatrix>;
+namespace {
+// The right factor of a product.
+struct Right {
+  Right(const Matrix& b) : operand(unroll::operand(b)), rows(b.rows()), cols(b.cols()) {}
+  Right(const PackedMatrix& b)
+      : operand{.data = nullptr, .row = 0, .col = 0, .packed = b.data()},
+        rows(b.rows()),
+        cols(b.cols()),
+        precision(b.precision()) {}
+  Operand operand;
+  int64_t rows, cols;
   Precision precision = unroll::precision();
-  bool is_rounded = a.rounded;
-  if constexpr (is_packed)
-    precision = b.precision();
-  else
-    is_rounded = is_rounded || b.rounded;
-  const Products& p = products_in(precision);
-  require(p.round || !is_rounded,
+};
+}  // namespace
+
+// c = a b, and a bias for every row, where there is one, or what c holds.
+static void product(const Matrix& a, const Right& b, const Tensor* bias, const Into& into) {
+  Tensor& c = into.tensor;
+  const int64_t m = a.rows(), k = a.cols(), n = b.cols;
+  require(!bias || bias->size() == n, "gemm: a bias {} for {} columns", bias ? bias->shape() : Shape(), n);
+  require(b.rows == k && c.rows() == m && c.cols() == n,
+          "gemm: [{}, {}] times [{}, {}] does not give [{}, {}]", m, k, b.rows, n, c.rows(), c.cols());
+  const Products& p = products_in(b.precision);
+  require(p.round || (!a.rounded && !b.operand.rounded),
           "gemm: an operand was rounded for a precision that is no more the process's");
   if (m == 0 || n == 0) return;
   if (k == 0) {  // nothing to sum
@@ -50,11 +88,8 @@ static void product(const Matrix& a, const B& b, const Tensor* bias, const Into&
   }
   const Profile::Product measured(2 * m * n * k);
   const Addend addend = bias ? Addend{bias->data(), 0} : into.add ? Addend{c.data(), n} : Addend{};
-  void* const scratch = scratch_for(threads(), p.scratch_bytes);
-  if constexpr (is_packed)
-    p.gemm_packed(operand(a), b.data(), m, n, k, c.data(), n, addend, scratch, threads());
-  else
-    p.gemm(operand(a), operand(b), m, n, k, c.data(), n, addend, scratch, threads());
+  p.gemm(operand(a), b.operand, m, n, k, c.data(), n, addend, scratch_for(threads(), p.scratch_bytes),
+         threads());
 }
 
 void gemm(const Matrix& a, const Matrix& b, const Into& c) { product(a, b, nullptr, c); }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "framework/check.h"
@@ -37,21 +38,17 @@ class Graph {
       end(false);
       throw;
     }
-    graph_ = end(true);
+    graph_.reset(end(true));
   }
-  Graph(Graph&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
-  Graph& operator=(Graph other) noexcept {
-    std::swap(graph_, other.graph_);
-    return *this;
-  }
-  ~Graph();
-
   void play() const;
 
  private:
   static void begin(const uint32_t* step, uint32_t now);
   static void* end(bool keep);
-  void* graph_ = nullptr;
+  struct Forget {
+    void operator()(void* graph) const;
+  };
+  std::unique_ptr<void, Forget> graph_;
 };
 
 }  // namespace unroll

@@ -143,16 +143,12 @@ CrossEntropyOptions with_weights_of_targets(const IdTensor& target, CrossEntropy
 // The factor of the sum of losses: 1 for Reduction::sum, else one over the weight of all scored targets (0 if that is 0).
 double normalizer(const IdTensor& target, const CrossEntropyOptions& options) {
   if (options.reduction == Reduction::sum) return 1;
-  double total = 0;
-  const auto count = [&](auto weight) {
-    for (int64_t r = 0; r < target.size(); ++r)
-      if (target.data()[r] != options.ignore_index) total += weight(r);
-  };
+  auto total = static_cast<double>(target.size() - std::ranges::count(target.span(), options.ignore_index));
   if (options.weights.defined()) {
+    total = 0;
     const auto weights = options.weights.on_host();
-    count([&](int64_t r) { return static_cast<double>(weights[r]); });
-  } else {
-    count([](int64_t) { return 1.0; });
+    for (int64_t r = 0; r < target.size(); ++r)
+      if (target.data()[r] != options.ignore_index) total += static_cast<double>(weights[r]);
   }
   return total != 0 ? 1 / total : 0;  // advantages may be weights too, with a negative sum
 }

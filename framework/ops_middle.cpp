@@ -13,12 +13,13 @@ namespace {
 // elements along it, if it is empty.
 struct Around {
   int axis;
-  int64_t outer = 1, n, inner = 1;
+  int64_t outer, n, inner;
   Around(const char* name, const Var& x, int number, bool some = false)
-      : axis(x.shape().axis(name, number)), n(x.dim(axis)) {
+      : axis(x.shape().axis(name, number)),
+        outer(x.shape().size(0, axis)),
+        n(x.dim(axis)),
+        inner(x.shape().size(axis + 1, x.shape().rank())) {
     require(n > 0 || !some, "{}: dimension {} of x {} is empty", name, number, x.shape());
-    for (int i = 0; i < axis; ++i) outer *= x.dim(i);
-    for (int i = axis + 1; i < x.shape().rank(); ++i) inner *= x.dim(i);
   }
   // The shape of what has one element in place of x's along the dimension, which is removed, or kept.
   Shape reduced(const Var& x, bool keep = false) const {

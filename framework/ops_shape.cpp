@@ -12,12 +12,7 @@ namespace unroll {
 
 namespace {
 
-int64_t elements_from(const Shape& shape, int begin, int end) {  // product of the extents begin … end-1
-  int64_t product = 1;
-  for (int i = begin; i < end; ++i) product *= shape[i];
-  return product;
-}
-int64_t elements_from(const Shape& shape, int axis) { return elements_from(shape, axis, shape.rank()); }
+int64_t elements_from(const Shape& shape, int axis) { return shape.size(axis, shape.rank()); }
 
 // The part of `whole` that begins at `begin` of one dimension, as blocks of contiguous elements.
 struct Piece {
@@ -60,8 +55,7 @@ Var reshape(const Var& x, std::initializer_list<int> extents) {
 // [o, c, b, a, i].
 static void exchange_axes(const Tensor& x, int i, int j, const Into& y) {
   const Shape& s = x.shape();
-  const int64_t outer = elements_from(s, 0, i), between = elements_from(s, i + 1, j),
-                inner = elements_from(s, j + 1);
+  const int64_t outer = s.size(0, i), between = s.size(i + 1, j), inner = elements_from(s, j + 1);
   if (between == 1) return kernels().transpose(x.data(), outer, s[i], s[j], inner, y.tensor.data(), y.add);
   Tensor first(s);
   kernels().transpose(x.data(), outer, s[i] * between, s[j], inner, first.data(), false);
@@ -93,7 +87,7 @@ static Tensor permuted(const Tensor& x, const std::vector<int>& axes) {
     size_t run = 1;
     while (from + run < order.size() && order[from + run] == axes[to + run]) ++run;
     const auto product = [&](size_t begin, size_t end) {
-      return elements_from(y.shape(), static_cast<int>(begin), static_cast<int>(end));
+      return y.shape().size(static_cast<int>(begin), static_cast<int>(end));
     };
     std::rotate(order.begin() + static_cast<int>(to), order.begin() + static_cast<int>(from),
                 order.begin() + static_cast<int>(from + run));
@@ -138,8 +132,7 @@ std::vector<Repeat, PoolAllocator<Repeat>> repeats_of(const Shape& from, const S
     int begin = end;
     while (begin > 0 && shape[begin - 1] != to[begin - 1]) --begin;
     if (begin == end) continue;
-    result.push_back(
-        {shape, elements_from(shape, 0, begin), elements_from(to, begin, end), elements_from(to, end)});
+    result.push_back({shape, shape.size(0, begin), to.size(begin, end), elements_from(to, end)});
     for (int i = begin; i < end; ++i) shape = shape.with(i, to[i]);
     end = begin;
   }
@@ -147,10 +140,8 @@ std::vector<Repeat, PoolAllocator<Repeat>> repeats_of(const Shape& from, const S
 }
 }  // namespace
 Var broadcast_to(const Var& x, const Shape& shape) {
-  bool fits = x.shape().rank() <= shape.rank();
-  for (int i = 1; fits && i <= x.shape().rank(); ++i) fits = x.dim(-i) == shape[-i] || x.dim(-i) == 1;
   require(
-      fits,
+      Shape::together(x.shape(), shape) == shape,
       "broadcast_to: x {} cannot be repeated to {}: counted from the last, its extents must be those or 1",
       x.shape(), shape);
   if (x.value().size() == shape.size()) return reshape(x, shape);

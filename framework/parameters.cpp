@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "framework/matrix.h"
+#include "framework/nearest.h"
 #include "framework/ops.h"
 #include "framework/rounded_copy.h"
 
@@ -236,6 +237,25 @@ Parameter* ParameterSet::find(std::string_view name) const& {
   const auto found = slabs().by_name.find(name);
   return found == slabs().by_name.end() ? nullptr : found->second;
 }
+// By their paths, for people, who may misspell them.
+Parameter& ParameterSet::at(std::string_view name) const& {
+  if (Parameter* const found = find(name)) return *found;
+  std::vector<std::string> names;
+  for (const Parameter* p : all()) names.push_back(p->name);
+  throw Error(fmt::format("parameters: there is no '{}'{}", name, did_you_mean(nearest(name, names))));
+}
+
+std::vector<Parameter*> ParameterSet::under(std::string_view path) const& {
+  std::vector<Parameter*> found;
+  for (Parameter* p : all())
+    if (path.empty() ||
+        (p->name.starts_with(path) && (p->name.size() == path.size() || p->name[path.size()] == '.')))
+      found.push_back(p);
+  require(!found.empty(), "parameters: there are none under '{}'; the first is '{}'", path,
+          all().empty() ? "" : all().front()->name);
+  return found;
+}
+
 int64_t ParameterSet::count() const {
   int64_t sum = 0;
   for (const Parameter* p : all()) sum += p->size();

@@ -41,6 +41,12 @@ class Shape {
     return product;
   }
 
+  // How many elements dimensions begin … end-1 have together.
+  int64_t size(int begin, int end) const {
+    int64_t product = 1;
+    for (int i = begin; i < end; ++i) product *= extents_[i];
+    return product;
+  }
   void append(int extent) {  // one more dimension, the last
     require(rank_ < max_rank, "shape: more than {} dimensions", max_rank);
     require(extent >= 0, "shape: negative extent {}", extent);

@@ -119,11 +119,7 @@ class BasicTensor {
   int64_t size() const { return shape_.size(); }  // how many elements
   // The tensor as a matrix [rows, cols]: the last dimension, and all before it. A single number is [1, 1].
   int64_t cols() const { return shape_.rank() ? shape_[-1] : 1; }
-  int64_t rows() const {
-    int64_t product = 1;
-    for (int i = 0; i + 1 < shape_.rank(); ++i) product *= shape_[i];
-    return product;
-  }
+  int64_t rows() const { return shape_.size(0, shape_.rank() - 1); }
 
   // For kernels; nullptr if there is no memory, where all that follows throws Error.
   const T* data() const {

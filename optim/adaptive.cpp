@@ -65,14 +65,13 @@ uint64_t Adam::step_signature() const {
   return signature;
 }
 
-void Adam::update() {
-  const AdamUpdate update{
-      .beta2 = static_cast<real>(beta2_), .eps = static_cast<real>(eps_), .decoupled = decoupled_};
-  real *const m = moment(0), *const v = moment(1);
-  each_range(update, [&](AdamUpdate u, const Range& range, real* p, const real* g) {
-    if (range.group > 0) u.corrections = static_cast<const double*>(corrections_.data()) + 2 * range.first;
-    kernels().adam(u, step_values(), p, g, m + range.begin, v + range.begin, range.size);
-  });
+WeightUpdate Adam::rule(const Range& range) const {
+  const auto* const corrections = static_cast<const double*>(corrections_.data());
+  return {.rule = UpdateRule::adam,
+          .decoupled = decoupled_,
+          .beta2 = static_cast<real>(beta2_),
+          .eps = static_cast<real>(eps_),
+          .corrections = range.group > 0 ? corrections + 2 * range.first : nullptr};
 }
 
 OptimizerState Adam::state() {
@@ -94,13 +93,8 @@ Rmsprop::Rmsprop(ParameterSet& params, const RmspropConfig& c)
   require(static_cast<real>(c.eps) > 0, "optimizer: eps {} is not positive", c.eps);
 }
 
-void Rmsprop::update() {
-  const RmspropUpdate update{.alpha = static_cast<real>(alpha_), .eps = static_cast<real>(eps_)};
-  real *const v = moment(0), *const buffer = moment(1);
-  each_range(update, [&](const RmspropUpdate& u, const Range& range, real* p, const real* g) {
-    kernels().rmsprop(u, step_values(), p, g, v + range.begin, buffer ? buffer + range.begin : nullptr,
-                      range.size);
-  });
+WeightUpdate Rmsprop::rule(const Range&) const {
+  return {.rule = UpdateRule::rmsprop, .alpha = static_cast<real>(alpha_), .eps = static_cast<real>(eps_)};
 }
 
 // --- Lion ----------------------------------------------------------------------------------------
@@ -112,12 +106,8 @@ Lion::Lion(ParameterSet& params, const LionConfig& c)
   check_fraction("beta2", c.beta2);
 }
 
-void Lion::update() {
-  real* const m = moment(0);
-  each_range(LionUpdate{.beta2 = static_cast<real>(beta2_)},
-             [&](const LionUpdate& u, const Range& range, real* p, const real* g) {
-               kernels().lion(u, step_values(), p, g, m + range.begin, range.size);
-             });
+WeightUpdate Lion::rule(const Range&) const {
+  return {.rule = UpdateRule::lion, .beta2 = static_cast<real>(beta2_)};
 }
 
 }  // namespace unroll

@@ -100,23 +100,6 @@ void DynamicEvaluation::restore() {
   for (Rows& rows : rows_) rows = {};
 }
 
-// Calls row(r) for each of `rows`, on several threads.
-template <class Row>
-static void each_moved_row(const std::vector<int32_t>& rows, Row row) {
-  struct Job {
-    const std::vector<int32_t>& rows;
-    Row row;
-    int64_t pieces;
-  } const job{rows, row, std::min<int64_t>(most_threads, std::ssize(rows))};
-  const auto some = [](const void* context, int piece) {
-    const Job& j = *static_cast<const Job*>(context);
-    const int64_t n = std::ssize(j.rows);
-    for (int64_t i = n * piece / j.pieces; i < n * (piece + 1) / j.pieces; ++i)
-      j.row(j.rows[static_cast<size_t>(i)]);
-  };
-  if (!rows.empty()) run_pieces(static_cast<int>(job.pieces), some, &job);
-}
-
 void DynamicEvaluation::update() {
   real* const p = params_.changed_values().data();
   const real* const g = params_.contributed_gradients().data();
@@ -130,7 +113,7 @@ void DynamicEvaluation::update() {
     const DynamicUpdate u{.decay = static_cast<real>(config_.decay / typical_),
                           .epsilon = static_cast<real>(config_.epsilon),
                           .rate = double{parameter.rate}};
-    const int64_t offset = parameter.offset;
+    const int64_t offset = parameter.offset, cols = parameter.shape.row().size();
     if (gradient.written() && !gradient.only_some_rows()) {
       rows.all = true;
       kernels().dynamic(u, step, p + offset, g + offset, start + offset, rms + offset, parameter.size());
@@ -140,14 +123,17 @@ void DynamicEvaluation::update() {
     if (rows.all) {
       kernels().dynamic(u, step, p + offset, nullptr, start + offset, rms + offset, parameter.size());
     } else {
-      each_moved_row(rows.moved, [=, cols = parameter.size() / parameter.shape[0]](int64_t row) {
-        const int64_t at = offset + row * cols;
-        host_kernels().dynamic(u, step, p + at, nullptr, start + at, rms + at, cols);
+      const int64_t n = std::ssize(rows.moved);
+      const int pieces = static_cast<int>(std::min<int64_t>(most_threads, n));
+      run_pieces(pieces, [&](int piece) {
+        for (int64_t k = n * piece / pieces; k < n * (piece + 1) / pieces; ++k) {
+          const int64_t at = offset + rows.moved[static_cast<size_t>(k)] * cols;
+          host_kernels().dynamic(u, step, p + at, nullptr, start + at, rms + at, cols);
+        }
       });
     }
     if (!gradient.written()) continue;
     const DynamicUpdate of_gradient{.decay = 0, .epsilon = u.epsilon, .rate = u.rate};
-    const int64_t cols = parameter.size() / parameter.shape[0];
     rows.is_moved.resize(static_cast<size_t>(parameter.shape[0]));
     for (const int32_t row : gradient.rows()) {
       const int64_t at = offset + row * cols;

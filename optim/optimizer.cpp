@@ -19,14 +19,25 @@ double checked(float factor, const char* what, const Parameter& p) {
 }
 double rate_of(const Parameter& p) { return checked(p.rate, "rate", p); }
 
-// Calls piece(begin, size, rate) for the pieces of the slab where gradients were contributed that count, and
-// sums(parameter, row_sums, rate) where rows of one have their sums beside it, in a fixed order. Neighbours make one piece, with the padding between them, which is zero; with `by_rate` only those of one rate.
-template <class F, class Sums>
-void for_each_contribution(const ParameterSet& params, bool by_rate, F piece, Sums sums) {
+// Gradients that were contributed and count.
+struct Contribution {
+  int64_t begin;       // of the weights, in the slab
+  const real* values;  // where they are
+  int64_t size;        // so many
+  double rate;         // Parameter::rate
+  // They are the sums of rows of this parameter, beside its memory; null: they are the slab's, from `begin` on.
+  const Parameter* table = nullptr;
+};
+
+// Calls use(contribution) in a fixed order. Neighbours make one, with the padding between them, which is zero; with `by_rate` only
+// those of one rate.
+template <class F>
+void for_each_contribution(const ParameterSet& params, bool by_rate, F use) {
+  const real* const g = params.gradients_beside_sums().data();
   int64_t begin = 0, end = 0;
   double rate = 1;
   const auto flush = [&] {
-    if (end > begin) piece(begin, end - begin, rate);
+    if (end > begin) use(Contribution{begin, g + begin, end - begin, rate});
     begin = end = 0;
   };
   for (const auto& p : params.all()) {
@@ -36,12 +47,15 @@ void for_each_contribution(const ParameterSet& params, bool by_rate, F piece, Su
       flush();
     } else if (const Gradient::RowSums* const rows = gradient.row_sums()) {
       flush();
-      sums(*p, *rows, rate);
+      use(Contribution{p->offset, rows->sums.data(), rows->sums.size(), rate, p});
     } else if (gradient.only_some_rows() && 2 * std::ssize(gradient.rows()) < p->shape[0]) {
       // A few rows of an embedding. (The others are zero, so if most are there, all of them together are simpler.)
       flush();
       const int64_t cols = p->size() / p->shape[0];
-      for (int32_t row : gradient.rows()) piece(p->offset + row * cols, cols, rate);
+      for (int32_t row : gradient.rows()) {
+        const int64_t at = p->offset + row * cols;
+        use(Contribution{at, g + at, cols, rate});
+      }
     } else {
       if (end == 0) begin = p->offset;
       end = p->offset + p->size();
@@ -64,14 +78,9 @@ void check_finite(const ParameterSet& params, double norm) {
 }  // namespace
 
 double grad_norm(const ParameterSet& params) {
-  const real* g = params.gradients_beside_sums().data();
   double sum = 0;
-  for_each_contribution(
-      params, false,
-      [&](int64_t begin, int64_t size, double) { sum += kernels().sum_of_squares(g + begin, size); },
-      [&](const Parameter&, const Gradient::RowSums& rows, double) {
-        sum += kernels().sum_of_squares(rows.sums.data(), rows.sums.size());
-      });
+  for_each_contribution(params, false,
+                        [&](const Contribution& c) { sum += kernels().sum_of_squares(c.values, c.size); });
   return std::sqrt(sum);
 }
 
@@ -83,14 +92,11 @@ double clip_grad_norm(ParameterSet& params, double max_norm) {
   check_finite(params, norm);
   const double factor = clip_factor(norm, max_norm);
   if (factor < 1) {
-    Tensor slab = params.contributed_gradients();
+    Tensor slab = params.contributed_gradients();  // the whole: no sums are beside it
     real* const g = slab.data();
-    for_each_contribution(
-        params, false,
-        [&](int64_t begin, int64_t size, double) {
-          kernels().affine(g + begin, static_cast<real>(factor), 0, g + begin, size, false);
-        },
-        [](const auto&...) {});  // there are none in the whole
+    for_each_contribution(params, false, [&](const Contribution& c) {
+      kernels().affine(c.values, static_cast<real>(factor), 0, g + c.begin, c.size, false);
+    });
   }
   return norm;
 }
@@ -199,13 +205,9 @@ void Optimizer::order_window() {
 }
 
 void Optimizer::enqueue_step() {
-  const real* g = parameters().gradients_beside_sums().data();
-  for_each_contribution(
-      params_, false,
-      [&](int64_t begin, int64_t size, double) { kernels().add_squares(g + begin, size, step_values()); },
-      [&](const Parameter&, const Gradient::RowSums& rows, double) {
-        kernels().add_squares(rows.sums.data(), rows.sums.size(), step_values());
-      });
+  for_each_contribution(parameters(), false, [&](const Contribution& c) {
+    kernels().add_squares(c.values, c.size, step_values());
+  });
   kernels().decide_step(step_values());
   update_weights();
 }
@@ -290,6 +292,23 @@ real* MomentOptimizer::moment(size_t k) {
   return k < slabs_.size() ? slab(slabs_[k].values).data() : nullptr;
 }
 
+WeightUpdate MomentOptimizer::rule(const Range&) const { return {}; }
+
+void MomentOptimizer::update() {
+  real *const first = moment(0), *const second = moment(1);
+  RoundedCopy rounded;
+  real* const p = params_.changed_values(&rounded).data();
+  const real* const g = params_.contributed_gradients().data();
+  for (const Range& range : complete_ranges()) {
+    WeightUpdate u = rule(range);
+    const auto of_range = [&](real* slab) { return slab ? slab + range.begin : nullptr; };
+    u.weight_decay = static_cast<real>(range.decay), u.rate = range.rate;
+    u.rounded = rounded.from(range.begin);
+    kernels().update_weights(u, step_values(), p + range.begin, g + range.begin, of_range(first),
+                             of_range(second), range.size);
+  }
+}
+
 OptimizerState MomentOptimizer::state() {
   OptimizerState state{.counters = {{"steps", &steps_}}, .slabs = {}, .learning_rate = &learning_rate_};
   if (steps_ == 0) return state;
@@ -307,30 +326,18 @@ Sgd::Sgd(ParameterSet& params, const SgdConfig& c)
   require(!c.nesterov || c.momentum > 0, "optimizer: nesterov needs momentum");
 }
 
+WeightUpdate Sgd::rule(const Range&) const { return {.nesterov = nesterov_}; }
+
 void Sgd::update() {
-  const SgdUpdate update{.weight_decay = 0, .nesterov = nesterov_};
-  real* const velocity = moment(0);
-  if (velocity || weight_decay_ > 0)
-    return each_range(update, [&](const SgdUpdate& u, const Range& range, real* p, const real* g) {
-      kernels().sgd(u, step_values(), p, g, velocity ? velocity + range.begin : nullptr, range.size);
-    });
+  if (moment(0) || weight_decay_ > 0) return MomentOptimizer::update();
   RoundedCopy rounded;
   real* const p = params_.changed_values(&rounded).data();
-  const real* const g = params_.gradients_beside_sums().data();
-  for_each_contribution(
-      params_, true,
-      [&](int64_t begin, int64_t size, double rate) {
-        kernels().sgd({.nesterov = nesterov_, .rate = rate, .rounded = rounded.from(begin)}, step_values(),
-                      p + begin, g + begin, nullptr, size);
-      },
-      [&](const Parameter& table, const Gradient::RowSums& rows, double rate) {
-        const SgdUpdate of_rows{.nesterov = nesterov_,
-                                .rate = rate,
-                                .rounded = rounded.from(table.offset),
-                                .rows = rows.ids(),
-                                .cols = table.size() / table.shape[0]};
-        kernels().sgd(of_rows, step_values(), p + table.offset, rows.sums.data(), nullptr, rows.sums.size());
-      });
+  for_each_contribution(params_, true, [&](const Contribution& c) {
+    WeightUpdate u{.rate = c.rate, .rounded = rounded.from(c.begin), .nesterov = nesterov_};
+    if (c.table)
+      u.rows = c.table->node.gradient.row_sums()->ids(), u.cols = c.table->size() / c.table->shape[0];
+    kernels().update_weights(u, step_values(), p + c.begin, c.values, nullptr, nullptr, c.size);
+  });
 }
 
 }  // namespace unroll

@@ -38,6 +38,7 @@ namespace unroll {
 
 struct StepOrders;  // framework/kernels/updates.h
 struct StepValues;
+struct WeightUpdate;
 
 // A gradient is not finite: training has diverged. Nothing was changed.
 struct Diverged : Error {
@@ -203,20 +204,10 @@ class MomentOptimizer : public Optimizer {
   };
   MomentOptimizer(ParameterSet& params, double learning_rate, double weight_decay, const Moments& moments);
   void order(StepOrders& orders) override;
+  void update() override;  // a pass over each of complete_ranges()
+  // The rule of such a pass, without the range's decay and rate. By default gradient descent.
+  virtual WeightUpdate rule(const Range& range) const;
   real* moment(size_t k);  // the k-th slab's memory; nullptr: there is none
-  // For update(): calls apply(u, range, p, g) for each of complete_ranges(), with its decay and rate in u, and p and g where
-  // its weights and gradients begin.
-  template <class Update, class Apply>
-  void each_range(Update u, Apply apply) {
-    RoundedCopy rounded;
-    real* const p = params_.changed_values(&rounded).data();
-    const real* const g = params_.contributed_gradients().data();
-    for (const Range& range : complete_ranges()) {
-      u.weight_decay = static_cast<real>(range.decay), u.rate = range.rate;
-      u.rounded = rounded.from(range.begin);
-      apply(u, range, p + range.begin, g + range.begin);
-    }
-  }
 
   double momentum_;
   int64_t steps_ = 0;
@@ -245,6 +236,7 @@ class Sgd : public MomentOptimizer {
 
  protected:
   void update() override;
+  WeightUpdate rule(const Range& range) const override;
 
  private:
   bool nesterov_;
@@ -272,7 +264,7 @@ class Adam : public MomentOptimizer {
  protected:
   Adam(ParameterSet& params, const AdamConfig& config, bool decoupled);
   void order(StepOrders& orders) override;
-  void update() override;
+  WeightUpdate rule(const Range& range) const override;
   int64_t group_of(size_t i) const override { return missed_[i]; }
 
  private:
@@ -318,7 +310,7 @@ class Rmsprop : public MomentOptimizer {
   std::string_view name() const override { return "rmsprop"; }
 
  protected:
-  void update() override;
+  WeightUpdate rule(const Range& range) const override;
 
  private:
   double alpha_, eps_;
@@ -337,7 +329,7 @@ class Lion : public MomentOptimizer {
   std::string_view name() const override { return "lion"; }  // its slab: "exp_avg" (m)
 
  protected:
-  void update() override;
+  WeightUpdate rule(const Range& range) const override;
 
  private:
   double beta2_;

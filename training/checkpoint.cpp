@@ -279,10 +279,8 @@ void check_checkpoint_version(const SafetensorsFile& file) {
                   file.path(), one_line(found->second), version));
 }
 
-Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, TrainerState& state,
-                            std::span<const NamedTensor> carried, const CheckpointOptions& options,
-                            Links links) {
-  const SafetensorsFile file(path, links);
+Differences read_checkpoint(const SafetensorsFile& file, Optimizer& optimizer, TrainerState& state,
+                            std::span<const NamedTensor> carried, const CheckpointOptions& options) {
   check_checkpoint_version(file);
   const auto found = file.metadata().find(state_key);
   require_input(found != file.metadata().end(),

@@ -103,9 +103,13 @@ using Differences = std::vector<std::string>;
 // Restores weights, optimizer, `carried` and `state`, except for the numbers that describe the schedule and the
 // trigger: these are the caller's. Throws InputError if the file is no checkpoint, cut off, of a later version, of
 // another optimizer, or of other shapes (naming both). After an error do not rely on the old values.
-Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimizer, TrainerState& state,
-                            std::span<const NamedTensor> carried, const CheckpointOptions& options = {},
-                            Links links = Links::refused);
+Differences read_checkpoint(const SafetensorsFile& file, Optimizer& optimizer, TrainerState& state,
+                            std::span<const NamedTensor> carried, const CheckpointOptions& options = {});
+inline Differences read_checkpoint(const std::filesystem::path& path, Optimizer& optimizer,
+                                   TrainerState& state, std::span<const NamedTensor> carried,
+                                   const CheckpointOptions& options = {}) {
+  return read_checkpoint(SafetensorsFile(path, Links::refused), optimizer, state, carried, options);
+}
 
 // Throws InputError if a later version of the library wrote the file. Files without training state pass.
 void check_checkpoint_version(const SafetensorsFile& file);

@@ -1,12 +1,9 @@
 #include "training/ranks.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "data/text_file.h"
 #include "framework/signals.h"
-#include "training/files/atomic_file.h"
 #include "training/steps/shard_tree.h"
 
 namespace unroll {
@@ -57,14 +54,10 @@ double Ranks::score(const SharedScore& shared, const std::function<double()>& al
 }
 
 Differences Ranks::read(const std::filesystem::path& path,
-                        const std::function<Differences(const std::filesystem::path&, Links)>& read) const {
-  if (alone()) return read(path, Links::refused);
-  std::string bytes = from_first_rank(first() ? read_own_file(path, most_bytes_of_text) : std::string());
-  if (first()) return read(path, Links::refused);
-  const Descriptor file(memfd_create("checkpoint", MFD_CLOEXEC));
-  if (const int error = write_all(file, bytes)) throw_system_error(error, "a checkpoint in memory");
-  bytes = {};
-  return read(fmt::format("/proc/self/fd/{}", file.number()), Links::followed);
+                        const std::function<Differences(const SafetensorsFile&)>& read) const {
+  std::string bytes;
+  if (!alone()) bytes = from_first_rank(first() ? read_own_file(path, most_bytes_of_text) : std::string());
+  return read(first() ? SafetensorsFile(path, Links::refused) : SafetensorsFile(path.string(), bytes));
 }
 
 void Ranks::bring_to_first(std::span<const NamedTensor> carried, int shards) const {

@@ -44,9 +44,9 @@ class Ranks {
   void call_in_first(const std::function<void()>& call) const;
   // `alone` scores in one process, and in rank 0 if the score has no parts. An empty `alone`: the sum over all parts.
   double score(const SharedScore& shared, const std::function<double()>& alone);
-  // read(path, links) of a file that only rank 0 has to find. The others read its bytes from a file in memory.
+  // read(file) of a file that only rank 0 has to find. The others read it from its bytes.
   Differences read(const std::filesystem::path& path,
-                   const std::function<Differences(const std::filesystem::path&, Links)>& read) const;
+                   const std::function<Differences(const SafetensorsFile&)>& read) const;
   // Brings the streams of each rank's shards to rank 0: dimension 1 of `carried`.
   void bring_to_first(std::span<const NamedTensor> carried, int shards) const;
 

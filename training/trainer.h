@@ -102,7 +102,6 @@ class Trainer {
 
   bool has_checkpoint(const char* name) const;  // rank 0's folder
   Differences load(const TrainingTask& task, const char* name);
-  Differences read(const TrainingTask& task, const std::filesystem::path& path, Links links);
   void save(const TrainingTask& task, const char* name);
   bool save_is_due(bool stepped) const;  // stepped: the last windows did make a step
   void roll_back(const TrainingTask& task, const Diverged& reason);

@@ -27,15 +27,11 @@ bool Trainer::has_checkpoint(const char* name) const {
 }
 
 Differences Trainer::load(const TrainingTask& task, const char* name) {
-  return ranks_.read(options_.folder / name,
-                     [&](const std::filesystem::path& path, Links links) { return read(task, path, links); });
-}
-
-Differences Trainer::read(const TrainingTask& task, const std::filesystem::path& path, Links links) {
-  Differences differences =
-      read_checkpoint(path, optimizer_, state_, task.carried, options_.checkpoints, links);
-  of_untrained_ = SafetensorsFile(path, links).metadata();
-  return differences;
+  return ranks_.read(options_.folder / name, [&](const SafetensorsFile& file) {
+    Differences differences = read_checkpoint(file, optimizer_, state_, task.carried, options_.checkpoints);
+    of_untrained_ = file.metadata();
+    return differences;
+  });
 }
 
 void Trainer::save(const TrainingTask& task, const char* name) {

@@ -19,10 +19,7 @@ struct RandomKey;
 enum class Binary : uint8_t { add, sub, mul, div, max, min, pow, less, less_equal, equal, not_equal };
 
 // Orders of optimizers and of a step: framework/kernels/updates.h.
-struct SgdUpdate;
-struct AdamUpdate;
-struct RmspropUpdate;
-struct LionUpdate;
+struct WeightUpdate;
 struct DynamicUpdate;
 struct StepValues;
 
@@ -124,6 +121,7 @@ struct Operand {
   int64_t row, col;
   const void* rounded =
       nullptr;  // the same elements, of which data are not read: as RoundedCopy, in the product's own 16 bits
+  const void* packed = nullptr;  // b's, of which nothing else is read: as `pack` leaves them
 };
 
 // Added to a product: c itself, or one row for all of c's, at a distance of 0. Without data nothing.
@@ -140,10 +138,7 @@ struct Products {
   // scratch_bytes for each.
   void (*gemm)(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
                const Addend& addend, void* scratch, int threads);
-  // As above, with b as `pack` leaves it, in packed_bytes(k, n).
-  void (*gemm_packed)(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c,
-                      int64_t c_row, const Addend& addend, void* scratch, int threads);
-  void (*pack)(const Operand& b, int64_t k, int64_t n, void* packed);
+  void (*pack)(const Operand& b, int64_t k, int64_t n, void* packed);  // in packed_bytes(k, n)
   int64_t (*packed_bytes)(int64_t k, int64_t n);
   int64_t scratch_bytes;
   // For a library that is given operands and gives results in the 16 bits of this precision: y = x rounded as the
@@ -287,14 +282,9 @@ struct Kernels {
 
   // --- the optimizers' passes over slabs --------------------------------------------------------------------------
   double (*sum_of_squares)(const real* x, int64_t n);
-  // Nothing is changed unless step->outcome.go. velocity null: no momentum.
-  void (*sgd)(const SgdUpdate& u, const StepValues* step, real* p, const real* g, real* velocity, int64_t n);
-  void (*adam)(const AdamUpdate& u, const StepValues* step, real* p, const real* g, real* m, real* v,
-               int64_t n);
-  // buffer null: no momentum
-  void (*rmsprop)(const RmspropUpdate& u, const StepValues* step, real* p, const real* g, real* v,
-                  real* buffer, int64_t n);
-  void (*lion)(const LionUpdate& u, const StepValues* step, real* p, const real* g, real* m, int64_t n);
+  // Nothing is changed unless step->outcome.go. first, second: the moments of the rule, or null.
+  void (*update_weights)(const WeightUpdate& u, const StepValues* step, real* p, const real* g, real* first,
+                         real* second, int64_t n);
   // p += min(decay·rms, 1)·(start - p);  p -= learning_rate·scale·g / (rms + epsilon).  g null: it is 0
   void (*dynamic)(const DynamicUpdate& u, const StepValues* step, real* p, const real* g, const real* start,
                   const real* rms, int64_t n);
@@ -327,9 +317,9 @@ struct Kernels {
                               use(lstm_cell) use(lstm_cell_gradient) use(gru_cell) use(gru_cell_gradient)    \
                                   use(rnn_cell) use(rnn_cell_gradient) use(cross_entropy)                    \
                                       use(binary_cross_entropy) use(binary_cross_entropy_gradient)           \
-                                          use(sum_of_squares) use(sgd) use(adam) use(rmsprop) use(lion)      \
-                                              use(dynamic) use(add_square) use(average) use(add_loss)        \
-                                                  use(add_squares) use(decide_step) use(keep)
+                                          use(sum_of_squares) use(update_weights) use(dynamic)               \
+                                              use(add_square) use(average) use(add_loss) use(add_squares)    \
+                                                  use(decide_step) use(keep)
 
 // The kernels of the device that computes (device.h). The CPU's are in the best instruction set of this machine.
 // UNROLL_ISA=baseline|avx2|avx512|avx512_bf16|amx, on Arm baseline|neon_bf16, in the environment asks for another: an error

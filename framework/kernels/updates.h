@@ -6,33 +6,28 @@
 
 namespace unroll {
 
+// The rules of optimizers, and the moments that each has.
+enum class UpdateRule : uint8_t {
+  sgd,      // first: the velocity; null: no momentum
+  adam,     // first: m; second: v
+  rmsprop,  // first: v; second: the buffer; null: no momentum
+  lion      // first: m
+};
 // How one pass of an optimizer changes n parameters p with gradients g, beside what StepOrders say.
-struct SgdUpdate {
+struct WeightUpdate {
+  UpdateRule rule = UpdateRule::sgd;
   real weight_decay = 0;
-  bool nesterov = false;
   double rate = 1;           // of these parameters: multiplies the learning rate
   RoundedCopy rounded = {};  // of p
-  // Without momentum, rows of p by number: g's row k, of `cols` numbers, is of p's row rows[k], and of none below 0.
+  bool nesterov = false;     // sgd
+  bool decoupled = false;    // adam: AdamW, whose decay acts on the weights, not through the moments
+  real beta2 = 0;            // adam, lion
+  real alpha = 0;            // rmsprop
+  real eps = 0;              // adam, rmsprop
+  const double* corrections = nullptr;  // adam: [2], where the weights are: theirs, in place of the step's
+  // sgd without momentum: rows of p by number. g's row k, of `cols` numbers, is of p's row rows[k], and of none below 0.
   const int32_t* rows = nullptr;
   int64_t cols = 0;
-};
-struct AdamUpdate {
-  real beta2 = 0, eps = 0;
-  real weight_decay = 0;
-  double rate = 1;                      // as above
-  bool decoupled = false;               // AdamW: decay the weights, not through the moments
-  const double* corrections = nullptr;  // [2], where the weights are: theirs, in place of the step's
-  RoundedCopy rounded = {};
-};
-struct RmspropUpdate {
-  real alpha = 0, eps = 0, weight_decay = 0;
-  double rate = 1;  // as above
-  RoundedCopy rounded = {};
-};
-struct LionUpdate {
-  real beta2 = 0, weight_decay = 0;
-  double rate = 1;  // as above
-  RoundedCopy rounded = {};
 };
 struct DynamicUpdate {
   real decay = 0, epsilon = 0;
@@ -76,7 +71,7 @@ struct SgdFactors {
   real scale, learning_rate, momentum, weight_decay;
   bool nesterov, first;
 };
-UNROLL_FORMULA SgdFactors sgd_factors(const SgdUpdate& u, const StepValues& step) {
+UNROLL_FORMULA SgdFactors sgd_factors(const WeightUpdate& u, const StepValues& step) {
   return {static_cast<real>(step.outcome.scale),
           static_cast<real>(step.orders.learning_rate * u.rate),
           static_cast<real>(step.orders.momentum),
@@ -101,7 +96,7 @@ UNROLL_FORMULA void sgd_with_momentum(const SgdFactors& u, real& p, real gradien
 struct AdamFactors {
   real scale, l2, shrink, step, root, beta1;  // what is the same for all weights
 };
-UNROLL_FORMULA AdamFactors adam_factors(const AdamUpdate& u, const StepValues& step) {
+UNROLL_FORMULA AdamFactors adam_factors(const WeightUpdate& u, const StepValues& step) {
   const real learning_rate = static_cast<real>(step.orders.learning_rate * u.rate);
   const double correction1 = u.corrections ? u.corrections[0] : step.orders.correction1,
                correction2 = u.corrections ? u.corrections[1] : step.orders.correction2;
@@ -112,7 +107,7 @@ UNROLL_FORMULA AdamFactors adam_factors(const AdamUpdate& u, const StepValues& s
           1 / sqrt(static_cast<real>(correction2)),
           static_cast<real>(step.orders.momentum)};
 }
-UNROLL_FORMULA void adam_step(const AdamUpdate& u, const AdamFactors& k, real& p, real gradient, real& m,
+UNROLL_FORMULA void adam_step(const WeightUpdate& u, const AdamFactors& k, real& p, real gradient, real& m,
                               real& v) {
   const real g = k.scale * gradient + k.l2 * p;
   m += (1 - k.beta1) * (g - m);
@@ -126,7 +121,7 @@ UNROLL_FORMULA void adam_step(const AdamUpdate& u, const AdamFactors& k, real& p
 struct RmspropFactors {
   real scale, step, alpha, eps, weight_decay, momentum;
 };
-UNROLL_FORMULA RmspropFactors rmsprop_factors(const RmspropUpdate& u, const StepValues& step) {
+UNROLL_FORMULA RmspropFactors rmsprop_factors(const WeightUpdate& u, const StepValues& step) {
   return {static_cast<real>(step.outcome.scale),
           static_cast<real>(step.orders.learning_rate * u.rate),
           u.alpha,
@@ -145,7 +140,7 @@ UNROLL_FORMULA real rmsprop_direction(const RmspropFactors& k, real p, real grad
 struct LionFactors {
   real scale, step, shrink, beta1, beta2;
 };
-UNROLL_FORMULA LionFactors lion_factors(const LionUpdate& u, const StepValues& step) {
+UNROLL_FORMULA LionFactors lion_factors(const WeightUpdate& u, const StepValues& step) {
   const real rate = static_cast<real>(step.orders.learning_rate * u.rate);
   return {static_cast<real>(step.outcome.scale), rate, 1 - rate * u.weight_decay,
           static_cast<real>(step.orders.momentum), u.beta2};

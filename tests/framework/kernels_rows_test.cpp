@@ -315,9 +315,10 @@ TEST_CASE(
         }
         k.add_to_rows(sums.data(), firsts.data(), n, cols, spread.data());
         CHECK(spread == whole);
-        k.sgd({.weight_decay = 0.5f}, step.data(), p.data(), whole.data(), nullptr, 50 * cols);
-        k.sgd({.weight_decay = 0.5f, .rows = firsts.data(), .cols = cols}, step.data(), of_rows, sums.data(),
-              nullptr, n * cols);
+        k.update_weights({.weight_decay = 0.5f}, step.data(), p.data(), whole.data(), nullptr, nullptr,
+                         50 * cols);
+        k.update_weights({.weight_decay = 0.5f, .rows = firsts.data(), .cols = cols}, step.data(), of_rows,
+                         sums.data(), nullptr, nullptr, n * cols);
         for (int64_t i = 0; i < 50 * cols; ++i) {
           const auto at = static_cast<size_t>(i);
           const bool read = std::ranges::count(ids, static_cast<int32_t>(i / cols)) > 0;

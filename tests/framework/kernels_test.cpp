@@ -19,7 +19,7 @@ TEST_CASE("every back end fills the whole table") {
     }
     CHECK(k.name);
     // Products of other precisions exist on some processors only.
-    CHECK((k.fp32.gemm && k.fp32.gemm_packed && k.fp32.pack && k.fp32.packed_bytes));
+    CHECK((k.fp32.gemm && k.fp32.pack && k.fp32.packed_bytes));
   });
   CHECK(std::string(cpu::variants().front().name) == "baseline");
 }
@@ -282,9 +282,10 @@ TEST_CASE("a step decides on its norm, its clipping and whether it happens") {
       Reals p = {1}, m = {1}, v = {1};
       const Reals g = {1};
       step[0].orders.momentum = 0.5;
-      k.sgd({}, step.data(), p.data(), g.data(), v.data(), 1);
-      k.sgd({}, step.data(), p.data(), g.data(), nullptr, 1);
-      k.adam({.beta2 = real(0.5)}, step.data(), p.data(), g.data(), m.data(), v.data(), 1);
+      k.update_weights({}, step.data(), p.data(), g.data(), v.data(), nullptr, 1);
+      k.update_weights({}, step.data(), p.data(), g.data(), nullptr, nullptr, 1);
+      k.update_weights({.rule = UpdateRule::adam, .beta2 = real(0.5)}, step.data(), p.data(), g.data(),
+                       m.data(), v.data(), 1);
       k.average(step.data(), p.data(), m.data(), 1);
       k.dynamic({.decay = 1, .epsilon = 1}, step.data(), p.data(), g.data(), three.data(), v.data(), 1);
       k.keep(step.data(), three.data(), m.data(), 1);
@@ -312,13 +313,13 @@ TEST_CASE("optimizers' updates follow PyTorch's definitions") {
     each_variant([&](const Kernels& k) {
       CAPTURE(n);
       for (int variant = 0; variant < 8; ++variant) {
-        const SgdUpdate u{.weight_decay = real(0.25), .nesterov = (variant & 2) != 0};
+        const WeightUpdate u{.weight_decay = real(0.25), .nesterov = (variant & 2) != 0};
         const bool begins = (variant & 4) != 0;
         const Steps step{
             {.orders = {.learning_rate = 0.1, .momentum = variant & 1 ? 0.9 : 0, .first = begins},
              .outcome = {.scale = 0.5}}};
         Reals q(p), v(first);
-        k.sgd(u, step.data(), q.data(), g.data(), v.data(), n);
+        k.update_weights(u, step.data(), q.data(), g.data(), v.data(), nullptr, n);
         const auto direction = [&](int64_t i) { return 0.5 * at(g, i) + 0.25 * at(p, i); };
         const double momentum = static_cast<double>(static_cast<real>(step[0].orders.momentum)), rate = 0.1;
         const auto velocity = [&](int64_t i) {
@@ -332,20 +333,23 @@ TEST_CASE("optimizers' updates follow PyTorch's definitions") {
             },
             2);
         Reals plain(p);
-        k.sgd(u, step.data(), plain.data(), g.data(), nullptr, n);
+        k.update_weights(u, step.data(), plain.data(), g.data(), nullptr, nullptr, n);
         check_close(
             plain, [&](int64_t i) { return at(p, i) - rate * direction(i); }, 2);
       }
       for (bool decoupled : {false, true}) {
-        const AdamUpdate u{
-            .beta2 = real(0.875), .eps = real(1e-8), .weight_decay = real(0.25), .decoupled = decoupled};
+        const WeightUpdate u{.rule = UpdateRule::adam,
+                             .weight_decay = real(0.25),
+                             .decoupled = decoupled,
+                             .beta2 = real(0.875),
+                             .eps = real(1e-8)};
         const Steps step{{.orders = {.learning_rate = 0.01,
                                      .momentum = 0.75,
                                      .correction1 = 0.4375,
                                      .correction2 = 0.234375},
                           .outcome = {.scale = 0.5}}};
         Reals q(p), m(first), v(second);
-        k.adam(u, step.data(), q.data(), g.data(), m.data(), v.data(), n);
+        k.update_weights(u, step.data(), q.data(), g.data(), m.data(), v.data(), n);
         const auto direction = [&](int64_t i) { return 0.5 * at(g, i) + (decoupled ? 0 : 0.25 * at(p, i)); };
         const auto mean = [&](int64_t i) { return 0.75 * at(first, i) + 0.25 * direction(i); };
         const auto square = [&](int64_t i) {

@@ -166,14 +166,12 @@ struct Product {
            const Addend& addend) const {
     const Memory scratch(static_cast<size_t>(kernels.scratch_bytes * threads));
     const Memory panels(static_cast<size_t>(kernels.packed_bytes(p.k, p.n)));
+    Operand right = b.operand();
     if (packed) {
-      kernels.pack(b.operand(), p.k, p.n, panels.data());
-      kernels.gemm_packed(a.operand(), panels.data(), p.m, p.n, p.k, c.data(), before.row, addend,
-                          scratch.data(), threads);
-    } else {
-      kernels.gemm(a.operand(), b.operand(), p.m, p.n, p.k, c.data(), before.row, addend, scratch.data(),
-                   threads);
+      kernels.pack(right, p.k, p.n, panels.data());
+      right = {.data = nullptr, .row = 0, .col = 0, .packed = panels.data()};
     }
+    kernels.gemm(a.operand(), right, p.m, p.n, p.k, c.data(), before.row, addend, scratch.data(), threads);
   }
 
   // The largest error in units of its bound; infinity if an element beyond the matrix has changed.

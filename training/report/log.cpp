@@ -26,27 +26,33 @@ constexpr std::pair<LogRecord::Kind, std::string_view> kinds[] = {{LogRecord::Ki
                                                                   {LogRecord::Kind::epoch, "epoch"},
                                                                   {LogRecord::Kind::anew, "anew"}};
 
+// Calls use(name, figure) for each field of a record's line but for its kind, metrics and times, in their order. A figure of an
+// optional may be missing.
+template <class Use>
+void each_figure(LogRecord& r, const LogNames& names, Use use) {
+  const bool trained = r.kind != LogRecord::Kind::anew;
+  std::optional<double> perplexity;  // follows from the loss
+  if (trained && names.perplexity) perplexity = std::exp(r.loss);
+  use("step", r.step), use("epoch", r.epoch), use(names.unit, r.count);
+  if (trained) use("loss", r.loss);
+  use("perplexity", perplexity);
+  use("learning_rate", r.learning_rate);
+  use("momentum", r.momentum);
+  use("gradient_norm", r.gradient_norm);
+  use(valid_name(names), r.valid);
+  if (r.valid) use("best", r.best);
+  use("loss_scale", r.loss_scale);
+  if (r.loss_scale) use("skipped_steps", r.skipped);
+}
+
 // JSON's null for a number that is not finite.
-Json to_json(const LogRecord& record, const LogNames& names) {
+Json to_json(LogRecord record, const LogNames& names) {
   const auto kind =
       std::ranges::find(kinds, record.kind, &std::pair<LogRecord::Kind, std::string_view>::first);
-  Json json{
-      {"kind", kind->second}, {"step", record.step}, {"epoch", record.epoch}, {names.unit, record.count}};
-  if (record.kind != LogRecord::Kind::anew) {
-    json["loss"] = record.loss;
-    if (names.perplexity) json["perplexity"] = std::exp(record.loss);
-  }
-  json["learning_rate"] = record.learning_rate;
-  if (record.momentum) json["momentum"] = *record.momentum;
-  if (record.gradient_norm) json["gradient_norm"] = *record.gradient_norm;
-  if (record.valid) {
-    json[valid_name(names)] = *record.valid;
-    json["best"] = record.best;
-  }
-  if (record.loss_scale) {
-    json["loss_scale"] = *record.loss_scale;
-    json["skipped_steps"] = record.skipped;
-  }
+  Json json{{"kind", kind->second}};
+  each_figure(record, names, [&](const std::string& name, const auto& figure) {
+    if (Json value = json_of(figure); !value.is_null()) json[name] = std::move(value);
+  });
   for (const auto& [name, value] : record.metrics) json["metrics"][name] = value;
   json["time"] = Json{{"seconds", record.seconds}, {names.unit + "_per_second", record.rate}};
   return json;
@@ -56,25 +62,17 @@ LogRecord from_json(const Json& json, const LogNames& names) {
   const auto read = [](const Json& from, const std::string& name, auto& figure) {
     read_field(from, name.c_str(), figure, true);
   };
-  const auto read_if_there = [&](const std::string& name, std::optional<double>& figure) {
-    if (json.contains(name)) read(json, name, figure.emplace());
-  };
   std::string name;
   read(json, "kind", name);
   const auto kind = std::ranges::find(kinds, name, &std::pair<LogRecord::Kind, std::string_view>::second);
   require(kind != std::end(kinds), "'{}' is no kind of record", name);
   LogRecord record{.kind = kind->first};
-  read(json, "step", record.step);
-  read(json, "epoch", record.epoch);
-  read(json, names.unit, record.count);
-  if (record.kind != LogRecord::Kind::anew) read(json, "loss", record.loss);
-  read(json, "learning_rate", record.learning_rate);
-  read_if_there("momentum", record.momentum);
-  read_if_there("gradient_norm", record.gradient_norm);
-  read_if_there("loss_scale", record.loss_scale);
-  if (record.loss_scale) read(json, "skipped_steps", record.skipped);
-  read_if_there(valid_name(names), record.valid);
-  if (record.valid) read(json, "best", record.best);
+  each_figure(record, names, [&](const std::string& field, auto& figure) {
+    if constexpr (!requires { figure.emplace(); })
+      read(json, field, figure);
+    else if (json.contains(field))
+      read(json, field, figure.emplace());
+  });
   Json metrics = Json::object(), time;
   if (json.contains("metrics")) read(json, "metrics", metrics);
   require(metrics.is_object(), "'metrics' has no names");

@@ -82,9 +82,8 @@ Chart score_chart(const RunDescription& run, const Course& course) {
   if (const LogRecord* best = course.best()) {
     chart.mark = {fmt::format("best {}, epoch {}", format_score(*best->valid), best->epoch),
                   static_cast<double>(best->step), *best->valid};
-    chart.description +=
-        fmt::format("; best validation score: {}, after epoch {} of {}.", format_score(*best->valid),
-                    best->epoch, course.epochs.back().epoch);
+    chart.description += fmt::format("; best validation score: {}, after epoch {} of {}.",
+                                     format_score(*best->valid), best->epoch, course.epochs.back().epoch);
   }
   return chart;
 }
@@ -159,27 +158,24 @@ std::string facts(const std::vector<Figure>& figures) {
 std::string epoch_section(const RunDescription& run, const Course& course) {
   if (course.epochs.empty()) return "";
   const std::string score = std::string(" ") + run.names.score();
+  const std::vector<std::string> metrics = course.metrics();
   Table table{.title = "Epochs",
               .note = {},
-              .columns = {"epoch", "step", "learning rate", "training" + score, "validation" + score,
-                          run.names.unit + "/s", "training time"}};
-  const std::vector<std::string> metrics = course.metrics();
-  table.columns.insert(table.columns.begin() + 5, metrics.begin(), metrics.end());
+              .columns = {"epoch", "step", "learning rate", "training" + score, "validation" + score}};
+  table.columns.insert(table.columns.end(), metrics.begin(), metrics.end());
+  table.columns.insert(table.columns.end(), {run.names.unit + "/s", "training time"});
   const LogRecord* const best_epoch = course.best();
   std::size_t best = course.epochs.size();
   for (const LogRecord& r : course.epochs) {
     if (&r == best_epoch) best = table.rows.size();
-    table.rows.push_back({std::to_string(r.epoch), with_commas(r.step),
-                          fmt::format("{:.4g}", r.learning_rate), format_score(run.names.shown(r.loss)),
-                          r.valid ? format_score(*r.valid) : "", format_number(r.rate),
-                          format_duration(r.seconds)});
-    std::vector<std::string> own;
+    auto& row = table.rows.emplace_back(std::vector<std::string>{
+        std::to_string(r.epoch), with_commas(r.step), fmt::format("{:.4g}", r.learning_rate),
+        format_score(run.names.shown(r.loss)), r.valid ? format_score(*r.valid) : ""});
     for (const std::string& name : metrics) {
       const double value = metric_of(r, name);
-      own.push_back(std::isfinite(value) ? fmt::format("{:.4g}", value) : "");
+      row.push_back(std::isfinite(value) ? fmt::format("{:.4g}", value) : "");
     }
-    auto& row = table.rows.back();
-    row.insert(row.begin() + 5, own.begin(), own.end());
+    row.insert(row.end(), {format_number(r.rate), format_duration(r.seconds)});
   }
   std::string html = table_html(table, best);
   if (course.scored_otherwise > 0)

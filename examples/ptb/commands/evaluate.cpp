@@ -72,13 +72,12 @@ void require_one_stream(const Command& command, const char* option, const char* 
 }
 
 // The score over all processes, if several are started.
-Score shared_score(const SavedModel& saved, const SplitText& text, int batch) {
-  const std::vector<std::string> all = gather_from_ranks(fingerprint_of(saved.model->params) + ' ' +
-                                                         fingerprint_of(text.tokens, text.documents));
+Score shared_score(const LanguageModel& model, const ScoredText& text) {
+  const std::vector<std::string> all =
+      gather_from_ranks(fingerprint_of(model.params) + ' ' + fingerprint_of(text.tokens, text.documents));
   for (size_t rank = 1; is_first_process() && rank < all.size(); ++rank)
     require_input(all[rank] == all[0], "rank {} has another model or text than rank 0", rank);
-  const ScoreSum sum = shared_sum(score_in_shards(*saved.model, text.tokens, saved.vocabulary.eos(), batch,
-                                                  text.documents, saved.recipe.training.shards));
+  const ScoreSum sum = shared_sum(score_in_shards(model, text));
   return {sum.total, sum.count};
 }
 
@@ -114,7 +113,7 @@ std::optional<Statistics> wanted_statistics(const Wanted& wanted, SavedModel& sa
 }
 
 Result::Dynamic evaluate_dynamically(const Wanted& wanted, SavedModel& saved,
-                                     std::optional<Statistics>& divided_by, const SplitText& text) {
+                                     std::optional<Statistics>& divided_by, const ScoredText& text) {
   const DynamicSettings& settings = *wanted.dynamic;
   Tensor statistics;
   if (divided_by) {
@@ -126,16 +125,13 @@ Result::Dynamic evaluate_dynamically(const Wanted& wanted, SavedModel& saved,
   const auto optimizer = make_dynamic(*saved.model, settings, statistics);
   TextScorer scorer(wanted.ways);
   Progress progress("dynamic", std::ssize(text.tokens), {.stream = stderr});
-  score_dynamically(*saved.model, text.tokens, saved.vocabulary.eos(), text.documents, settings, *optimizer,
-                    [&](const ScoredSegment& s) {
-                      scorer.add(s.h, softmax_cross_entropies(s.logits, s.target, scorer.temperatures()),
-                                 s.target, s.resets);
-                      const Score& sofar = scorer.scores().tempered;
-                      progress.update(
-                          sofar.tokens,
-                          {{"perplexity", sofar.perplexity()},
-                           {"words/s", static_cast<double>(sofar.tokens) / (clock_seconds() - begin), true}});
-                    });
+  score_dynamically(*saved.model, text, settings, *optimizer, [&](const ScoredSegment& s) {
+    scorer.add(s.h, softmax_cross_entropies(s.logits, s.target, scorer.temperatures()), s.target, s.resets);
+    const Score& sofar = scorer.scores().tempered;
+    progress.update(sofar.tokens,
+                    {{"perplexity", sofar.perplexity()},
+                     {"words/s", static_cast<double>(sofar.tokens) / (clock_seconds() - begin), true}});
+  });
   progress.clear();
   const TextScores& scores = scorer.scores();
   Result::Dynamic result{.settings = settings,
@@ -320,16 +316,17 @@ void evaluate(Command& command) {
   const double begin = clock_seconds();
   Result result(saved.recipe, *saved.model);
   TextScores scores;
+  const ScoredText to_score{text.tokens, saved.vocabulary.eos(), wanted.batch, text.documents,
+                            saved.recipe.training.shards};
   if (wanted.ways.cache || wanted.ways.temperature != 1)
-    scores = score_in_ways(*saved.model, text.tokens, saved.vocabulary.eos(), wanted.batch, wanted.ways,
-                           text.documents);
+    scores = score_in_ways(*saved.model, to_score, wanted.ways);
   else
-    scores.model = shared_score(saved, text, wanted.batch);
+    scores.model = shared_score(*saved.model, to_score);
   result.run.seconds = clock_seconds() - begin;
   fill_static(result, command, wanted, text, scores);
 
   print_static(wanted, text, scores);
-  if (wanted.dynamic) result.dynamic = evaluate_dynamically(wanted, saved, statistics, text);
+  if (wanted.dynamic) result.dynamic = evaluate_dynamically(wanted, saved, statistics, to_score);
   if (wanted.agreement) {
     result.agreement = evaluate_agreement(parts_of(*saved.model), saved.vocabulary, 200);
     for (const std::string& line : describe(*result.agreement)) wanted.print_line(line);

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "examples/ptb/commands/commands.h"
-#include "examples/ptb/commands/explain_parts.h"
 #include "examples/ptb/commands/layer_costs.h"
 #include "examples/ptb/model/model.h"
 #include "examples/ptb/model/options.h"
@@ -26,6 +25,45 @@
 namespace ptb {
 
 namespace {
+
+struct ExplainedLine {
+  std::string what, how;
+  double amount;
+};
+// The lines, and their sum.
+void print_table(const std::vector<ExplainedLine>& lines, const std::string& unit,
+                 const std::string& total_name) {
+  double total = 0;
+  for (const ExplainedLine& line : lines) {
+    show("  {:<28}{:>9}{}   {}\n", line.what, format_number(line.amount), unit, line.how);
+    total += line.amount;
+  }
+  show("  {:<28}{:>9}{}\n\n", total_name, format_number(total), unit);
+}
+
+// Operations of a transformer's products for one token.
+std::vector<ExplainedLine> transformer_products(const TransformerConfig& c) {
+  const double layers = c.layers, dim = c.dim, units = c.units();
+  const char* const at_once = "one product over all steps";
+  return {{"queries, keys, values", at_once, 6 * layers * dim * dim},
+          {"attention", fmt::format("each step with {} and itself, by row and head", c.memory),
+           attention_operations(c)},
+          {"what attention gives", at_once, 2 * layers * dim * dim},
+          {"feed-forward", "two products over all steps", 4 * layers * dim * units}};
+}
+
+// Numbers that one token keeps for the gradient, in windows of `steps` steps.
+double transformer_values(const TransformerConfig& c, int steps) {
+  // Norms, queries, keys and values twice, the attention's output, both sums; the units before and after gelu; the
+  // dropout; keys and values together with the memory's.
+  const double dim = c.dim, units = c.units(), dropped = c.dropout > 0 ? 2 * dim + units : 0;
+  return c.layers * (13 * dim + 2 * units + dropped + 2 * dim * (c.memory + steps) / steps);
+}
+
+// Bytes of the memory that crosses windows.
+double transformer_memory(const TransformerConfig& c, int batch) {
+  return 2.0 * c.layers * c.memory * batch * c.dim * sizeof(real);
+}
 
 void print_parameters(const LanguageModel& model) {
   size_t width = 28;
@@ -81,9 +119,9 @@ void print_work(const Recipe& r, const LanguageModel& model, double vocab) {
     const auto& m = model.mixture->config;
     lines.push_back(
         {"vectors of the mixture", "one product over all steps", 2.0 * m.in * m.components * (m.width + 1)});
-    lines.push_back(
-        {"decoder", "a product for each softmax of the mixture, in chunks; in training four times as many",
-         m.components * of_decoder});
+    lines.push_back({"decoder",
+                     "a product for each softmax of the mixture, in chunks; in training four times as many",
+                     m.components * of_decoder});
   } else {
     lines.push_back({"decoder", "one product over all steps, in chunks", of_decoder});
   }
@@ -248,7 +286,7 @@ Sizes sizes_of(const Recipe& recipe, const std::filesystem::path& data) {
   if (known && !std::filesystem::exists(ptb_file("data/ptb", Split::train), error))
     return {10'000, recipe.data.limit ? std::min<int64_t>(recipe.data.limit, 929'589) : 929'589};
   const Text text = load_text(recipe, data);
-  return {text.corpus.vocabulary.size(), std::ssize(text.corpus.train), text.notes};
+  return {text.vocabulary.size(), std::ssize(text.train.tokens), text.notes};
 }
 
 }  // namespace

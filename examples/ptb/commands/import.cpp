@@ -47,7 +47,7 @@ std::pair<Vocabulary, std::string> find_vocabulary(const SafetensorsFile& file, 
       "{}: says nothing about its words: --vocabulary FILE names them, or --data DIR a text whose words "
       "were numbered as they first appear",
       file.path());
-  return {load_text(recipe, data).corpus.vocabulary, "the training split of " + describe(recipe, data)};
+  return {load_text(recipe, data).vocabulary, "the training split of " + describe(recipe, data)};
 }
 
 // The command to try next: evaluate if its text is here, else generate.
@@ -103,8 +103,8 @@ void import_model(Command& command) {
 
   show("{}", table_of_names(model.params, torch.names));
   show("{} words of {}{}\n", words.size(), origin, data.empty() ? "" : ", numbered as they first appear");
-  show("embedding {}, {}, decoder {}\n", torch.layers.input,
-       describe_layers(recipe), torch.tied ? "tied to the embedding" : "with weights of its own");
+  show("embedding {}, {}, decoder {}\n", torch.layers.input, describe_layers(recipe),
+       torch.tied ? "tied to the embedding" : "with weights of its own");
   show("{}", unsaid_by_shapes(cell_of(recipe), layers_of(recipe), options));
   show("{}: written\nnext    {} {}\n", shown(options.out), invocation("ptb"),
        next(recipe, options.out, data));

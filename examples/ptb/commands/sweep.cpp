@@ -18,7 +18,7 @@ void sweep(Command& command) {
                           .make_data =
                               [](const RecipeFile& trial, const std::filesystem::path& data) {
                                 const Recipe recipe = load_recipe(trial);
-                                check_streams(recipe, std::ssize(load_text(recipe, data).corpus.train));
+                                check_streams(recipe, std::ssize(load_text(recipe, data).train.tokens));
                               },
                           .differing_keys =
                               [](const std::string& before, const std::string& after) {

@@ -1,4 +1,6 @@
 // evaluate --tune: its input, output and files.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -65,9 +67,11 @@ void run_tune(const TuneCommand& command, SavedModel& saved, const std::string& 
   std::FILE* const out = command.json ? stderr : stdout;
   const SplitText text = load_split(saved.recipe, command.data, Split::valid, saved.vocabulary);
   const TunePlan plan = tune_plan(command.mode);
-  const auto tokens =
-      std::span(text.tokens)
-          .first(static_cast<size_t>(std::min<int64_t>(plan.tokens, std::ssize(text.tokens))));
+  const int64_t size = std::min(plan.tokens, std::ssize(text.tokens));
+  const ScoredText first{
+      .tokens = std::span(text.tokens).first(static_cast<size_t>(size)),
+      .eos = saved.vocabulary.eos(),
+      .documents = {text.documents.begin(), std::ranges::lower_bound(text.documents, size)}};
   const SignalGuard guard;
   const double begin = clock_seconds();
   TuneTable table(table_path(command));  // before minutes of work for the statistics
@@ -80,12 +84,12 @@ void run_tune(const TuneCommand& command, SavedModel& saved, const std::string& 
   show(out, "note: {}\n", said);
   table.begin({.model = fingerprint_of(saved.model->params),
                .statistics = fingerprint_of(statistics),
-               .text = fingerprint_of(tokens, text.documents),
+               .text = fingerprint_of(first.tokens, text.documents),
                .mode = command.mode,
-               .tokens = std::ssize(tokens)});
+               .tokens = size});
   if (!table.trials().empty())
     show(out, "note: {} trials were made before: {}\n", table.trials().size(), table.path().string());
-  const Tuned tuned = tune(saved, tokens, text.documents, statistics, plan, table, out);
+  const Tuned tuned = tune({*saved.model, first, statistics, plan, table, out});
   const double seconds = clock_seconds() - begin;
 
   const std::string line = scoring_line(command, program, tuned);

@@ -177,16 +177,23 @@ std::string LanguageModel::engine_text() const {
 
 double Score::perplexity() const { return std::exp(nats / static_cast<double>(tokens)); }
 
-void read_windows(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-                  std::span<const int64_t> documents, const Shard& streams, const ReadWindow& f) {
+ScoredText ScoredText::in_fitting_streams() const {
+  ScoredText result = *this;
+  result.batch = evaluation_streams(std::ssize(tokens), documents, batch);
+  return result;
+}
+
+void read_windows(const LanguageModel& model, const ScoredText& text, const Shard& shard,
+                  const ReadWindow& f) {
   // Few calls with many steps: what is not recurrent runs over a whole window at once.
   constexpr int rows = 1000;
-  const int begin = streams.begin(batch), end = streams.end(batch);
+  const int begin = shard.begin(text.batch), end = shard.end(text.batch);
   if (begin == end) return;
   const NoTape guard;
   ModelState state = model.zero_state(end - begin);
   BpttWindows windows = evaluation_windows(
-      text, eos, {.batch = batch, .steps = std::max(1, rows / (end - begin)), .documents = documents});
+      text.tokens, text.eos,
+      {.batch = text.batch, .steps = std::max(1, rows / (end - begin)), .documents = text.documents});
   for (int64_t k = 0; k < windows.count(); ++k) {
     stop_if_signalled();
     stop_if_another_failed();
@@ -197,28 +204,23 @@ void read_windows(const LanguageModel& model, std::span<const int32_t> text, int
   }
 }
 
-// Scores the shard's part of the text's `batch` streams.
-static ScoreSum score_shard(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-                            std::span<const int64_t> documents, const Shard& shard) {
+static ScoreSum score_shard(const LanguageModel& model, const ScoredText& text, const Shard& shard) {
   ScoreSum result;
-  read_windows(model, text, eos, batch, documents, shard,
-               [&](const IdTensor&, const IdTensor& target, const Var& y, const IdTensor&) {
-                 const int64_t scored = target.size() - std::ranges::count(target.span(), ignored_target);
-                 if (scored > 0)
-                   result.total +=
-                       static_cast<double>(model.loss(y, target).item()) * static_cast<double>(scored);
-                 result.count += scored;
-               });
+  read_windows(
+      model, text, shard, [&](const IdTensor&, const IdTensor& target, const Var& y, const IdTensor&) {
+        const int64_t scored = target.size() - std::ranges::count(target.span(), ignored_target);
+        if (scored > 0)
+          result.total += static_cast<double>(model.loss(y, target).item()) * static_cast<double>(scored);
+        result.count += scored;
+      });
   return result;
 }
 
-SharedScore score_in_shards(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-                            std::span<const int64_t> documents, int shards) {
-  batch = evaluation_streams(std::ssize(text), documents, batch);
-  return {.parts = shards,
+SharedScore score_in_shards(const LanguageModel& model, const ScoredText& text) {
+  return {.parts = text.shards,
           .sum =
-              [&model, text, eos, batch, documents, shards](int64_t part) {
-                return score_shard(model, text, eos, batch, documents, {static_cast<int>(part), shards});
+              [&model, text = text.in_fitting_streams()](int64_t part) {
+                return score_shard(model, text, {static_cast<int>(part), text.shards});
               },
           .score =
               [](const ScoreSum& sum) {
@@ -226,9 +228,8 @@ SharedScore score_in_shards(const LanguageModel& model, std::span<const int32_t>
               }};
 }
 
-Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-            std::span<const int64_t> documents, int shards) {
-  const ScoreSum sum = sum_of_parts(score_in_shards(model, text, eos, batch, documents, shards));
+Score score(const LanguageModel& model, const ScoredText& text) {
+  const ScoreSum sum = sum_of_parts(score_in_shards(model, text));
   return {sum.total, sum.count};
 }
 

@@ -85,25 +85,28 @@ struct Score {
   double perplexity() const;
 };
 
-// Scores every token once, without dropout; the first is predicted from `eos`. The text is cut into `batch`
-// streams. With one stream the state is carried through the whole text, or through each document. `documents`: the
-// places where documents begin.
-// Throws Interrupted after a signal (framework/signals.h).
-//
-// With several shards the text is cut into as many parts, each with streams of its own. nats are summed over the parts.
-Score score(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-            std::span<const int64_t> documents = {}, int shards = 1);
+// A text to be scored: every token once, the first predicted from `eos`. It is cut into `batch` streams. With one the state is
+// carried through the whole text, or through each document. With several shards the streams are cut into as many parts.
+struct ScoredText {
+  std::span<const int32_t> tokens;
+  int32_t eos;
+  int batch = 1;
+  std::span<const int64_t> documents = {};  // the places where they begin
+  int shards = 1;
+  ScoredText in_fitting_streams() const;  // no more of them than documents and tokens can fill
+};
 
-// Reads a text window by window as score() does, carrying the state: streams begin … end-1 of `batch`, which
-// evaluation_streams() has limited. Calls f(input, target, y, resets) for each: input, target and resets [steps, streams], y
+// Scores without dropout. nats are summed over the shards. Throws Interrupted after a signal (framework/signals.h).
+Score score(const LanguageModel& model, const ScoredText& text);
+
+// Reads the shard's part of the streams, which fit, window by window as score() does, carrying the state. Calls f(input, target, y, resets) for each: input, target and resets [steps, streams], y
 // [steps, streams, width] of the last layer. Nothing is recorded. Throws Interrupted.
 using ReadWindow =
     std::function<void(const IdTensor& input, const IdTensor& target, const Var& y, const IdTensor& resets)>;
-void read_windows(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-                  std::span<const int64_t> documents, const Shard& streams, const ReadWindow& f);
+void read_windows(const LanguageModel& model, const ScoredText& text, const Shard& shard,
+                  const ReadWindow& f);
 
 // Like score(), for several processes that share the shards. Requires: the arguments outlive the result.
-SharedScore score_in_shards(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-                            std::span<const int64_t> documents, int shards);
+SharedScore score_in_shards(const LanguageModel& model, const ScoredText& text);
 
 }  // namespace ptb

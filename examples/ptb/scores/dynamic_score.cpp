@@ -62,12 +62,11 @@ std::unique_ptr<Optimizer> make_dynamic(LanguageModel& model, const DynamicSetti
           .learning_rate = s.rate * longer, .decay = s.decay * longer, .epsilon = s.epsilon});
 }
 
-void score_dynamically(const LanguageModel& model, std::span<const int32_t> text, int32_t eos,
-                       std::span<const int64_t> documents, const DynamicSettings& settings,
+void score_dynamically(const LanguageModel& model, const ScoredText& text, const DynamicSettings& settings,
                        Optimizer& optimizer, const std::function<void(const ScoredSegment&)>& scored) {
   ModelState state = model.zero_state(1);
-  BpttWindows windows =
-      evaluation_windows(text, eos, {.batch = 1, .steps = settings.segment, .documents = documents});
+  BpttWindows windows = evaluation_windows(
+      text.tokens, text.eos, {.batch = 1, .steps = settings.segment, .documents = text.documents});
   const auto loss = [&](int64_t k) {
     stop_if_signalled();
     const auto [input, target] = windows.at(k);

@@ -50,8 +50,7 @@ struct ScoredSegment {
 // Scores every token of a text in one stream, as score() does (model.h). Calls `scored` with each segment, then learns
 // from it. A new document resets the state to zeros but keeps the learned weights. Changes the model's weights. Throws
 // Interrupted, LossNotFinite.
-void score_dynamically(const LanguageModel& model, std::span<const int32_t> text, int32_t eos,
-                       std::span<const int64_t> documents, const DynamicSettings& settings,
+void score_dynamically(const LanguageModel& model, const ScoredText& text, const DynamicSettings& settings,
                        Optimizer& optimizer, const std::function<void(const ScoredSegment&)>& scored);
 
 }  // namespace ptb

@@ -17,9 +17,8 @@ struct Surprise {
 };
 constexpr size_t most_before = 16;
 
-// The `count` words with the most bits, in descending order; of equals the earlier in its stream comes first. Reads
-// `batch` streams as score() does (model.h). Throws Interrupted after a signal.
-std::vector<Surprise> most_surprising(const LanguageModel& model, std::span<const int32_t> text, int32_t eos,
-                                      int batch, int count, std::span<const int64_t> documents = {});
+// The `count` words with the most bits, in descending order; of equals the earlier in its stream comes first. Throws
+// Interrupted after a signal.
+std::vector<Surprise> most_surprising(const LanguageModel& model, const ScoredText& text, int count);
 
 }  // namespace ptb

@@ -54,12 +54,11 @@ void TextScorer::add(const Tensor& h, const Tensor& losses, const IdTensor& targ
   add_to(scores_.mixture, nats_);
 }
 
-TextScores score_in_ways(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-                         const ScoreWays& ways, std::span<const int64_t> documents) {
-  batch = evaluation_streams(std::ssize(text), documents, batch);
-  require(!ways.cache || batch == 1, "score: a cache needs one stream, not {}", batch);
+TextScores score_in_ways(const LanguageModel& model, const ScoredText& given, const ScoreWays& ways) {
+  const ScoredText text = given.in_fitting_streams();
+  require(!ways.cache || text.batch == 1, "score: a cache needs one stream, not {}", text.batch);
   TextScorer scorer(ways);
-  read_windows(model, text, eos, batch, documents, {0, 1},
+  read_windows(model, text, {0, 1},
                [&](const IdTensor&, const IdTensor& target, const Var& y, const IdTensor& resets) {
                  const int count = static_cast<int>(target.size());
                  const Tensor h = y.value().reshape({count, y.dim(2)});

@@ -50,7 +50,6 @@ class TextScorer {
 };
 
 // Scores as score() does (model.h), in these ways. Throws InputError, Interrupted.
-TextScores score_in_ways(const LanguageModel& model, std::span<const int32_t> text, int32_t eos, int batch,
-                         const ScoreWays& ways, std::span<const int64_t> documents = {});
+TextScores score_in_ways(const LanguageModel& model, const ScoredText& text, const ScoreWays& ways);
 
 }  // namespace ptb

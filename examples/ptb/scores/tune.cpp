@@ -46,29 +46,20 @@ std::string settings_text(double rate, double decay) {
   return fmt::format("rate={:g},decay={:g}", rate, decay);
 }
 
-class Tuning {
+class Tuning : TuneInput {
  public:
-  Tuning(SavedModel& saved, std::span<const int32_t> text, std::span<const int64_t> documents,
-         const Tensor& statistics, const TunePlan& plan, TuneTable& table, std::FILE* out)
-      : model_(*saved.model),
-        eos_(saved.vocabulary.eos()),
-        text_(text.first(static_cast<size_t>(std::min(plan.tokens, std::ssize(text))))),
-        documents_(documents.first(
-            static_cast<size_t>(std::ranges::lower_bound(documents, std::ssize(text_)) - documents.begin()))),
-        statistics_(statistics),
-        plan_(plan),
-        table_(table),
-        out_(out),
+  explicit Tuning(const TuneInput& input)
+      : TuneInput(input),
         temperatures_(temperature_grid()),
         passes_(static_cast<int64_t>(plan.rates.size() + plan.decays.size())) {}
 
   Tuned run() {
     Tuned tuned;
     tuned.static_perplexity = static_score();
-    tuned.tokens = std::ssize(text_);
+    tuned.tokens = std::ssize(text.tokens);
     tuned.dynamic.rate =
-        best_of("rate", plan_.rates, [&](double rate) { return adapted("rate", rate, tuned.dynamic.decay); });
-    tuned.dynamic.decay = best_of("decay", plan_.decays,
+        best_of("rate", plan.rates, [&](double rate) { return adapted("rate", rate, tuned.dynamic.decay); });
+    tuned.dynamic.decay = best_of("decay", plan.decays,
                                   [&](double decay) { return adapted("decay", tuned.dynamic.rate, decay); });
     choose_temperature(tuned);
     choose_cache(tuned);
@@ -76,24 +67,23 @@ class Tuning {
   }
 
  private:
-  // The trial from the table, or a new one, with a line.
+  // The trial from the table, or a new one that make(trial) scores, with a line.
   template <class Make>
   const Trial& trial(const std::string& stage, const std::string& settings, Make make) {
-    if (!table_.find(stage, settings)) table_.add(make());
-    const Trial& made = *table_.find(stage, settings);
-    show(out_, "{:<12} {:<36} perplexity {}\n", stage, settings,
+    if (!table.find(stage, settings)) {
+      Trial added{.stage = stage, .settings = settings};
+      make(added);
+      table.add(std::move(added));
+    }
+    const Trial& made = *table.find(stage, settings);
+    show(out, "{:<12} {:<36} perplexity {}\n", stage, settings,
          std::isfinite(made.perplexity) ? fmt::format("{:.4f}", made.perplexity) : "not finite");
-    std::fflush(out_);
+    std::fflush(out);
     return made;
   }
 
   double static_score() {
-    return trial("static", "",
-                 [&] {
-                   return Trial{.stage = "static",
-                                .settings = "",
-                                .perplexity = score(model_, text_, eos_, 1, documents_).perplexity()};
-                 })
+    return trial("static", "", [&](Trial& made) { made.perplexity = score(model, text).perplexity(); })
         .perplexity;
   }
 
@@ -101,16 +91,16 @@ class Tuning {
   template <class Scored>
   bool pass(double rate, double decay, std::span<const double> temperatures, Scored scored) {
     const DynamicSettings settings{.rate = rate, .decay = decay};
-    const auto optimizer = make_dynamic(model_, settings, statistics_);
+    const auto optimizer = make_dynamic(model, settings, statistics);
     auto& update = dynamic_cast<DynamicEvaluation&>(*optimizer);
-    const int64_t before = done_ * std::ssize(text_);
+    const int64_t before = done_ * std::ssize(text.tokens);
     Progress progress(fmt::format("trial {}/{}", done_ + 1, std::max(passes_, done_ + 1)),
-                      std::max(passes_, done_ + 1) * std::ssize(text_),
+                      std::max(passes_, done_ + 1) * std::ssize(text.tokens),
                       {.stream = stderr, .done_before = before});
     int64_t tokens = 0;
     bool finite = true;
     try {
-      score_dynamically(model_, text_, eos_, documents_, settings, update, [&](const ScoredSegment& s) {
+      score_dynamically(model, text, settings, update, [&](const ScoredSegment& s) {
         scored(s, softmax_cross_entropies(s.logits, s.target, temperatures));
         tokens += s.target.size();
         progress.update(before + tokens);
@@ -124,10 +114,9 @@ class Tuning {
   const Trial& adapted(const std::string& stage, double rate, double decay) {
     const std::string settings = settings_text(rate, decay);
     // The best rate has a trial at the default decay already.
-    if (const Trial* const before = stage == "decay" ? table_.find("rate", settings) : nullptr)
-      return *before;
-    if (table_.find(stage, settings)) ++done_;
-    return trial(stage, settings, [&] {
+    if (const Trial* const before = stage == "decay" ? table.find("rate", settings) : nullptr) return *before;
+    if (table.find(stage, settings)) ++done_;
+    return trial(stage, settings, [&](Trial& made) {
       std::vector<double> nats(temperatures_.size());
       const bool finite = pass(rate, decay, temperatures_, [&](const ScoredSegment& s, const Tensor& losses) {
         const auto all = losses.on_host();
@@ -135,12 +124,10 @@ class Tuning {
           for (int64_t t = 0; t < s.target.size(); ++t)
             nats[k] += static_cast<double>(all[static_cast<int64_t>(k) * s.target.size() + t]);
       });
-      Trial made{.stage = stage, .settings = settings};
       for (const double sum : nats)
-        made.by_temperature.push_back(finite ? std::exp(sum / static_cast<double>(text_.size()))
+        made.by_temperature.push_back(finite ? std::exp(sum / static_cast<double>(text.tokens.size()))
                                              : std::numeric_limits<double>::infinity());
       made.perplexity = made.by_temperature[plain_temperature()];
-      return made;
     });
   }
   size_t plain_temperature() const {
@@ -152,7 +139,7 @@ class Tuning {
   double best_of(const char* stage, std::vector<double> grid, Try make) {
     std::vector<double> perplexities;
     for (const double value : grid) perplexities.push_back(make(value).perplexity);
-    for (int extensions = 0; extensions < plan_.most_extensions; ++extensions) {
+    for (int extensions = 0; extensions < plan.most_extensions; ++extensions) {
       const auto best = std::ranges::min_element(perplexities) - perplexities.begin();
       const bool below = best == 0, above = best + 1 == std::ssize(grid);
       if (!below && !above) break;
@@ -171,16 +158,15 @@ class Tuning {
   // Chooses by the scores at all temperatures of the trial with the chosen rate and decay.
   void choose_temperature(Tuned& tuned) {
     const std::string settings = settings_text(tuned.dynamic.rate, tuned.dynamic.decay);
-    const Trial* found = table_.find("decay", settings);
-    const std::vector<double> of_best = (found ? found : table_.find("rate", settings))->by_temperature;
+    const Trial* found = table.find("decay", settings);
+    const std::vector<double> of_best = (found ? found : table.find("rate", settings))->by_temperature;
     require_input(of_best.size() == temperatures_.size(),
-                  "{}: damaged: a trial of {} temperatures; remove it to begin anew", table_.path().string(),
+                  "{}: damaged: a trial of {} temperatures; remove it to begin anew", table.path().string(),
                   of_best.size());
     const auto best = static_cast<size_t>(std::ranges::min_element(of_best) - of_best.begin());
     for (size_t k = 0; k < of_best.size(); ++k) {
-      const std::string text = fmt::format("temperature={:g}", temperatures_[k]);
-      trial("temperature", text,
-            [&] { return Trial{.stage = "temperature", .settings = text, .perplexity = of_best[k]}; });
+      trial("temperature", fmt::format("temperature={:g}", temperatures_[k]),
+            [&](Trial& made) { made.perplexity = of_best[k]; });
     }
     tuned.temperature = temperatures_[best];
     tuned.perplexity = of_best[best];
@@ -188,19 +174,17 @@ class Tuning {
 
   void choose_cache(Tuned& tuned) {
     std::vector<NeuralCacheConfig> configs;
-    for (const int window : plan_.windows)
-      for (const double theta : plan_.thetas)
-        for (const double lambda : plan_.lambdas) configs.push_back({window, theta, lambda});
+    for (const int window : plan.windows)
+      for (const double theta : plan.thetas)
+        for (const double lambda : plan.lambdas) configs.push_back({window, theta, lambda});
     const bool complete = std::ranges::all_of(
-        configs, [&](const NeuralCacheConfig& c) { return table_.find("cache", option_text(c)); });
+        configs, [&](const NeuralCacheConfig& c) { return table.find("cache", option_text(c)); });
     if (!complete) keep_pass(tuned);
     for (const NeuralCacheConfig& config : configs) {
-      const std::string text = option_text(config);
-      const double perplexity =
-          trial("cache", text, [&] {
-            stop_if_signalled();
-            return Trial{.stage = "cache", .settings = text, .perplexity = mixed(config)};
-          }).perplexity;
+      const double perplexity = trial("cache", option_text(config), [&](Trial& made) {
+                                  stop_if_signalled();
+                                  made.perplexity = mixed(config);
+                                }).perplexity;
       if (perplexity < tuned.perplexity) tuned.perplexity = perplexity, tuned.cache = config;
     }
   }
@@ -208,8 +192,8 @@ class Tuning {
   // Makes one more pass with the chosen settings and keeps the values that caches need.
   void keep_pass(const Tuned& tuned) {
     if (passes_ <= done_) passes_ = done_ + 1;
-    const int width = model_.width();
-    h_ = Tensor({static_cast<int>(text_.size()), width});
+    const int width = model.width();
+    h_ = Tensor({static_cast<int>(text.tokens.size()), width});
     nats_.clear();
     const double temperature[] = {tuned.temperature};
     const bool finite = pass(tuned.dynamic.rate, tuned.dynamic.decay, temperature,
@@ -226,16 +210,16 @@ class Tuning {
   double mixed(const NeuralCacheConfig& config) const {
     NeuralCache cache(config);
     std::vector<double> nats = nats_;
-    const int64_t size = std::ssize(text_);
+    const int64_t size = std::ssize(text.tokens);
     size_t document = 0;
     for (int64_t begin = 0, end = 0; begin < size; begin = end) {
-      while (document < documents_.size() && documents_[document] <= begin) {
-        if (documents_[document++] == begin) cache.forget();
+      while (document < text.documents.size() && text.documents[document] <= begin) {
+        if (text.documents[document++] == begin) cache.forget();
       }
       end = std::min(size, begin + 1000);
-      if (document < documents_.size()) end = std::min(end, documents_[document]);
+      if (document < text.documents.size()) end = std::min(end, text.documents[document]);
       const auto first = static_cast<size_t>(begin), count = static_cast<size_t>(end - begin);
-      cache.mix(h_.slice(static_cast<int>(begin), static_cast<int>(end)), text_.subspan(first, count),
+      cache.mix(h_.slice(static_cast<int>(begin), static_cast<int>(end)), text.tokens.subspan(first, count),
                 std::span(nats).subspan(first, count));
     }
     double sum = 0;
@@ -243,14 +227,6 @@ class Tuning {
     return std::exp(sum / static_cast<double>(size));
   }
 
-  LanguageModel& model_;
-  int32_t eos_;
-  std::span<const int32_t> text_;
-  std::span<const int64_t> documents_;
-  const Tensor& statistics_;
-  const TunePlan& plan_;
-  TuneTable& table_;
-  std::FILE* out_;
   std::vector<double> temperatures_;
   int64_t passes_, done_ = 0;  // over the text: as planned, and so far
   Tensor h_;                   // [tokens, width], of the chosen settings
@@ -259,9 +235,6 @@ class Tuning {
 
 }  // namespace
 
-Tuned tune(SavedModel& saved, std::span<const int32_t> text, std::span<const int64_t> documents,
-           const Tensor& statistics, const TunePlan& plan, TuneTable& table, std::FILE* out) {
-  return Tuning(saved, text, documents, statistics, plan, table, out).run();
-}
+Tuned tune(const TuneInput& input) { return Tuning(input).run(); }
 
 }  // namespace ptb

@@ -35,10 +35,18 @@ struct Tuned {
   int64_t tokens = 0;  // that were scored in a trial
 };
 
+// Whatever tune() works on.
+struct TuneInput {
+  LanguageModel& model;
+  ScoredText text;  // to validate on
+  const Tensor& statistics;
+  const TunePlan& plan;
+  TuneTable& table;
+  std::FILE* out;
+};
 // Makes the trials that the table lacks. Prints a line for each on `out` and the progress on standard error. Restores
-// the model's weights. `text`: the validation text. Throws InputError, Interrupted.
-Tuned tune(SavedModel& saved, std::span<const int32_t> text, std::span<const int64_t> documents,
-           const Tensor& statistics, const TunePlan& plan, TuneTable& table, std::FILE* out);
+// the model's weights. Throws InputError, Interrupted.
+Tuned tune(const TuneInput& input);
 
 // The whole command: statistics, table, trials, and the line that scores the test split.
 struct TuneCommand {

@@ -16,25 +16,28 @@ namespace ptb {
 using namespace unroll;
 using Json = nlohmann::ordered_json;
 
-namespace {
+static constexpr std::size_t most_bytes_of_table = 1 << 24;
+static constexpr const char* kind_of_file = "unroll ptb tune";
 
-constexpr std::size_t most_bytes_of_table = 1 << 24;
-constexpr const char* kind_of_file = "unroll ptb tune";
+// The file's contents. A perplexity that is infinite stands there as null.
+struct StoredTable {
+  std::string kind = kind_of_file;
+  TuneTable::Subject subject = {};
+  std::vector<Trial> trials = {};
+};
 
-// The number of number_or_null().
-double number_of(const Json& json) {
-  if (json.is_null()) return std::numeric_limits<double>::infinity();
-  const double value = json.get<double>();
-  require(value > 0, "a perplexity of {}", value);
-  return value;
+static void each_field(TuneTable::Subject& s, auto f) {
+  f("model", s.model, "statistics", s.statistics, "text", s.text, "mode", s.mode, "tokens", s.tokens);
 }
-
-Json header_of(const TuneTable::Subject& s) {
-  return {{"kind", kind_of_file}, {"model", s.model}, {"statistics", s.statistics},
-          {"text", s.text},       {"mode", s.mode},   {"tokens", s.tokens}};
+static void each_field(Trial& trial, auto f) {
+  f("stage", trial.stage, "settings", trial.settings, "perplexity", trial.perplexity);
+  f.may_lack("by_temperature", trial.by_temperature);
 }
-
-}  // namespace
+static void each_field(StoredTable& stored, auto f) {
+  f("kind", stored.kind);
+  each_field(stored.subject, f);
+  f("trials", stored.trials);
+}
 
 TuneTable::TuneTable(std::filesystem::path path) : path_(std::move(path)) {
   { const AtomicFile can_be_written(path_); }  // asked before minutes of work
@@ -43,33 +46,31 @@ TuneTable::TuneTable(std::filesystem::path path) : path_(std::move(path)) {
 
 void TuneTable::read() {
   const Json json = parse_json(read_file(path_, most_bytes_of_table));
+  const auto check = [](double& perplexity) {
+    if (std::isnan(perplexity)) perplexity = std::numeric_limits<double>::infinity();
+    require(perplexity > 0, "a perplexity of {}", perplexity);
+  };
+  StoredTable stored;
   try {
-    require_input(json.at("kind") == kind_of_file, "{}: trials of another kind; remove it to begin anew",
+    read_field(json, "kind", stored.kind);
+    require_input(stored.kind == kind_of_file, "{}: trials of another kind; remove it to begin anew",
                   path_.string());
-    subject_ = {.model = json.at("model"),
-                .statistics = json.at("statistics"),
-                .text = json.at("text"),
-                .mode = json.at("mode"),
-                .tokens = json.at("tokens")};
-    for (const Json& row : json.at("trials")) {
-      Trial trial{.stage = row.at("stage").get<std::string>(),
-                  .settings = row.at("settings").get<std::string>(),
-                  .perplexity = number_of(row.at("perplexity"))};
-      if (row.contains("by_temperature"))
-        for (const Json& value : row.at("by_temperature")) trial.by_temperature.push_back(number_of(value));
+    read_json(json, stored, true);
+    for (Trial& trial : stored.trials) {
+      check(trial.perplexity);
+      for (double& perplexity : trial.by_temperature) check(perplexity);
       require(!find(trial.stage, trial.settings), "a trial that stands there twice");
       trials_.push_back(std::move(trial));
     }
   } catch (const InputError&) { throw; } catch (const Error& error) {
-    throw InputError(fmt::format("{}: damaged: {}; remove it to begin anew", path_.string(), error.what()));
-  } catch (const Json::exception&) {
-    throw InputError(
-        fmt::format("{}: damaged, or no table of --tune; remove it to begin anew", path_.string()));
+    throw InputError(fmt::format("{}: damaged, or no table of --tune: {}; remove it to begin anew",
+                                 path_.string(), error.what()));
   }
+  subject_ = std::move(stored.subject);
 }
 
 void TuneTable::begin(Subject subject) {
-  const Json now = header_of(subject), before = header_of(subject_.value_or(subject));
+  const Json now = json_of(subject), before = json_of(subject_.value_or(subject));
   for (const auto& [key, value] : now.items())
     require_input(before.at(key) == value, "{}: trials of another {}; remove it to begin anew",
                   path_.string(), key == "mode" ? "kind" : key);
@@ -82,25 +83,10 @@ const Trial* TuneTable::find(std::string_view stage, std::string_view settings) 
   return found == trials_.end() ? nullptr : &*found;
 }
 
-std::string TuneTable::text() const {
-  Json json = header_of(subject_.value());
-  json["trials"] = Json::array();
-  for (const Trial& trial : trials_) {
-    Json row{{"stage", trial.stage},
-             {"settings", trial.settings},
-             {"perplexity", number_or_null<Json>(trial.perplexity)}};
-    if (!trial.by_temperature.empty()) {
-      row["by_temperature"] = Json::array();
-      for (const double p : trial.by_temperature) row["by_temperature"].push_back(number_or_null<Json>(p));
-    }
-    json["trials"].push_back(row);
-  }
-  return json_text(json, 1) + "\n";
-}
-
 void TuneTable::add(Trial trial) {
   trials_.push_back(std::move(trial));
-  write_file_atomically(path_, text());
+  const StoredTable stored{.subject = subject_.value(), .trials = trials_};
+  write_file_atomically(path_, json_text(json_of(stored), 1) + "\n");
 }
 
 }  // namespace ptb

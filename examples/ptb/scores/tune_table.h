@@ -23,7 +23,7 @@ class TuneTable {
   struct Subject {
     std::string model, statistics, text;  // fingerprints
     std::string mode;                     // "full", "quick"
-    int64_t tokens;                       // scored in a trial
+    int64_t tokens = 0;                   // scored in a trial
   };
   // Reads the file if there is one. Throws InputError if it is damaged or cannot be written.
   explicit TuneTable(std::filesystem::path path);
@@ -40,7 +40,6 @@ class TuneTable {
 
  private:
   void read();
-  std::string text() const;
   std::filesystem::path path_;
   std::optional<Subject> subject_;
   std::vector<Trial> trials_;

@@ -12,8 +12,8 @@ namespace ptb {
 
 // Checks in the recipe's words, before any memory of a batch's size is allocated.
 static WindowOptions window_options(const Recipe& recipe, const Text& text) {
-  check_streams(recipe, std::ssize(text.corpus.train));
-  return {.batch = recipe.data.batch, .steps = recipe.data.bptt, .documents = text.documents(Split::train)};
+  check_streams(recipe, std::ssize(text.train.tokens));
+  return {.batch = recipe.data.batch, .steps = recipe.data.bptt, .documents = text.train.documents};
 }
 
 TextTraining::TextTraining(RunOptions options, Recipe recipe)
@@ -21,43 +21,41 @@ TextTraining::TextTraining(RunOptions options, Recipe recipe)
       recipe_(std::move(recipe)),
       console_(options_.console()),
       text_(load_text(recipe_, options_.data)),
-      model_(recipe_, text_.corpus.vocabulary.size()),
-      windows_(text_.corpus.train, window_options(recipe_, text_)),
+      model_(recipe_, text_.vocabulary.size()),
+      windows_(text_.train.tokens, window_options(recipe_, text_)),
       state_(model_.zero_state(recipe_.data.batch)),
       result_(recipe_, model_),
       session_(options_, training_run()) {
   if (recipe_.training.deterministic && model_.recurrent)
     require_repeatable(model_.recurrent->choice().engine);
-  result_.source_valid_perplexity = text_.source_valid;
-  result_.source_test_perplexity = text_.source_test;
-  result_.unknown_valid_tokens = text_.unknown_valid;
-  result_.unknown_test_tokens = text_.unknown_test;
+  result_.source_valid_perplexity = text_.valid.source;
+  result_.source_test_perplexity = text_.test.source;
+  result_.unknown_valid_tokens = text_.valid.unknown;
+  result_.unknown_test_tokens = text_.test.unknown;
 }
 
 std::vector<RunDescription::Figure> TextTraining::facts() const {
-  const Corpus& corpus = text_.corpus;
+  const auto sizes = [&](const char* unit, const auto& of_split) {
+    return fmt::format("{} / {} / {} {}", with_commas(of_split(text_.train)),
+                       with_commas(of_split(text_.valid)), with_commas(of_split(text_.test)), unit);
+  };
   const auto [input, between, output] = dropout_rates(recipe_);
   const std::string rates = input == between && between == output
                                 ? fmt::format("{:g}", input)
                                 : fmt::format("{:g} / {:g} / {:g}", input, between, output);
   std::vector<RunDescription::Figure> facts = {
       {"recipe", fmt::format("{}: {}", recipe_.name, describe(recipe_, options_.data))},
-      {"text",
-       fmt::format("{} / {} / {} tokens", with_commas(std::ssize(corpus.train)),
-                   with_commas(std::ssize(corpus.valid)), with_commas(std::ssize(corpus.test))),
-       fmt::format("to train on, to validate, to test; {} {}", with_commas(corpus.vocabulary.size()),
+      {"text", sizes("tokens", [](const SplitText& split) { return std::ssize(split.tokens); }),
+       fmt::format("to train on, to validate, to test; {} {}", with_commas(text_.vocabulary.size()),
                    recipe_.data.level == Level::word ? "words" : "characters")},
       {"model", fmt::format("embedding {}, {}, dropout {}: {} parameters", recipe_.model.embedding,
                             describe_layers(recipe_), rates, with_commas(model_.params.count()))},
       {"engine", model_.engine_text()},
       {"", describe_computing(recipe_.training)}};
-  if (recipe_.data.reset == Reset::document) {
-    const auto count = [&](Split split) { return with_commas(std::ssize(text_.documents(split))); };
-    facts.insert(facts.begin() + 2, {"",
-                                     fmt::format("{} / {} / {} documents", count(Split::train),
-                                                 count(Split::valid), count(Split::test)),
-                                     "each read from a state of zeros"});
-  }
+  if (recipe_.data.reset == Reset::document)
+    facts.insert(facts.begin() + 2,
+                 {"", sizes("documents", [](const SplitText& split) { return std::ssize(split.documents); }),
+                  "each read from a state of zeros"});
   if (plays_graphs(recipe_, options_.profile))
     facts.insert(facts.end() - 1, {"", "windows are played as CUDA graphs (training.graph)"});
   for (const std::string& note : text_.notes) facts.push_back({"note", note});
@@ -82,7 +80,7 @@ RunDescription TextTraining::description() const {
       .levels = {},
       .tables = {}};
   if (model_.recurrent) run.tables = {engine_table(model_.recurrent->choice())};
-  if (text_.source_valid) run.levels.push_back({"the best possible", *text_.source_valid});
+  if (text_.valid.source) run.levels.push_back({"the best possible", *text_.valid.source});
   return run;
 }
 
@@ -97,13 +95,11 @@ TrainingTask TextTraining::task() {
                           return windows_.kind_of(window_);
                         },
                     .carry = [this] { state_ = next_; },
-                    .validate = [this] { return score_split(Split::valid).perplexity(); },
+                    .validate = [this] { return score(model_, scored(text_.valid)).perplexity(); },
                     .carried = carried(state_)};
   // Processes cannot share one stream.
   if (recipe_.data.eval_batch > 1 && recipe_.training.shards > 1)
-    task.shared_validation =
-        score_in_shards(model_, text_.corpus.valid, text_.corpus.vocabulary.eos(), recipe_.data.eval_batch,
-                        text_.documents(Split::valid), recipe_.training.shards);
+    task.shared_validation = score_in_shards(model_, scored(text_.valid));
   if (recipe_.data.variable_bptt || recipe_.data.partial_shuffle)
     task.cut = [this](int epoch) {
       if (recipe_.data.variable_bptt)
@@ -162,7 +158,7 @@ TrainingRun TextTraining::training_run() {
           .also = tied_weights(model_),
           .take_first_weights =
               [this] {
-                load_first_weights(options_.init_from, recipe_, text_.corpus.vocabulary,
+                load_first_weights(options_.init_from, recipe_, text_.vocabulary,
                                    describe(recipe_, options_.data), model_);
               },
           .description = description(),
@@ -195,10 +191,10 @@ std::function<std::vector<std::string>()> TextTraining::look_words() const {
 
 // The metadata of a checkpoint; resuming compares it.
 Metadata TextTraining::metadata() const {
-  Metadata metadata = model_metadata(recipe_, text_.corpus.vocabulary);
+  Metadata metadata = model_metadata(recipe_, text_.vocabulary);
   metadata["engine"] = model_.engine();
-  metadata["text"] = fingerprint_of(text_.corpus.train, text_.documents(Split::train));
-  metadata["valid_text"] = fingerprint_of(text_.corpus.valid, text_.documents(Split::valid));
+  metadata["text"] = fingerprint_of(text_.train.tokens, text_.train.documents);
+  metadata["valid_text"] = fingerprint_of(text_.valid.tokens, text_.valid.documents);
   return metadata;
 }
 
@@ -214,9 +210,9 @@ DataDifferences TextTraining::differences(const Metadata& then, const std::strin
   return differences;
 }
 
-Score TextTraining::score_split(Split split) const {
-  return score(model_, text_.corpus.split(split), text_.corpus.vocabulary.eos(), recipe_.data.eval_batch,
-               text_.documents(split), recipe_.training.shards);
+ScoredText TextTraining::scored(const SplitText& split) const {
+  return {split.tokens, text_.vocabulary.eos(), recipe_.data.eval_batch, split.documents,
+          recipe_.training.shards};
 }
 
 }  // namespace ptb

@@ -36,14 +36,13 @@ class TextTraining {
   DataDifferences differences(const Metadata& then, const std::string& path) const;
   TrainingRun training_run();
   std::function<std::vector<std::string>()> look_words() const;
-  Score score_split(Split split) const;
+  ScoredText scored(const SplitText& split) const;  // as the recipe has it
   void score_a_little() const;
   std::string sample(int epoch) const;
   std::string written(std::span<const int32_t> ids) const;
   void describe_surprises(RunDescription& description);  // and chooses a text to look at
   void report(double valid, RunDescription& description);
-  void print_score(Split split, double perplexity, int64_t tokens, std::optional<double> source,
-                   RunDescription& description) const;
+  void print_score(Split split, double perplexity, RunDescription& description) const;
 
   const RunOptions options_;
   const Recipe recipe_;

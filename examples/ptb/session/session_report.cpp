@@ -12,18 +12,17 @@ namespace ptb {
 std::string TextTraining::sample(int epoch) const {
   const int every = recipe_.training.sample_every_epochs;
   if (every == 0 || epoch % every != 0) return {};
-  return write_text(model_, text_.corpus.vocabulary, form_of(recipe_),
+  return write_text(model_, text_.vocabulary, form_of(recipe_),
                     {.words = recipe_.training.sample_words, .seed = recipe_.training.seed});
 }
 
 void TextTraining::score_a_little() const {
-  const auto& valid = text_.corpus.valid;
-  const int64_t few = std::min<int64_t>(std::ssize(valid), int64_t{recipe_.data.batch} * recipe_.data.bptt);
-  const Score scored =
-      score(model_, std::span(valid).first(static_cast<size_t>(few)), text_.corpus.vocabulary.eos(),
-            recipe_.data.eval_batch, text_.documents(Split::valid), recipe_.training.shards);
-  console_.print("scoring: perplexity {:.2f} of {} tokens of the valid split\n", scored.perplexity(),
-                 with_commas(scored.tokens));
+  ScoredText few = scored(text_.valid);
+  few.tokens = few.tokens.first(std::min(
+      few.tokens.size(), static_cast<size_t>(recipe_.data.batch) * static_cast<size_t>(recipe_.data.bptt)));
+  const Score of_few = score(model_, few);
+  console_.print("scoring: perplexity {:.2f} of {} tokens of the valid split\n", of_few.perplexity(),
+                 with_commas(of_few.tokens));
 }
 
 // The least mean loss on a window from an empty state. It is above 0 if streams, or documents in them, begin alike and
@@ -54,11 +53,11 @@ void TextTraining::overfit_one_batch() {
 }
 
 void TextTraining::report(double valid, RunDescription& description) {
-  const Score test = score_split(Split::test);
-  print_score(Split::valid, valid, std::ssize(text_.corpus.valid), text_.source_valid, description);
-  print_score(Split::test, test.perplexity(), test.tokens, text_.source_test, description);
-  const std::string note = text_.source_test ? fmt::format("the source's own: {:.2f}", *text_.source_test)
-                                             : describe_unknown(text_.unknown_test, test.tokens);
+  const Score test = score(model_, scored(text_.test));
+  print_score(Split::valid, valid, description);
+  print_score(Split::test, test.perplexity(), description);
+  const std::string note = text_.test.source ? fmt::format("the source's own: {:.2f}", *text_.test.source)
+                                             : describe_unknown(text_.test.unknown, test.tokens);
   description.results = {{"test perplexity", fmt::format("{:.2f}", test.perplexity()), note}};
   describe_surprises(description);
   result_.valid_perplexity = valid;
@@ -70,19 +69,19 @@ std::string TextTraining::written(std::span<const int32_t> ids) const {
   std::string text;
   for (const int32_t id : ids) {
     if (!text.empty() && recipe_.data.level == Level::word) text += ' ';
-    text += text_.corpus.vocabulary.word(id);
+    text += text_.vocabulary.word(id);
   }
   return text;
 }
 
 void TextTraining::describe_surprises(RunDescription& description) {
-  const auto& corpus = text_.corpus;
+  const std::vector<int32_t>& valid = text_.valid.tokens;
   const bool words = recipe_.data.level == Level::word;
   const int count = recipe_.training.surprising_words;
-  const int32_t eos = corpus.vocabulary.eos();
+  const int32_t eos = text_.vocabulary.eos();
   // If nothing surprises, the beginning of the text's first sentence.
-  const auto begin = std::ranges::find_if(corpus.valid, [&](int32_t id) { return id != eos; });
-  const auto end = std::find(begin, corpus.valid.end(), eos);
+  const auto begin = std::ranges::find_if(valid, [&](int32_t id) { return id != eos; });
+  const auto end = std::find(begin, valid.end(), eos);
   text_to_look_at_ = written({begin, begin + std::min<std::ptrdiff_t>(end - begin, words ? 12 : 60)});
   if (count == 0) return;
   RunDescription::Table table{
@@ -93,10 +92,9 @@ void TextTraining::describe_surprises(RunDescription& description) {
           "surprise most; where a common one does, the model has something to learn.",
           words ? "words" : "characters"),
       .columns = {"bits", words ? "word" : "character", "likeliest instead", "after"}};
-  const auto surprises = most_surprising(model_, corpus.valid, eos, recipe_.data.eval_batch, count,
-                                         text_.documents(Split::valid));
+  const auto surprises = most_surprising(model_, scored(text_.valid), count);
   const auto name = [&](int32_t id) -> std::string {
-    return corpus.vocabulary.word(id) == " " ? "␣" : corpus.vocabulary.word(id);
+    return text_.vocabulary.word(id) == " " ? "␣" : text_.vocabulary.word(id);
   };
   for (const Surprise& s : surprises)
     table.rows.push_back({fmt::format("{:.1f}", s.bits), name(s.word),
@@ -110,20 +108,19 @@ void TextTraining::describe_surprises(RunDescription& description) {
 }
 
 // Prints a perplexity beside its references: the text's source and models that count words.
-void TextTraining::print_score(Split split, double perplexity, int64_t tokens, std::optional<double> source,
-                               RunDescription& description) const {
-  const Corpus& corpus = text_.corpus;
+void TextTraining::print_score(Split split, double perplexity, RunDescription& description) const {
+  const SplitText& text = text_.split(split);
   console_.print("{:<8}perplexity {:.2f}, {} of {} tokens scored\n", unroll::name(split), perplexity,
-                 with_commas(tokens), with_commas(text_.whole[static_cast<size_t>(split)]));
-  if (source)
-    console_.print("        the source's own is {:.2f}: {:.1f} % above the best possible\n", *source,
-                   100 * (perplexity / *source - 1));
-  if (const int64_t unknown = split == Split::valid ? text_.unknown_valid : text_.unknown_test; unknown > 0)
-    console_.print("        {}\n", describe_unknown(unknown, std::ssize(corpus.split(split))));
+                 with_commas(std::ssize(text.tokens)), with_commas(text.whole));
+  if (text.source)
+    console_.print("        the source's own is {:.2f}: {:.1f} % above the best possible\n", *text.source,
+                   100 * (perplexity / *text.source - 1));
+  if (text.unknown > 0)
+    console_.print("        {}\n", describe_unknown(text.unknown, std::ssize(text.tokens)));
   if (recipe_.data.level != Level::word) return;
   const auto counted = [&](int order) {
-    return NgramModel(order, corpus.train, corpus.vocabulary.size(), corpus.vocabulary.eos())
-        .perplexity(corpus.split(split));
+    return NgramModel(order, text_.train.tokens, text_.vocabulary.size(), text_.vocabulary.eos())
+        .perplexity(text.tokens);
   };
   const double trigram = counted(3);
   console_.print("        by counting: unigram {:.2f}, trigram {:.2f}\n", counted(1), trigram);

@@ -1,6 +1,9 @@
 #include "examples/ptb/text/text.h"
 
 #include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,8 +34,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Split all_splits[] = {Split::train, Split::valid, Split::test};
-
 GrammarCorpus generate(const Recipe& recipe) {
   const auto size = [&](int64_t tokens) {
     return recipe.data.limit ? std::min(tokens, recipe.data.limit) : tokens;
@@ -42,122 +43,105 @@ GrammarCorpus generate(const Recipe& recipe) {
                                                     .test = size(recipe.data.test_tokens)});
 }
 
-// Tokens of a split of the grammar without data.limit; `made` were made. Sentences stay whole, so these are a few more
-// than asked for.
-int64_t whole_of_grammar(const Recipe& recipe, Split split, int64_t made) {
-  const auto& data = recipe.data;
-  const int64_t asked = split == Split::train   ? data.train_tokens
-                        : split == Split::valid ? data.valid_tokens
-                                                : data.test_tokens;
-  return std::max(made, data.limit ? asked : made);
-}
-
-// Cuts text from files. Sentences of the grammar stay whole, since the source gives probabilities of sentences.
-void cut(std::vector<int32_t>& tokens, std::vector<int64_t>& documents, int64_t limit) {
-  if (limit == 0 || std::ssize(tokens) <= limit) return;
-  tokens.resize(static_cast<size_t>(limit));
-  documents.erase(std::ranges::lower_bound(documents, limit), documents.end());
-}
-
-// Counts the unknown words among the first `tokens` tokens of a split.
-int64_t count_unknown(const Reading& reading, int64_t tokens) {
-  return std::ranges::lower_bound(reading.unknown, tokens) - reading.unknown.begin();
-}
-
-// Adds notes on a split of which `tokens` out of `whole` tokens are used.
-void add_size_notes(const Recipe& recipe, Split split, bool scored, int64_t tokens, int64_t whole,
-                    std::vector<std::string>& notes) {
-  if (tokens < whole)
-    notes.push_back(fmt::format("data.limit = {}: the first {} of the {} text's {} tokens are used",
-                                recipe.data.limit, with_commas(tokens), unroll::name(split),
-                                with_commas(whole)));
+// Adds notes on how many tokens of a split are used; `scored`: and in how many streams.
+void add_size_notes(const Recipe& recipe, Split split, bool scored, SplitText& text) {
+  const int64_t tokens = std::ssize(text.tokens);
+  if (tokens < text.whole)
+    text.notes.push_back(fmt::format("data.limit = {}: the first {} of the {} text's {} tokens are used",
+                                     recipe.data.limit, with_commas(tokens), unroll::name(split),
+                                     with_commas(text.whole)));
   if (scored && recipe.data.eval_batch > tokens)
-    notes.push_back(fmt::format("the {} text has {} tokens, and is scored in as many streams, not in {}",
-                                unroll::name(split), with_commas(tokens), recipe.data.eval_batch));
+    text.notes.push_back(fmt::format("the {} text has {} tokens, and is scored in as many streams, not in {}",
+                                     unroll::name(split), with_commas(tokens), recipe.data.eval_batch));
 }
 
-void add_notes(const Reading& reading, Split split, std::vector<std::string>& notes) {
-  if (reading.documents.size() == 1)
-    notes.push_back(
+// Sentences of the grammar stay whole, since the source gives probabilities of sentences: these are a few more tokens than asked
+// for.
+SplitText of_grammar(const Recipe& recipe, const GrammarCorpus& made, Split split, bool scored) {
+  const auto& data = recipe.data;
+  const auto [asked, source] =
+      split == Split::train   ? std::pair(data.train_tokens, made.source_train_perplexity)
+      : split == Split::valid ? std::pair(data.valid_tokens, made.source_valid_perplexity)
+                              : std::pair(data.test_tokens, made.source_test_perplexity);
+  SplitText text{.tokens = made.corpus.split(split), .source = source};
+  text.whole = std::max(std::ssize(text.tokens), data.limit ? asked : 0);
+  add_size_notes(recipe, split, scored, text);
+  return text;
+}
+
+// Text from files, as far as data.limit goes.
+SplitText of_files(const Recipe& recipe, std::vector<int32_t> tokens, Reading reading, Split split,
+                   bool scored) {
+  SplitText text{.tokens = std::move(tokens), .documents = std::move(reading.documents)};
+  const int64_t limit = recipe.data.limit;
+  text.whole = std::ssize(text.tokens);
+  if (limit > 0 && limit < text.whole) {
+    text.tokens.resize(static_cast<size_t>(limit));
+    text.documents.erase(std::ranges::lower_bound(text.documents, limit), text.documents.end());
+  }
+  text.unknown = std::ranges::lower_bound(reading.unknown, std::ssize(text.tokens)) - reading.unknown.begin();
+  add_size_notes(recipe, split, scored, text);
+  if (text.documents.size() == 1)
+    text.notes.push_back(
         fmt::format("data.reset = \"document\": no blank line divides the {} text, which is one document",
                     unroll::name(split)));
   if (reading.written_ends > 0)
-    notes.push_back(fmt::format(
+    text.notes.push_back(fmt::format(
         "the {} text writes {} {} times: each ends a line, and the line break right after it is that same end",
         unroll::name(split), Vocabulary::end_of_sentence, with_commas(reading.written_ends)));
   if (reading.sentence_marks > 0)
-    notes.push_back(fmt::format(
+    text.notes.push_back(fmt::format(
         "the {} text has <s> or </s> {} times: each is scored like a word, and easy to predict where every "
         "line has it",
         unroll::name(split), with_commas(reading.sentence_marks)));
+  return text;
 }
 
 }  // namespace
 
+const SplitText& Text::split(Split split) const& {
+  return split == Split::train ? train : split == Split::valid ? valid : test;
+}
+
 Text load_text(const Recipe& recipe, const fs::path& data) {
   const fs::path folder = text_folder(recipe, data);
-  if (recipe.data.corpus == CorpusKind::grammar) {
-    GrammarCorpus made = generate(recipe);
-    Text text{.corpus = std::move(made.corpus),
-              .source_valid = made.source_valid_perplexity,
-              .source_test = made.source_test_perplexity};
-    for (const Split split : all_splits) {
-      const int64_t tokens = std::ssize(text.corpus.split(split));
-      int64_t& whole = text.whole[static_cast<size_t>(split)];
-      whole = whole_of_grammar(recipe, split, tokens);
-      add_size_notes(recipe, split, split != Split::train, tokens, whole, text.notes);
-    }
-    return text;
-  }
-  Corpus corpus = recipe.data.corpus == CorpusKind::ptb ? load_ptb(folder, form_of(recipe))
-                                                        : unroll::load_text(folder, form_of(recipe));
   Text text;
-  std::vector<int32_t>* const tokens_of[] = {&corpus.train, &corpus.valid, &corpus.test};
-  for (size_t k = 0; k < 3; ++k) {
-    text.whole[k] = std::ssize(*tokens_of[k]);
-    cut(*tokens_of[k], corpus.readings[k].documents, recipe.data.limit);
+  GrammarCorpus made{};
+  if (recipe.data.corpus == CorpusKind::grammar)
+    made = generate(recipe);
+  else
+    made.corpus = recipe.data.corpus == CorpusKind::ptb ? load_ptb(folder, form_of(recipe))
+                                                        : unroll::load_text(folder, form_of(recipe));
+  Corpus& corpus = made.corpus;
+  for (auto& [split, tokens, to] : {std::tuple{Split::train, &corpus.train, &text.train},
+                                    {Split::valid, &corpus.valid, &text.valid},
+                                    {Split::test, &corpus.test, &text.test}}) {
+    const bool scored = split != Split::train;
+    *to = recipe.data.corpus == CorpusKind::grammar
+              ? of_grammar(recipe, made, split, scored)
+              : of_files(recipe, std::move(*tokens), corpus.reading(split), split, scored);
+    std::ranges::copy(to->notes, std::back_inserter(text.notes));
+    if (scored && to->unknown > 0)
+      text.notes.push_back(fmt::format("of the {} text {}", unroll::name(split),
+                                       describe_unknown(to->unknown, std::ssize(to->tokens))));
   }
-  for (const Split split : all_splits) {
-    const int64_t tokens = std::ssize(corpus.split(split));
-    add_size_notes(recipe, split, split != Split::train, tokens, text.whole[static_cast<size_t>(split)],
-                   text.notes);
-    add_notes(corpus.reading(split), split, text.notes);
-    if (split == Split::train) continue;
-    const int64_t unknown = count_unknown(corpus.reading(split), tokens);
-    (split == Split::valid ? text.unknown_valid : text.unknown_test) = unknown;
-    if (unknown > 0)
-      text.notes.push_back(
-          fmt::format("of the {} text {}", unroll::name(split), describe_unknown(unknown, tokens)));
-  }
-  text.corpus = std::move(corpus);
+  text.vocabulary = std::move(corpus.vocabulary);
   return text;
 }
 
 SplitText load_split(const Recipe& recipe, const fs::path& data, Split split, const Vocabulary& vocabulary) {
   const fs::path folder = text_folder(recipe, data);
   if (recipe.data.corpus == CorpusKind::grammar) {
-    GrammarCorpus made = generate(recipe);
+    const GrammarCorpus made = generate(recipe);
     require_input(made.corpus.vocabulary.words() == vocabulary.words(),
                   "the model's vocabulary is not that of the built-in grammar: another version of it made "
                   "the model's text");
-    const double source = split == Split::train   ? made.source_train_perplexity
-                          : split == Split::valid ? made.source_valid_perplexity
-                                                  : made.source_test_perplexity;
-    SplitText text{.tokens = made.corpus.split(split), .source = source};
-    text.whole = whole_of_grammar(recipe, split, std::ssize(text.tokens));
-    add_size_notes(recipe, split, true, std::ssize(text.tokens), text.whole, text.notes);
-    return text;
+    return of_grammar(recipe, made, split, true);
   }
   const auto load = recipe.data.corpus == CorpusKind::ptb ? load_ptb_split : load_text_split;
   Reading reading;
-  SplitText text{.tokens = load(folder, split, vocabulary, form_of(recipe), &reading)};
-  text.whole = std::ssize(text.tokens);
-  cut(text.tokens, reading.documents, recipe.data.limit);
-  add_size_notes(recipe, split, true, std::ssize(text.tokens), text.whole, text.notes);
-  text.unknown = count_unknown(reading, std::ssize(text.tokens));
-  add_notes(reading, split, text.notes);
-  text.documents = std::move(reading.documents);
-  return text;
+  std::vector<int32_t> tokens = load(folder, split, vocabulary, form_of(recipe), &reading);
+  return of_files(recipe, std::move(tokens), std::move(reading), split, true);
 }
 
 std::string describe_unknown(int64_t unknown, int64_t tokens) {

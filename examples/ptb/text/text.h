@@ -1,7 +1,6 @@
 // The text that a recipe asks for, and how training cuts it.
 #pragma once
 
-#include <array>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -13,19 +12,22 @@
 
 namespace ptb {
 
+// A split of a text.
+struct SplitText {
+  std::vector<int32_t> tokens;
+  std::vector<int64_t> documents = {};  // where they begin; empty unless data.reset = "document"
+  int64_t whole = 0;                    // how many tokens there are, with those that data.limit leaves out
+  int64_t unknown = 0;                  // of them are not in the vocabulary: `<unk>` stands for them
+  std::optional<double> source = {};  // perplexity under the source, the floor of every model: of the grammar
+  std::vector<std::string> notes = {};  // what to know about it, a line each
+};
 struct Text {
-  Corpus corpus;
-  std::array<int64_t, 3> whole =
-      {};  // tokens of train, valid and test, with those that data.limit leaves out
-  // The perplexity of each split under the source itself, the floor of every model. Built-in grammar only.
-  std::optional<double> source_valid = {}, source_test = {};
-  int64_t unknown_valid = 0,
-          unknown_test = 0;             // tokens that are not in the vocabulary: `<unk>` stands for them
-  std::vector<std::string> notes = {};  // what to know about the text, a line each
+  Vocabulary vocabulary;
+  SplitText train, valid, test;
+  std::vector<std::string> notes = {};  // of all splits
 
-  // Places where documents begin; empty unless data.reset = "document".
-  const std::vector<int64_t>& documents(Split split) const& { return corpus.reading(split).documents; }
-  const std::vector<int64_t>& documents(Split split) const&& = delete;
+  const SplitText& split(Split split) const&;
+  const SplitText& split(Split split) const&& = delete;
 };
 
 // "12 of 40 tokens, 30.0 %, are not in the model's vocabulary and count as <unk>"; "" if there are none.
@@ -39,14 +41,6 @@ std::filesystem::path text_folder(const Recipe& recipe, const std::filesystem::p
 Text load_text(const Recipe& recipe, const std::filesystem::path& data);
 
 // One split under the vocabulary of a saved model. The recipe's data.eval_batch is the number of streams that score it.
-struct SplitText {
-  std::vector<int32_t> tokens;
-  std::vector<int64_t> documents = {};  // where they begin, with data.reset = "document"
-  int64_t whole = 0;                    // how many there are, with those that data.limit leaves out
-  int64_t unknown = 0;                  // of them are not in the vocabulary: `<unk>` stands for them
-  std::optional<double> source = {};    // perplexity under the source
-  std::vector<std::string> notes = {};
-};
 SplitText load_split(const Recipe& recipe, const std::filesystem::path& data, Split split,
                      const Vocabulary& vocabulary);
 

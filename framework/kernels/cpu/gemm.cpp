@@ -82,16 +82,12 @@ void multiply_unpacked(const Lines& a, const Lines& b, int64_t n, int64_t k, rea
   }
 }
 
-struct Float {
+struct Float : UsualSizes {
   using Element = real;
   static constexpr int64_t MR = tile_rows, AR = panel_rows, NR = tile_columns;
   // A panel of b: 96 KiB with AVX-512, where c, which comes from memory, is then written once for 650 or 700 numbers along k;
   // else 24 KiB.
   static constexpr int64_t KC = registers == 32 ? 768 : 384;
-  static constexpr int64_t worth_a_thread = 1 << 19;
-  static constexpr int64_t near = 96 * 1024, a_at_once = near;   // 384 KiB
-  static constexpr int64_t few = 256 * 1024, most = 576 * 1024;  // 1 and 2.25 MiB
-  static constexpr int64_t second_sums = 544 * 1024;
 
   static int64_t depth(int64_t k) { return even(k, KC); }
   static int64_t steps(int64_t depth) { return depth; }

@@ -55,14 +55,12 @@ struct Split {
 
 // Eight registers of 16 rows of 64 bytes: four hold a tile of c, 32 by 32, two the rows of a, two the columns of b.
 template <class N>
-struct Tiles {
+struct Tiles : UsualSizes {
   using Element = Pair;
   using Numbers = N;
   static constexpr int64_t MR = 32, AR = 32, NR = 32, parts = Numbers::parts;
   static constexpr int64_t KC = Numbers::KC, worth_a_thread = Numbers::worth_a_thread;
   static constexpr int64_t near = Numbers::near, a_at_once = Numbers::a_at_once;
-  static constexpr int64_t few = 256 * 1024, most = 576 * 1024,
-                           second_sums = 544 * 1024;  // 1, 2.25 and 2.1 MiB
 
   static int64_t depth(int64_t k) { return whole_groups(even(k, KC)); }
   static int64_t steps(int64_t depth) { return whole_groups(depth) / 2 * parts; }
@@ -211,7 +209,8 @@ struct Tiles {
 void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
           const Addend& addend, void* scratch, int threads) {
   const Kernels& here = table();
-  const Products& best = m >= 64 && n >= 32 && k >= 32 ? here.split_fp32 : avx512::table().fp32;
+  const bool is_large = !b.packed && m >= 64 && n >= 32 && k >= 32;
+  const Products& best = is_large ? here.split_fp32 : avx512::table().fp32;
   best.gemm(a, b, m, n, k, c, c_row, addend, scratch, threads);
 }
 
@@ -219,7 +218,7 @@ void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, r
 
 const Kernels& table() {
   static const Kernels kernels = []() noexcept {
-    Kernels k = with_bf16<Tiles<RoundedOnTiles>>();
+    Kernels k = with_bf16<Tiles<RoundedOnTiles>>(avx512::table());
     k.split_fp32 = products_of<Tiles<Split>>();
     k.fp32.gemm = gemm;
     if (k.fp32.scratch_bytes < k.split_fp32.scratch_bytes) k.fp32.scratch_bytes = k.split_fp32.scratch_bytes;

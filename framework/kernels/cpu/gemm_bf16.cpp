@@ -4,15 +4,11 @@
 namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
-struct Pairs {
+struct Pairs : UsualSizes {
   using Element = Pair;
   using Numbers = Rounded;
   static constexpr int64_t MR = tile_rows, AR = panel_rows, NR = tile_columns;
   static constexpr int64_t KC = 512;  // a panel of b: 32 KiB
-  static constexpr int64_t worth_a_thread = 1 << 19;
-  static constexpr int64_t near = 96 * 1024, a_at_once = near;   // 384 KiB
-  static constexpr int64_t few = 256 * 1024, most = 576 * 1024;  // 1 and 2.25 MiB
-  static constexpr int64_t second_sums = 544 * 1024;
 
   static int64_t depth(int64_t k) { return whole_groups(even(k, KC)); }
   static int64_t steps(int64_t depth) { return ceil_div(depth, 2); }
@@ -33,7 +29,7 @@ struct Pairs {
 }  // namespace
 
 const Kernels& table() {
-  static const Kernels kernels = []() noexcept { return with_bf16<Pairs>(); }();
+  static const Kernels kernels = []() noexcept { return with_bf16<Pairs>(avx512::table()); }();
   return kernels;
 }
 

@@ -71,14 +71,10 @@ void pack(const Lines& x, int64_t count, int64_t height, int64_t depth, Pair* ou
 }
 
 // A tile's sums fill 24 of 32 registers. Six hold b, and one holds two rows of a.
-struct Blocks2x2 {
+struct Blocks2x2 : UsualSizes {
   using Element = Pair;
   static constexpr int64_t MR = 8, AR = 8, NR = 12;
   static constexpr int64_t KC = 768;  // a panel of b: 18 KiB
-  static constexpr int64_t worth_a_thread = 1 << 19;
-  static constexpr int64_t near = 96 * 1024, a_at_once = near;   // 384 KiB
-  static constexpr int64_t few = 256 * 1024, most = 576 * 1024;  // 1 and 2.25 MiB
-  static constexpr int64_t second_sums = 544 * 1024;
 
   static int64_t steps(int64_t depth) { return ceil_div(depth, group) * 2; }
   static int64_t depth(int64_t k) { return ceil_div(even(k, KC), group) * group; }
@@ -128,7 +124,8 @@ struct Blocks2x2 {
       const real* const from = t.addend.at(i, 0).data;
       real* const c = t.c + i * t.c_row;
       if (t.columns == NR)
-        for (int j = 0; j < NR; j += W) store(c + j, from ? load(from + j) + load(rows[i] + j) : load(rows[i] + j));
+        for (int j = 0; j < NR; j += W)
+          store(c + j, from ? load(from + j) + load(rows[i] + j) : load(rows[i] + j));
       else
         for (int64_t j = 0; j < t.columns; ++j) c[j] = from ? from[j] + rows[i][j] : rows[i][j];
     }
@@ -138,12 +135,7 @@ struct Blocks2x2 {
 }  // namespace
 
 const Kernels& table() {
-  static const Kernels kernels = []() noexcept {
-    Kernels k = baseline::table();
-    k.name = UNROLL_NAME(UNROLL_ISA);
-    k.bf16 = products_of<Blocks2x2>();
-    return k;
-  }();
+  static const Kernels kernels = []() noexcept { return with_bf16<Blocks2x2>(baseline::table()); }();
   return kernels;
 }
 

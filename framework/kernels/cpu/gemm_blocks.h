@@ -51,6 +51,14 @@ constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 // n in equal pieces of at most `most`: their size.
 constexpr int64_t even(int64_t n, int64_t most) { return ceil_div(n, ceil_div(n, most)); }
 
+// Sizes of P, of elements of four bytes.
+struct UsualSizes {
+  static constexpr int64_t worth_a_thread = 1 << 19;
+  static constexpr int64_t near = 96 * 1024, a_at_once = near;   // 384 KiB
+  static constexpr int64_t few = 256 * 1024, most = 576 * 1024;  // 1 and 2.25 MiB
+  static constexpr int64_t second_sums = 544 * 1024;             // 2.1 MiB
+};
+
 // Number (i, l) at data[i * line + l * step]: a line is a row of a or a column of b, a step one along k.
 struct Lines {
   const real* data;
@@ -92,6 +100,20 @@ struct Share {
   const typename P::Element* packed_a =
       nullptr;        // all of a, block by block along k; or null, and it is packed here
   int64_t depth = 0;  // of a block, where this is a part of k; or 0: as of all
+
+  // The part with rows, or columns, begin … end-1 of c.
+  Share rows(int64_t begin, int64_t end) const {
+    Share part = *this;
+    part.a = a.at(begin, 0), part.m = end - begin;
+    part.c += begin * c_row, part.addend = addend.at(begin, 0);
+    return part;
+  }
+  Share columns(int64_t begin, int64_t end) const {
+    Share part = *this;
+    part.b = b.at(begin, 0), part.n = end - begin;
+    part.c += begin, part.addend = addend.at(0, begin);
+    return part;
+  }
 };
 
 // Elements of scratch for one thread: packed operands, and behind them, where k is halved, sums of a second half, or else its
@@ -252,9 +274,8 @@ bool share_in_pieces(const Share<P>& all, typename P::Element* scratch, int thre
       const int64_t pieces = Piece::pieces(s.m, height, some, takers);
       each_piece(pieces, takers, [=](int64_t i, int64_t taker) {
         const auto [begin, end] = Piece(s.m, height, i, pieces);
-        Share<P> one = s;
-        one.a = s.a.at(begin, 0), one.m = end - begin, one.c += begin * s.c_row;
-        one.addend = s.addend.at(begin, 0), one.packed = packed;
+        Share<P> one = s.rows(begin, end);
+        one.packed = packed;
         compute(one, scratch + taker * own);
       });
     } else {
@@ -268,9 +289,8 @@ bool share_in_pieces(const Share<P>& all, typename P::Element* scratch, int thre
       const int64_t pieces = Piece::pieces(s.n, P::NR, some, takers);
       each_piece(pieces, takers, [=](int64_t i, int64_t taker) {
         const auto [begin, end] = Piece(s.n, P::NR, i, pieces);
-        Share<P> one = s;
-        one.b = s.b.at(begin, 0), one.n = end - begin, one.c += begin;
-        one.addend = s.addend.at(0, begin), one.packed_a = packed;
+        Share<P> one = s.columns(begin, end);
+        one.packed_a = packed;
         compute(one, scratch + taker * own);
       });
     }
@@ -308,12 +328,11 @@ void share_out(const Share<P>& all, void* scratch, int threads) {
     }
     const int64_t i = task % shares;
     if (by_rows) {
-      const int64_t begin = all.m * i / shares, end = all.m * (i + 1) / shares;
-      s.a = s.a.at(begin, 0), s.m = end - begin, s.c += begin * s.c_row, s.addend = s.addend.at(begin, 0);
+      s = s.rows(all.m * i / shares, all.m * (i + 1) / shares);
     } else {
       const int64_t begin = panels * i / shares * P::NR,
                     end = smaller(panels * (i + 1) / shares * P::NR, all.n);
-      s.b = s.b.at(begin, 0), s.n = end - begin, s.c += begin, s.addend = s.addend.at(0, begin);
+      s = s.columns(begin, end);
       if (s.packed) s.packed += begin * P::steps(all.k);
     }
     if constexpr (requires { P::without_packing(s); })
@@ -334,13 +353,8 @@ Products products_of() {
       .gemm =
           [](const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
              const Addend& addend, void* scratch, int threads) {
-            share_out<P>({rows_of(a), columns_of(b), nullptr, m, n, k, c, c_row, addend}, scratch, threads);
-          },
-      .gemm_packed =
-          [](const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-             const Addend& addend, void* scratch, int threads) {
-            share_out<P>({rows_of(a), {}, static_cast<const Element*>(b), m, n, k, c, c_row, addend}, scratch,
-                         threads);
+            const auto* const packed = static_cast<const Element*>(b.packed);
+            share_out<P>({rows_of(a), columns_of(b), packed, m, n, k, c, c_row, addend}, scratch, threads);
           },
       .pack =
           [](const Operand& b, int64_t k, int64_t n, void* packed) {
@@ -358,6 +372,14 @@ Products products_of() {
           },
       .scratch_bytes = room<P> * static_cast<int64_t>(sizeof(Element)),
   };
+}
+
+// The table, whose products in bfloat16 are those of this instruction set.
+template <class P>
+Kernels with_bf16(Kernels k) {
+  k.name = UNROLL_NAME(UNROLL_ISA);
+  k.bf16 = products_of<P>();
+  return k;
 }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

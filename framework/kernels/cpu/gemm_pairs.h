@@ -130,14 +130,5 @@ void pack_by_steps(const Lines& x, int64_t count, int64_t height, int64_t depth,
   });
 }
 
-// The table of this instruction set, whose products in bfloat16 these are; AVX-512's in everything else.
-template <class P>
-Kernels with_bf16() {
-  Kernels k = avx512::table();
-  k.name = UNROLL_NAME(UNROLL_ISA);
-  k.bf16 = products_of<P>();
-  return k;
-}
-
 }  // namespace UNROLL_ISA
 }  // namespace unroll::cpu

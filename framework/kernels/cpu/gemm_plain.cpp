@@ -4,9 +4,10 @@
 namespace unroll::cpu::inline UNROLL_ISA {
 namespace {
 
-// c[i, j] = Σ_l a[i, l] b[l, j], l in order, eight columns side by side
-void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
+// c[i, j] = Σ_l a[i, l] b[l, j], l in order, eight columns side by side. Packed here means by columns.
+void gemm(const Operand& a, const Operand& given, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
           const Addend& addend, void*, int) {
+  const Operand b = given.packed ? Operand{static_cast<const real*>(given.packed), 1, k} : given;
   for (int64_t i = 0; i < m; ++i) {
     const auto columns = [&, row = a.data + i * a.row]<int count>(int64_t j) {
       real sums[count];
@@ -21,11 +22,6 @@ void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, r
   }
 }
 
-// Packed here means by columns.
-void gemm_packed(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-                 const Addend& addend, void* scratch, int threads) {
-  gemm(a, {static_cast<const real*>(b), 1, k}, m, n, k, c, c_row, addend, scratch, threads);
-}
 void pack(const Operand& b, int64_t k, int64_t n, void* packed) {
   real* out = static_cast<real*>(packed);
   for (int64_t j = 0; j < n; ++j)
@@ -35,6 +31,6 @@ int64_t packed_bytes(int64_t k, int64_t n) { return k * n * static_cast<int64_t>
 
 }  // namespace
 
-void fill_gemm(Kernels& k) noexcept { k.fp32 = {gemm, gemm_packed, pack, packed_bytes, 0}; }
+void fill_gemm(Kernels& k) noexcept { k.fp32 = {gemm, pack, packed_bytes, 0}; }
 
 }  // namespace unroll::cpu::inline UNROLL_ISA

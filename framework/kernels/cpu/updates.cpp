@@ -12,9 +12,9 @@ double sum_of_squares(const real* x, int64_t n) {
   });
 }
 
-void sgd(const SgdUpdate& update, const StepValues* step, real* p, const real* g, real* velocity, int64_t n) {
-  if (!step->outcome.go) return;
-  const SgdFactors u = sgd_factors(update, *step);
+static void sgd(const WeightUpdate& update, const StepValues& step, real* p, const real* g, real* velocity,
+                int64_t n) {
+  const SgdFactors u = sgd_factors(update, step);
   if (const int32_t* const rows = update.rows)
     return each_row(n / update.cols, update.cols, 1, [=, cols = update.cols](int64_t k) {
       for (int64_t c = 0; rows[k] >= 0 && c < cols; ++c) {
@@ -33,18 +33,8 @@ void sgd(const SgdUpdate& update, const StepValues* step, real* p, const real* g
   });
 }
 
-void adam(const AdamUpdate& update, const StepValues* step, real* p, const real* g, real* m, real* v,
-          int64_t n) {
-  if (!step->outcome.go) return;
-  const AdamUpdate u = update;
-  const AdamFactors k = adam_factors(u, *step);
-  each(n, 2, [=](int64_t i) { adam_step(u, k, p[i], g[i], m[i], v[i]); });
-}
-
-void rmsprop(const RmspropUpdate& update, const StepValues* step, real* p, const real* g, real* v,
-             real* buffer, int64_t n) {
-  if (!step->outcome.go) return;
-  const RmspropFactors k = rmsprop_factors(update, *step);
+static void rmsprop(const RmspropFactors& factors, real* p, const real* g, real* v, real* buffer, int64_t n) {
+  const RmspropFactors k = factors;
   if (!buffer) return each(n, 2, [=](int64_t i) { p[i] -= k.step * rmsprop_direction(k, p[i], g[i], v[i]); });
   each(n, 2, [=](int64_t i) {
     buffer[i] = k.momentum * buffer[i] + rmsprop_direction(k, p[i], g[i], v[i]);
@@ -52,10 +42,16 @@ void rmsprop(const RmspropUpdate& update, const StepValues* step, real* p, const
   });
 }
 
-void lion(const LionUpdate& update, const StepValues* step, real* p, const real* g, real* m, int64_t n) {
+void update_weights(const WeightUpdate& update, const StepValues* step, real* p, const real* g, real* first,
+                    real* second, int64_t n) {
   if (!step->outcome.go) return;
-  const LionFactors k = lion_factors(update, *step);
-  each(n, 2, [=](int64_t i) { lion_step(k, p[i], g[i], m[i]); });
+  const WeightUpdate u = update;
+  if (u.rule == UpdateRule::sgd) return sgd(u, *step, p, g, first, n);
+  if (u.rule == UpdateRule::rmsprop) return rmsprop(rmsprop_factors(u, *step), p, g, first, second, n);
+  if (u.rule == UpdateRule::lion)
+    return each(n, 2, [=, k = lion_factors(u, *step)](int64_t i) { lion_step(k, p[i], g[i], first[i]); });
+  each(n, 2,
+       [=, k = adam_factors(u, *step)](int64_t i) { adam_step(u, k, p[i], g[i], first[i], second[i]); });
 }
 
 void dynamic(const DynamicUpdate& update, const StepValues* step, real* p, const real* g, const real* start,

@@ -116,7 +116,8 @@ void multiply(const Factor& a, const Factor& b, int64_t m, int64_t n, int64_t k,
 template <class P>
 void gemm(const Operand& a, const Operand& b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
           const Addend& addend, void*, int) {
-  Factor left = factor_of(a, m, k), right = factor_of(b, k, n);
+  Factor left = factor_of(a, m, k);
+  Factor right = b.packed ? Factor{b.packed, false, k, n, n, true} : factor_of(b, k, n);
   if constexpr (rounds<P>) {
     auto* scratch = static_cast<char*>(gpu::workspace(bytes_of<P>(left) + bytes_of<P>(right)));
     right = rounded<P>(right, scratch + bytes_of<P>(left));
@@ -146,14 +147,6 @@ int64_t packed_bytes(int64_t k, int64_t n) {
   return k * n * static_cast<int64_t>(sizeof(typename P::Element));
 }
 template <class P>
-void gemm_packed(const Operand& a, const void* b, int64_t m, int64_t n, int64_t k, real* c, int64_t c_row,
-                 const Addend& addend, void*, int) {
-  Factor left = factor_of(a, m, k);
-  if constexpr (rounds<P>) left = rounded<P>(left, gpu::workspace(bytes_of<P>(left)));
-  multiply<P>(left, {b, false, k, n, n}, m, n, k, c, c_row, addend);
-}
-
-template <class P>
 struct Widen {
   bool add;
   UNROLL_KERNEL void operator()(typename P::Element x, real& y) const { put(add, y, P::widened(x)); }
@@ -169,11 +162,7 @@ void widen(const void* x, real* y, int64_t n, bool add) {
 
 template <class P>
 Products products_of() {
-  Products result{.gemm = gemm<P>,
-                  .gemm_packed = gemm_packed<P>,
-                  .pack = pack<P>,
-                  .packed_bytes = packed_bytes<P>,
-                  .scratch_bytes = 0};
+  Products result{.gemm = gemm<P>, .pack = pack<P>, .packed_bytes = packed_bytes<P>, .scratch_bytes = 0};
   if constexpr (rounds<P>) result.round = round<P>, result.widen = widen<P>;
   return result;
 }

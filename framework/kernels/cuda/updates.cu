@@ -82,10 +82,10 @@ struct SgdWeight {
   }
 };
 struct SgdStep : OfStep {
-  SgdUpdate update;
+  WeightUpdate update;
   UNROLL_KERNEL auto for_thread() const { return SgdWeight{sgd_factors(update, *step)}; }
 };
-void sgd(const SgdUpdate& u, const StepValues* step, real* p, const real* g, real* velocity, int64_t n) {
+void sgd(const WeightUpdate& u, const StepValues* step, real* p, const real* g, real* velocity, int64_t n) {
   const SgdStep f{{given(step, 1)}, u};
   if (u.rows) {
     const Divisor cols(u.cols);
@@ -104,19 +104,14 @@ void sgd(const SgdUpdate& u, const StepValues* step, real* p, const real* g, rea
 }
 
 struct AdamWeight {
-  AdamUpdate u;
+  WeightUpdate u;
   AdamFactors k;
   UNROLL_KERNEL void operator()(real& p, real g, real& m, real& v) const { adam_step(u, k, p, g, m, v); }
 };
 struct AdamStep : OfStep {
-  AdamUpdate u;
+  WeightUpdate u;
   UNROLL_KERNEL auto for_thread() const { return AdamWeight{u, adam_factors(u, *step)}; }
 };
-void adam(const AdamUpdate& u, const StepValues* step, real* p, const real* g, real* m, real* v, int64_t n) {
-  each_weight(n, AdamStep{{given(step, 1)}, u}, u.rounded, change(p, n), read(g, n), change(m, n),
-              change(v, n));
-}
-
 struct RmspropWeight {
   RmspropFactors k;
   UNROLL_KERNEL void operator()(real& p, real g, real& v) const {
@@ -128,28 +123,28 @@ struct RmspropWeight {
   }
 };
 struct RmspropStep : OfStep {
-  RmspropUpdate u;
+  WeightUpdate u;
   UNROLL_KERNEL auto for_thread() const { return RmspropWeight{rmsprop_factors(u, *step)}; }
 };
-void rmsprop(const RmspropUpdate& u, const StepValues* step, real* p, const real* g, real* v, real* buffer,
-             int64_t n) {
-  const RmspropStep f{{given(step, 1)}, u};
-  if (buffer)
-    each_weight(n, f, u.rounded, change(p, n), read(g, n), change(v, n), change(buffer, n));
-  else
-    each_weight(n, f, u.rounded, change(p, n), read(g, n), change(v, n));
-}
-
 struct LionWeight {
   LionFactors k;
   UNROLL_KERNEL void operator()(real& p, real g, real& m) const { lion_step(k, p, g, m); }
 };
 struct LionStep : OfStep {
-  LionUpdate u;
+  WeightUpdate u;
   UNROLL_KERNEL auto for_thread() const { return LionWeight{lion_factors(u, *step)}; }
 };
-void lion(const LionUpdate& u, const StepValues* step, real* p, const real* g, real* m, int64_t n) {
-  each_weight(n, LionStep{{given(step, 1)}, u}, u.rounded, change(p, n), read(g, n), change(m, n));
+void update_weights(const WeightUpdate& u, const StepValues* step, real* p, const real* g, real* first,
+                    real* second, int64_t n) {
+  if (u.rule == UpdateRule::sgd) return sgd(u, step, p, g, first, n);
+  const OfStep of{given(step, 1)};
+  const auto weights = [&](const auto& f, const auto&... moments) {
+    each_weight(n, f, u.rounded, change(p, n), read(g, n), moments...);
+  };
+  if (u.rule == UpdateRule::adam) return weights(AdamStep{of, u}, change(first, n), change(second, n));
+  if (u.rule == UpdateRule::lion) return weights(LionStep{of, u}, change(first, n));
+  if (second) return weights(RmspropStep{of, u}, change(first, n), change(second, n));
+  weights(RmspropStep{of, u}, change(first, n));
 }
 
 struct DynamicWeight {
@@ -234,10 +229,7 @@ void keep(const StepValues* step, const real* x, real* y, int64_t n) {
 
 void fill_updates(Kernels& k) {
   k.sum_of_squares = sum_of_squares;
-  k.sgd = sgd;
-  k.adam = adam;
-  k.rmsprop = rmsprop;
-  k.lion = lion;
+  k.update_weights = update_weights;
   k.dynamic = dynamic;
   k.add_square = add_square;
   k.average = average;
