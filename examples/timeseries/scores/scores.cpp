@@ -88,7 +88,7 @@ void Scoring::add_model(const SeriesModel& model, const ForecastUse& each) {
     drawn.push_back(forecast);
   };
   add("the model", forecasts, evaluation_.interval, seen, true);
-  if (auto warning = far.warning_of_forecasts(part_.windows.series());
+  if (auto warning = far.warning(part_.windows.series(), FarOutside::forecasts);
       warning && evaluation_.warnings.empty())
     evaluation_.warnings.push_back(std::move(*warning));
 }
@@ -179,7 +179,7 @@ void warn_of_far_values(const SeriesData& data, const SeriesWindows& windows, Ev
   std::set<int> channels(options.inputs.begin(), options.inputs.end());
   channels.insert(options.targets.begin(), options.targets.end());
   far.look(windows.series(), origins.front() + first_read, origins.back() + options.horizon, channels);
-  if (auto warning = far.warning_of_inputs(windows.series()))
+  if (auto warning = far.warning(windows.series(), FarOutside::inputs))
     evaluation.warnings.push_back(std::move(*warning));
 }
 
