@@ -211,7 +211,9 @@ SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int size
             stop_if_signalled();
             windows.in_order();
             const SeriesBatch batch = windows.batch(k, size);
-            return {model.loss_of(batch) * static_cast<double>(batch.observed), batch.observed};
+            const NoTape guard;
+            const double mean = static_cast<double>(model.loss(batch).mean.item());
+            return {mean * static_cast<double>(batch.observed), batch.observed};
           },
           .score = [](const ScoreSum& sum) { return sum.total / static_cast<double>(sum.count); }};
 }
