@@ -2,7 +2,7 @@
 #include <set>
 
 #include "examples/timeseries/pretrained/batches.h"
-#include "examples/timeseries/pretrained/model_file.h"
+#include "examples/timeseries/pretrained/network.h"
 #include "examples/timeseries/pretrained/pretrained.h"
 #include "examples/timeseries/pretrained/window.h"
 #include "tests/examples/recipe_keys.h"
@@ -285,10 +285,10 @@ TEST_CASE(
     CHECK(page.find(shared.find(row) != std::string::npos ? name : row) != std::string::npos);
   }
   CHECK(keys_that_are(OnResume::undecided, declare, PretrainRecipe()) == "");
-  CHECK(error_of([] { (void)load_pretrain_recipe(find_recipe("forecaster", pretrain_program)); }) == "");
+  CHECK(error_of([] { (void)pretrain_form.load(find_recipe("forecaster", pretrain_program)); }) == "");
   CHECK(lacks(error_of([] {
-                (void)load_pretrain_recipe(find_recipe("forecaster", pretrain_program),
-                                           {{"training.shards=2"}});
+                (void)pretrain_form.load(find_recipe("forecaster", pretrain_program),
+                                         {{"training.shards=2"}});
               }),
               {"'training.shards' = 2: the series of a step are not cut"}) == "");
 }

@@ -15,7 +15,7 @@ struct Mean {
   bool is(double theory, double bias = 0) const { return std::abs(value - theory) <= five_errors + bias; }
   bool above(double bound) const { return value > bound + five_errors; }
 };
-inline Mean mean_of(const Values& x) {
+inline Mean mean_with_error(const Values& x) {
   const double n = static_cast<double>(x.size());
   const double mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
   double squares = 0;
@@ -41,7 +41,7 @@ Mean over_draws(std::string_view test, int count, const Number& number) {
     if (!std::isnan(x)) all.push_back(x);  // NaN: the draw does not have it
   }
   REQUIRE(all.size() >= static_cast<std::size_t>(count) / 4);
-  return mean_of(all);
+  return mean_with_error(all);
 }
 inline const SyntheticKind& kind_of(std::string_view word) {
   for (const SyntheticKind& kind : synthetic_kinds)

@@ -48,7 +48,7 @@ void detect(Command& command) {
   FarOutside far(saved.facts.trained, saved.facts.scaling);
   const auto& inputs = windows.options().inputs;
   far.look(series, 0, series.rows(), {inputs.begin(), inputs.end()});
-  if (const auto warning = far.warning_of_inputs(series)) show(stderr, "warning: {}\n", *warning);
+  if (const auto warning = far.warning(series, FarOutside::inputs)) show(stderr, "warning: {}\n", *warning);
   if (!labelled) return;
   if (const auto warning = saved.facts.trained.warning_of(series, whole_series(series), csv))
     show(stderr, "warning: {}\n", *warning);

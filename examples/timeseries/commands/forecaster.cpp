@@ -194,8 +194,8 @@ std::optional<std::string> Forecaster::warning(int64_t origin, const WindowForec
     for (size_t i = 0; i < values->size(); ++i)
       forecast.look((*values)[i], targets()[i % targets().size()],
                     origin + static_cast<int64_t>(i / targets().size()));
-  const auto of_inputs = read.warning_of_inputs(series_);
-  return of_inputs ? of_inputs : forecast.warning_of_forecasts(series_);
+  const auto of_inputs = read.warning(series_, FarOutside::inputs);
+  return of_inputs ? of_inputs : forecast.warning(series_, FarOutside::forecasts);
 }
 
 Forecast Forecaster::forecast(int64_t origin) {

@@ -140,7 +140,8 @@ void look(Command& command) {
     const LookedWindow& read = *windows[i];
     far.look(read.series(), read.first_read(), read.first_read() + read.window(),
              {read.inputs().begin(), read.inputs().end()});
-    if (const auto warning = far.warning_of_inputs(read.series())) show(stderr, "warning: {}\n", *warning);
+    if (const auto warning = far.warning(read.series(), FarOutside::inputs))
+      show(stderr, "warning: {}\n", *warning);
   }
 }
 

@@ -36,7 +36,7 @@ void pretrain(Command& command) {
   std::vector<Override> overrides = options.overrides(command);
   output.take(command, run, overrides);
   const PretrainRecipe recipe =
-      load_pretrain_recipe(find_recipe(command.positional(), pretrain_program), overrides);
+      pretrain_form.load(find_recipe(command.positional(), pretrain_program), overrides);
   check_processes(recipe.training);
   machine.set_up(command, recipe.training.precision);
   run.init_from = first_weights_file(recipe.training);

@@ -10,7 +10,7 @@
 namespace timeseries {
 
 static void resume_pretraining(const Command& command, const TrainRequest& request) {
-  const PretrainRecipe recipe = load_pretrain_recipe(request.recipe, request.overrides);
+  const PretrainRecipe recipe = pretrain_form.load(request.recipe, request.overrides);
   require_input(!request.data_given, "resume: this run makes its series itself, and reads no --csv");
   check_processes(recipe.training);
   request.machine.set_up(command, recipe.training.precision);

@@ -112,7 +112,7 @@ ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part
                                  targets_of(recipe, series)),
           .members = {},
           .time = series.time_name,
-          .date_order = code_of(series.date_order),
+          .date_order = series.date_order,
           .step = {},
           .trained = trained_on(series, train)};
 }

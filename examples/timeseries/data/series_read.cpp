@@ -36,7 +36,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
   if (saved) {
     options.channels = saved->columns();
     options.usual_time = saved->facts.time;
-    options.usual_order = date_order_of(saved->facts.date_order);
+    options.usual_order = saved->facts.date_order;
     options.model = saved->path.string();
     options.step = parse_step(saved->facts.step);
     return options;

@@ -75,7 +75,7 @@ struct StepScaling {
 }  // namespace
 
 static StepPlan plan_of(const SavedModel& saved, const BlankModel& blank) {
-  const NetworkPlan& plan = blank.model->network().plan();
+  const NetworkPlan& plan = blank.model->plan();
   const bool detects = plan.task.detects;
   StepBuilder step(weights_of(blank.model->params));
   const StepVector x = step.input("x", plan.rows_read() * plan.columns.inputs);

@@ -18,7 +18,7 @@ static Json scaling_json(const Scaling& scaling, int channel) {
 
 std::string live_json(const SavedModel& saved, const LookedWindow& window, const LiveOption& live) {
   const SeriesModel& model = window.model();
-  const NetworkPlan& plan = model.network().plan();
+  const NetworkPlan& plan = model.plan();
   StepBuilder step(weights_of(model.params));
   const StepVector x = step.input("x", plan.rows_read() * plan.columns.inputs),
                    read = step.work("read", x.size);

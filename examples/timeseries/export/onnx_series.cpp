@@ -144,7 +144,7 @@ void write_onnx(const std::filesystem::path& path, const SavedModel& saved) {
   const BlankModel blank(saved, "onnx");
   const ModelFacts& facts = saved.facts;
   const SeriesModel* const model = blank.model.get();
-  const NetworkPlan& plan = model->network().plan();
+  const NetworkPlan& plan = model->plan();
   const auto& [keys, task, columns, place] = plan;
   const std::vector<int>& inputs = blank.inputs;
 

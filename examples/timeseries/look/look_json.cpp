@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/look/look_numbers.h"
-#include "examples/timeseries/pretrained/model_file.h"
+#include "examples/timeseries/pretrained/network.h"
 #include "examples/timeseries/pretrained/pretrained.h"
 #include "framework/ops.h"
 #include "framework/signals.h"
@@ -17,6 +17,48 @@ namespace timeseries {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// The rows `read` of the channels `inputs`, and the rows `ahead` that a forecast of `channel` is of. is_known(row, channel): the
+// file has a value there. forecast: [outputs][steps], the middle one of which is drawn as a line.
+Json series_json(const Series& series, const std::vector<int>& inputs, int channel, const Span& read,
+                 const Span& ahead, const auto& is_known, const std::vector<std::vector<double>>& forecast,
+                 int middle) {
+  const auto value = [&](int64_t row, int of) {
+    return is_known(row, of) ? number_or_null<Json>(series.at(row, of)) : Json();
+  };
+  Json json{{"target", series.channels[channel]}};
+  for (const int input : inputs) json["channels"].push_back(series.channels[input]);
+  for (int64_t row = read.begin; row < read.end; ++row) {
+    json["rows"].push_back(series.times.text(row)), json["history"].push_back(value(row, channel));
+    for (const int input : inputs) json["values"].push_back(value(row, input));
+  }
+  for (int64_t row = ahead.begin; row < ahead.end; ++row)
+    json["times"].push_back(series.times.text(row)), json["truth"].push_back(value(row, channel));
+  json["forecast"] = forecast[middle];
+  if (forecast.size() > 1) json["low"] = forecast.front(), json["high"] = forecast.back();
+  return json;
+}
+
+// The page without what a model has inside. `input`: a name for each step that reads the rows.
+Json page_json(const std::string& title, const std::string& path, const std::string& layers,
+               const std::string& summary, const Json& series, const std::vector<std::string>& input) {
+  Json json{{"kind", "series"},
+            {"title", title},
+            {"summary", summary},
+            {"made", fmt::format("timeseries look {}", path)},
+            {"cell", ""},
+            {"made_of", layers},
+            {"start", 0},
+            {"input", input},
+            {"layers", Json::array()},
+            {"reach", Json::object()},
+            {"untrained", Json::object()},
+            {"series", series},
+            {"offered", Json::array()}};
+  for (const int step : series["shown"])
+    json["target"].push_back(series["times"][step]), json["reached"].push_back(input.size());
+  return json;
+}
 
 // "LSTM, 1 layer of 32; reads 12 rows of 1 channel, forecasts 1 row; 4,513 parameters"
 std::string summary_of(const LookedWindow& window) {
@@ -40,47 +82,12 @@ Json reach_json(const OutputReach& reach) {
 }
 
 // Names each step by the time it read: a row, or a segment's last row.
-Json step_names(const LookedWindow& window) {
-  const Times& times = window.series().times;
-  Json names = Json::array();
+std::vector<std::string> step_names(const LookedWindow& window) {
+  std::vector<std::string> names;
   const int segment = window.recipe().model.segment;
   for (int step = 0; step < window.steps(); ++step)
-    names.push_back(times.text(window.first_read() + int64_t{step + 1} * segment - 1));
+    names.push_back(window.series().times.text(window.first_read() + int64_t{step + 1} * segment - 1));
   return names;
-}
-
-Json series_json(const LookedWindow& window, const LookedSeries& look) {
-  const Series& series = window.series();
-  const auto value = [&](int64_t row, int channel) {
-    return window.is_known(row, channel) ? number_or_null<Json>(series.at(row, channel)) : Json();
-  };
-  Json rows = Json::array(), channels = Json::array(), values = Json::array(), history = Json::array(),
-       times = Json::array(), truth = Json::array();
-  for (const int input : window.inputs()) channels.push_back(series.channels[input]);
-  for (int64_t row = window.first_read(); row < window.first_read() + window.window(); ++row) {
-    rows.push_back(series.times.text(row));
-    history.push_back(value(row, window.channel()));
-    for (const int input : window.inputs()) values.push_back(value(row, input));
-  }
-  for (int64_t row = window.origin(); row < window.origin() + window.horizon(); ++row) {
-    times.push_back(series.times.text(row));
-    truth.push_back(value(row, window.channel()));
-  }
-  const auto forecast = window.forecast();
-  Json json{{"target", window.target_name()},
-            {"detects", window.detects()},
-            {"rows", rows},
-            {"channels", channels},
-            {"values", values},
-            {"history", history},
-            {"times", times},
-            {"truth", truth},
-            {"forecast", forecast[static_cast<size_t>(window.recipe().middle_output())]},
-            {"shown", look.shown},
-            {"segment", window.recipe().model.segment},
-            {"gradients", sixteen_bit_json(look.reach.input)}};
-  if (forecast.size() > 1) json["low"] = forecast.front(), json["high"] = forecast.back();
-  return json;
 }
 
 }  // namespace
@@ -88,29 +95,20 @@ Json series_json(const LookedWindow& window, const LookedSeries& look) {
 std::string look_json(const LookedWindow& window, const LookedSeries& look, const std::string& title,
                       const std::string& path) {
   const Recipe& recipe = window.recipe();
+  const int64_t origin = window.origin();
+  Json series = series_json(
+      window.series(), window.inputs(), window.channel(),
+      {window.first_read(), window.first_read() + window.window()}, {origin, origin + window.horizon()},
+      [&](int64_t row, int channel) { return window.is_known(row, channel); }, window.forecast(),
+      recipe.middle_output());
+  series["detects"] = window.detects(), series["segment"] = recipe.model.segment;
+  series["shown"] = look.shown, series["gradients"] = sixteen_bit_json(look.reach.input);
+  Json json = page_json(title, path, describe_layers(recipe), summary_of(window), series, step_names(window));
   const std::vector<std::string> gates(look.gate_names.begin(), look.gate_names.end());
-  Json target = Json::array(), layers = Json::array(), reached = Json::array();
-  for (const int step : look.shown) {
-    target.push_back(window.series().times.text(window.origin() + step));
-    reached.push_back(window.steps());
-  }
-  for (const LayerValues& layer : look.layers) layers.push_back(layer_json(layer, gates));
-  Json json{{"kind", "series"},
-            {"title", title},
-            {"summary", summary_of(window)},
-            {"made", fmt::format("timeseries look {}", path)},
-            {"cell", window.model().recurrent() ? cell_of(recipe).name : ""},
-            {"made_of", describe_layers(recipe)},
-            {"start", 0},
-            {"input", step_names(window)},
-            {"target", target},
-            {"layers", layers},
-            {"reach", reach_json(look.reach)},
-            {"untrained", reach_json(look.untrained)},
-            {"reached", reached},
-            {"series", series_json(window, look)},
-            {"tape", tape_json(look.tapes)},
-            {"offered", offered_json(look.offered)}};
+  if (window.model().recurrent()) json["cell"] = cell_of(recipe).name;
+  for (const LayerValues& layer : look.layers) json["layers"].push_back(layer_json(layer, gates));
+  json["reach"] = reach_json(look.reach), json["untrained"] = reach_json(look.untrained);
+  json["tape"] = tape_json(look.tapes), json["offered"] = offered_json(look.offered);
   return json_text(json);
 }
 
@@ -159,31 +157,6 @@ std::vector<TapeGraph> tapes_of(PretrainedNetwork& network, const ForecastBatch&
   return tapes;
 }
 
-Json series_json(const LookedForecast& looked, const std::vector<float>& values, const Tensor& gradients) {
-  const Series& series = looked.series;
-  const int64_t first = looked.origin - std::ssize(values);
-  const auto value = [&](int64_t row) {
-    const bool is_known = row < looked.rows && !series.is_filled(row, looked.channel);
-    return is_known ? number_or_null<Json>(series.at(row, looked.channel)) : Json();
-  };
-  const std::string& name = series.channels[static_cast<size_t>(looked.channel)];
-  Json json{{"target", name}, {"detects", false}, {"channels", {name}}};
-  for (int64_t row = first; row < looked.origin; ++row)
-    json["rows"].push_back(series.times.text(row)), json["values"].push_back(value(row));
-  json["history"] = json["values"];
-  const auto quantiles = PretrainedForecaster::bundled().forecast(values, looked.season, looked.steps);
-  for (int64_t step = 0; step < looked.steps; ++step) {
-    const std::vector<float>& levels = quantiles[static_cast<size_t>(step)];
-    json["times"].push_back(series.times.text(looked.origin + step));
-    json["truth"].push_back(value(looked.origin + step)), json["shown"].push_back(step);
-    json["forecast"].push_back(levels[median_level]);
-    json["low"].push_back(levels.front()), json["high"].push_back(levels.back());
-  }
-  json["segment"] = 1;
-  json["gradients"] = sixteen_bit_json(gradients);
-  return json;
-}
-
 }  // namespace
 
 std::string look_json(const LookedForecast& looked, const std::string& title, const std::string& path) {
@@ -201,32 +174,32 @@ std::string look_json(const LookedForecast& looked, const std::string& title, co
       "look: of the values before {} there are fewer than 3, or all are alike: the forecast rests on none",
       looked.series.times.text(looked.origin));
   const auto network = read_forecaster(bundled_forecaster());
+  const auto levels = PretrainedForecaster::bundled().forecast(values, looked.season, looked.steps);
+  std::vector<std::vector<double>> forecast(forecast_levels.size());  // [levels][steps]
+  for (const std::vector<float>& step : levels)
+    for (size_t k = 0; k < step.size(); ++k) forecast[k].push_back(step[k]);
+  const int64_t origin = looked.origin;
+  Json series = series_json(
+      rows, {looked.channel}, looked.channel, {origin - std::ssize(values), origin},
+      {origin, origin + looked.steps},
+      [&](int64_t row, int channel) { return row < looked.rows && !rows.is_filled(row, channel); }, forecast,
+      median_level);
+  series["detects"] = false, series["segment"] = 1;
+  for (int64_t step = 0; step < looked.steps; ++step) series["shown"].push_back(step);
+  series["gradients"] = sixteen_bit_json(slopes(values, looked, batch.scale[0]));
   const std::string layers = describe_layers(facts_of(network->layers.cell().kind), network->layers.config());
-  const Json series = series_json(looked, values, slopes(values, looked, batch.scale[0]));
-  return json_text(Json{
-      {"kind", "series"},
-      {"title", title},
-      {"summary",
-       fmt::format(
-           "{} over segments of {} rows, trained on synthetic series alone; reads {} rows, forecasts {}; {} "
-           "parameters",
-           layers, segment_rows, values.size(), looked.steps, with_commas(network->params.count()))},
-      {"made", fmt::format("timeseries look {}", path)},
-      {"cell", ""},
-      {"made_of", layers},
-      {"no_layers",
-       "The network that ships with the program has never read this series. Each step of its layers reads eight "
-       "rows; their units are not shown."},
-      {"start", 0},
-      {"input", series["rows"]},
-      {"target", series["times"]},
-      {"layers", Json::array()},
-      {"reach", Json::object()},
-      {"untrained", Json::object()},
-      {"reached", std::vector<size_t>(static_cast<size_t>(looked.steps), values.size())},
-      {"series", series},
-      {"tape", tape_json(tapes_of(*network, batch, looked.steps))},
-      {"offered", Json::array()}});
+  Json json = page_json(
+      title, path, layers,
+      fmt::format(
+          "{} over segments of {} rows, trained on synthetic series alone; reads {} rows, forecasts {}; {} "
+          "parameters",
+          layers, segment_rows, values.size(), looked.steps, with_commas(network->params.count())),
+      series, series["rows"]);
+  json["no_layers"] =
+      "The network that ships with the program has never read this series. Each step of its layers reads eight "
+      "rows; their units are not shown.";
+  json["tape"] = tape_json(tapes_of(*network, batch, looked.steps));
+  return json_text(json);
 }
 
 }  // namespace timeseries

@@ -33,11 +33,10 @@ std::vector<size_t> middle_outputs(const SeriesModel& model, const LookedWindow&
                                    const std::vector<int>& shown) {
   const NoTape values_alone;
   std::vector<std::vector<real>> values;  // by output
-  for (const Var& y : trace(model.network(), window.input(), window.target()).y)
-    values.push_back(y.value().to_host());
+  for (const Var& y : trace(model, window.input(), window.target()).y) values.push_back(y.value().to_host());
   std::vector<size_t> order(values.size()), result;
   for (const int step : shown) {
-    const auto column = static_cast<size_t>(model.network().plan().column_of(step, window.target()));
+    const auto column = static_cast<size_t>(model.plan().column_of(step, window.target()));
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, {}, [&](size_t q) { return values[q][column]; });
     result.push_back(order[window.recipe().middle_output()]);
@@ -47,14 +46,14 @@ std::vector<size_t> middle_outputs(const SeriesModel& model, const LookedWindow&
 
 OutputReach reach_of(const SeriesModel& model, const LookedWindow& window, const std::vector<int>& shown) {
   const SequenceModel forward = [&](const Var& x) -> SequenceOutput {
-    Trace seen = trace(model.network(), x, window.target());
+    Trace seen = trace(model, x, window.target());
     return {concat(seen.y, 1), std::move(seen.cells)};
   };
   const std::vector<size_t> outputs = middle_outputs(model, window, shown);
   std::vector<int> columns;
   for (size_t i = 0; i < shown.size(); ++i)
-    columns.push_back(static_cast<int>(outputs[i]) * window.horizon() * model.network().plan().width() +
-                      model.network().plan().column_of(shown[i], window.target()));
+    columns.push_back(static_cast<int>(outputs[i]) * window.horizon() * model.plan().width() +
+                      model.plan().column_of(shown[i], window.target()));
   const Tensor input = window.input();
   return output_reach(model.params, forward, input.reshape({input.dim(0), input.dim(2)}), columns);
 }
@@ -139,7 +138,7 @@ LookedSeries look_inside(const LookedWindow& window) {
   SeriesModel& model = window.model();
   {
     const NoTape values_alone;
-    const Trace seen = trace(model.network(), window.input(), window.target());
+    const Trace seen = trace(model, window.input(), window.target());
     look.gate_names = seen.gates;
     look.layers = layer_values(seen.cells);
   }
@@ -148,7 +147,7 @@ LookedSeries look_inside(const LookedWindow& window) {
   const std::vector<size_t> outputs = middle_outputs(model, window, look.shown);
   for (size_t i = 0; i < look.shown.size(); ++i) {
     Tape tape({.dropout = false, .observer = &look.tapes.emplace_back()});
-    const Vars y = trace_of_step(model.network(), window.input(), window.target(), look.shown[i]);
+    const Vars y = trace_of_step(model, window.input(), window.target(), look.shown[i]);
     tape.backward(sum(y[outputs[i]]));
     model.params.spend_gradients();
   }
@@ -196,24 +195,19 @@ namespace {
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-struct Properties {
-  UnitProperty value, change, before, level, position;
-};
-
-// Adds the properties after each step of a window. `z`: its rows as the layers read them.
-void add(Properties& to, const LookedWindow& window, const std::vector<double>& z, int period) {
-  const int segment = window.recipe().model.segment;
-  for (int step = 0; step < window.steps(); ++step) {
-    const int t = (step + 1) * segment - 1;  // the last row read
-    const auto at = [&](int row) { return row < 0 ? none : z[row]; };
-    to.value.numbers.push_back(at(t));
-    to.change.numbers.push_back(at(t) - at(t - 1));
-    to.before.numbers.push_back(at(t - period + 1));
+// After a step of a window whose rows the layers read as `z`: the row just read, its change, position in the window; with a
+// period above 1 before the last the row a season before the one to come, and the mean of the season that was read.
+std::vector<double> properties_after(int step, const std::vector<real>& z, int segment, int period) {
+  const int t = (step + 1) * segment - 1;  // the last row read
+  const auto at = [&](int row) { return row < 0 ? none : static_cast<double>(z[row]); };
+  std::vector<double> numbers{at(t), at(t) - at(t - 1)};
+  if (period > 1) {
     double sum = 0;
     for (int row = t - period + 1; row <= t; ++row) sum += at(row);
-    to.level.numbers.push_back(sum / period);
-    to.position.numbers.push_back(step);
+    numbers.insert(numbers.end(), {at(t - period + 1), sum / period});
   }
+  numbers.push_back(step);
+  return numbers;
 }
 
 }  // namespace
@@ -221,47 +215,38 @@ void add(Properties& to, const LookedWindow& window, const std::vector<double>& 
 std::vector<OfferedUnit> offer_units(const LookedWindow& window) {
   const SeriesModel& model = window.model();
   if (!model.recurrent()) return {};
-  const NetworkPlan& plan = model.network().plan();
+  const Recipe& recipe = window.recipe();
   constexpr int64_t most_windows = 40, most_steps = 4000;
   const int64_t origins = window.end_of_origins() - window.first_origin();
   const int64_t count = std::min(origins, std::clamp<int64_t>(most_steps / window.steps(), 1, most_windows));
-  const bool sees_period = window.recipe().data.period > 1 && window.recipe().data.period < window.window();
-  const int period = sees_period ? static_cast<int>(window.recipe().data.period) : 1;
-  const int column = plan.feature_of(window.target());
-  const std::string name = window.series().channels[window.inputs()[plan.input_of(window.target())]];
-  Properties properties{{"the " + name + " just read"},
-                        {"its change from the row before"},
-                        {fmt::format("{} of {} rows before the one to come", name, period)},
-                        {fmt::format("its mean of {} rows", period)},
-                        {"position in the window"}};
+  const int period = recipe.data.period < window.window() ? static_cast<int>(recipe.data.period) : 1;
+  const int column = model.plan().feature_of(window.target());
+  const std::string name = window.series().channels[window.inputs()[model.plan().input_of(window.target())]];
+  std::vector<UnitProperty> properties{{"the " + name + " just read"}, {"its change from the row before"}};
+  if (period > 1) {
+    properties.push_back({fmt::format("{} of {} rows before the one to come", name, period)});
+    properties.push_back({fmt::format("its mean of {} rows", period)});
+  }
+  properties.push_back({"position in the window"});
   const NoTape values_alone;
-  std::vector<std::vector<real>> states;  // by layer: [cases, units]
-  std::vector<int> units;
+  std::vector<Vars> states;  // by layer and window: [steps, units]
   for (int64_t i = 0; i < count; ++i) {
     const int64_t origin =
         window.first_origin() + (count == 1 ? origins - 1 : i * (origins - 1) / (count - 1));
-    const Trace seen = trace(model.network(), window.input(origin), window.target());
-    const auto read = seen.read.value().to_host();  // [window, 1, features]
-    const auto features = static_cast<size_t>(seen.read.dim(2));
-    std::vector<double> z;
-    for (size_t t = 0; t < static_cast<size_t>(window.window()); ++t)
-      z.push_back(read[t * features + static_cast<size_t>(column)]);
-    add(properties, window, z, period);
-    const std::vector<LayerValues> layers = layer_values(seen.cells);
-    states.resize(layers.size()), units.resize(layers.size());
-    for (size_t k = 0; k < layers.size(); ++k) {
-      const auto values = state_of(layers[k]).slice(0, window.steps()).to_host();
-      states[k].insert(states[k].end(), values.begin(), values.end());
-      units[k] = state_of(layers[k]).dim(1);
+    const Trace seen = trace(model, window.input(origin), window.target());
+    const std::vector<real> z = slice(seen.read, 2, column, column + 1).value().to_host();  // [window]
+    for (int step = 0; step < window.steps(); ++step) {
+      const std::vector<double> numbers = properties_after(step, z, recipe.model.segment, period);
+      for (size_t k = 0; k < numbers.size(); ++k) properties[k].numbers.push_back(numbers[k]);
     }
+    const std::vector<LayerValues> layers = layer_values(seen.cells);
+    states.resize(layers.size());
+    for (size_t k = 0; k < layers.size(); ++k)
+      states[k].push_back(state_of(layers[k]).slice(0, window.steps()));
   }
-  std::vector<Tensor> tensors;
-  for (size_t k = 0; k < states.size(); ++k)
-    tensors.push_back(Tensor::from({static_cast<int>(count) * window.steps(), units[k]}, states[k]));
-  std::vector<UnitProperty> asked{properties.value, properties.change};
-  if (sees_period) asked.push_back(properties.before), asked.push_back(properties.level);
-  asked.push_back(properties.position);
-  return units_to_offer(tensors, asked,
+  std::vector<Tensor> of_layers;
+  for (const Vars& of_windows : states) of_layers.push_back(concat(of_windows, 0).value());
+  return units_to_offer(of_layers, properties,
                         fmt::format("of {} steps in {} windows of the file", count * window.steps(), count));
 }
 

@@ -130,7 +130,7 @@ bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWi
                 const ForecastUse& seen) {
   const double level = interval.widths.options().level;
   return forecasts(windows, [&](WindowForecast& forecast) {
-    if (forecast.origin < first[static_cast<size_t>(windows.series().member_of(forecast.origin))]) {
+    if (forecast.origin < first[windows.series().member_of(forecast.origin)]) {
       interval.widths.bounds().clamp(forecast.origin, forecast.values);
       std::ranges::fill(forecast.low, std::nan("")), std::ranges::fill(forecast.high, std::nan(""));
     } else {

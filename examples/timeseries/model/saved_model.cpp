@@ -44,18 +44,10 @@ static std::string torch_modules(const Recipe& recipe, const ParameterSet& param
 // Facts that are a single text, by their names in the metadata.
 template <class Facts>
 static auto texts_of(Facts& facts) {
-  return std::array{std::pair{"time", &facts.time}, std::pair{"date_order", &facts.date_order},
-                    std::pair{"step", &facts.step}};
+  return std::array{std::pair{"time", &facts.time}, std::pair{"step", &facts.step}};
 }
-
-std::string code_of(DateOrder order) {
-  constexpr const char* codes[] = {"", "dmy", "mdy"};
-  return codes[static_cast<int>(order)];
-}
-
-DateOrder date_order_of(std::string_view code) {
-  return code == "dmy" ? DateOrder::day_first : code == "mdy" ? DateOrder::month_first : DateOrder::unknown;
-}
+static constexpr std::pair<const char*, DateOrder> date_orders[] = {{"dmy", DateOrder::day_first},
+                                                                    {"mdy", DateOrder::month_first}};
 
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model) {
   nlohmann::ordered_json channels{{"names", facts.channels}};
@@ -75,6 +67,8 @@ Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const Ser
                     {"channels", json_text(channels)}};
   for (const auto& [key, text] : texts_of(facts))
     if (!text->empty()) metadata[key] = *text;
+  for (const auto& [code, order] : date_orders)
+    if (order == facts.date_order) metadata["date_order"] = code;
   metadata.merge(metadata_of(facts.trained));
   return metadata;
 }
@@ -148,9 +142,14 @@ static ModelFacts facts_of(const SafetensorsFile& file) {
   require_input(facts.step.empty() || parse_step(facts.step),
                 "{}: the time between rows is '{}' in its metadata, which says none", file.path(),
                 one_line(facts.step));
-  require_input(code_of(date_order_of(facts.date_order)) == facts.date_order,
-                "{}: the order of day and month is '{}' in its metadata, which is neither dmy nor mdy",
-                file.path(), one_line(facts.date_order));
+  if (const auto order = file.metadata().find("date_order"); order != file.metadata().end()) {
+    const auto found =
+        std::ranges::find(date_orders, order->second, &std::pair<const char*, DateOrder>::first);
+    require_input(found != std::end(date_orders),
+                  "{}: the order of day and month is '{}' in its metadata, which is neither dmy nor mdy",
+                  file.path(), one_line(order->second));
+    facts.date_order = found->second;
+  }
   return facts;
 }
 

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "examples/timeseries/model/series_model.h"
@@ -19,18 +18,14 @@ namespace timeseries {
 // Facts that belong to a model, whatever file of its series it reads later. Training measures them, and the model's
 // file keeps them. Commands with a model take them from there, never from the file at hand.
 struct ModelFacts {
-  std::vector<std::string> channels = {};  // read and predicted, in this order; the calendar's come last
-  Scaling scaling = {};                    // [series, channels]
-  std::vector<std::string> members = {};   // names of several series in a file; empty: one series
-  std::string time = {};                   // column of times; empty: none, or an earlier version
-  std::string date_order = {};             // "dmy", "mdy"; empty: not needed, or an earlier version
-  std::string step = {};        // step between rows (step_code); empty: an earlier version
+  std::vector<std::string> channels = {};     // read and predicted, in this order; the calendar's come last
+  Scaling scaling = {};                       // [series, channels]
+  std::vector<std::string> members = {};      // names of several series in a file; empty: one series
+  std::string time = {};                      // column of times; empty: none, or an earlier version
+  DateOrder date_order = DateOrder::unknown;  // unknown: not needed, or an earlier version
+  std::string step = {};                      // step between rows (step_code); empty: an earlier version
   TrainedOn trained = {};
 };
-
-// "dmy", "mdy" or "", and back.
-std::string code_of(DateOrder order);
-DateOrder date_order_of(std::string_view code);
 
 // The scaling of a file's series: as in training if the model knows them, else by their rows of `part`, with a note.
 Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe, const ModelFacts& facts,

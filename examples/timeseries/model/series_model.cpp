@@ -10,24 +10,11 @@ static NetworkTask task_of(const Recipe& recipe) {
           .horizon = recipe.horizon(),
           .detects = recipe.detects(),
           .quantiles = recipe.has_quantiles() ? recipe.training.quantiles : std::vector<double>(),
-          .middle = recipe.middle_output(),
           .pos_weight = recipe.training.pos_weight};
 }
 
 SeriesModel::SeriesModel(const Recipe& recipe, const Columns& columns)
-    : params(recipe.training.seed),
-      network_(NetworkPlan{recipe.model, task_of(recipe), columns,
-                           [this](const std::string& name) { return params / name; }}) {}
-
-WindowLoss SeriesModel::loss(const SeriesBatch& batch) const {
-  const Var mean = network_.loss(batch);
-  return {.objective = mean, .mean = mean, .count = batch.observed};
-}
-
-double SeriesModel::loss_of(const SeriesBatch& batch) const {
-  const NoTape guard;
-  return static_cast<double>(network_.loss(batch).item());
-}
+    : SeriesNetwork({recipe.model, task_of(recipe), columns}, recipe.training.seed) {}
 
 std::string describe_layers(const Recipe& recipe) {
   const auto& m = recipe.model;

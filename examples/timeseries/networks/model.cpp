@@ -15,14 +15,14 @@ Columns columns_of(const SeriesWindows& windows) {
   Columns columns{.inputs = static_cast<int>(options.inputs.size()), .calendar = 0, .targets = {}};
   for (const int channel : options.inputs) columns.calendar += channel >= series.width() - series.calendar;
   std::vector<int> place(static_cast<size_t>(series.width()), -1);  // of each channel among the inputs
-  for (int k = columns.inputs; k-- > 0;)
-    place[static_cast<size_t>(options.inputs[static_cast<size_t>(k)])] = k;
-  for (const int target : options.targets) columns.targets.push_back(place[static_cast<size_t>(target)]);
-  for (const int channel : options.known) columns.known.push_back(place[static_cast<size_t>(channel)]);
+  for (int k = columns.inputs; k-- > 0;) place[options.inputs[static_cast<size_t>(k)]] = k;
+  for (const int target : options.targets) columns.targets.push_back(place[target]);
+  for (const int channel : options.known) columns.known.push_back(place[channel]);
   return columns;
 }
 
-SeriesNetwork::SeriesNetwork(const NetworkPlan& plan) : plan_(plan) {
+SeriesNetwork::SeriesNetwork(const NetworkPlan& plan, uint64_t seed) : params(seed), plan_(plan) {
+  plan_.place = [this](const std::string& name) { return params / name; };
   const auto& [keys, task, columns, place] = plan_;
   const bool reads_targets =
       !task.detects && (plan_.by_channel() || keys.normalization != Normalization::none || keys.highway > 0);
@@ -97,7 +97,7 @@ Window SeriesNetwork::window(const Var& input, int target) const {
   std::vector<int> own;  // the columns of result.targets
   for (int k = 0; k < plan_.targets(); ++k)
     if (plan_.by_channel() && (target < 0 || k == target))
-      result.targets.push_back(k), own.push_back(columns.targets[static_cast<size_t>(k)]);
+      result.targets.push_back(k), own.push_back(columns.targets[k]);
   const int each = std::max(1, static_cast<int>(own.size()));
   const Var read = columns.ahead() > 0 ? slice(x, 0, 0, task.window) : x;
   result.x = plan_.by_channel() ? reshape(chosen(read, own), {task.window, batch * each, 1}) : read;
@@ -134,16 +134,17 @@ Tensor SeriesNetwork::in_rows(const Tensor& target) const {
   return reshape(permute(apart, {1, 2, 0, 3}), {-1, horizon * width}).value();
 }
 
-Var SeriesNetwork::loss(const SeriesBatch& batch) const {
+WindowLoss SeriesNetwork::loss(const SeriesBatch& batch) const {
   const Vars y = outputs(window(batch.input));
   const Tensor target = in_rows(batch.target),
                weights = batch.weights.defined() ? in_rows(batch.weights) : Tensor();
   const NetworkTask& task = plan_.task;
-  if (task.detects)
-    return binary_cross_entropy(y[0], target,
-                                {.pos_weight = static_cast<real>(task.pos_weight), .weights = weights});
-  return task.quantiles.empty() ? mean_squared_error(y[0], target, {.weights = weights})
-                                : quantile_loss(y, target, task.quantiles, {.weights = weights});
+  const Var mean =
+      task.detects ? binary_cross_entropy(
+                         y[0], target, {.pos_weight = static_cast<real>(task.pos_weight), .weights = weights})
+      : task.quantiles.empty() ? mean_squared_error(y[0], target, {.weights = weights})
+                               : quantile_loss(y, target, task.quantiles, {.weights = weights});
+  return mean_loss(mean, batch.observed);
 }
 
 Tensor SeriesNetwork::predict(const Tensor& input) const {

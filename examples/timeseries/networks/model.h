@@ -1,4 +1,5 @@
-// A network with what is around it: windows as it reads them, its loss, and its forecasts in the units of the input.
+// A network with its parameters and what is around it: windows as it reads them, its loss, and its forecasts in the units of
+// the input.
 #pragma once
 
 #include <memory>
@@ -6,6 +7,7 @@
 
 #include "examples/timeseries/networks/network.h"
 #include "examples/timeseries/series/series_windows.h"
+#include "training/task.h"
 
 namespace timeseries {
 
@@ -14,10 +16,12 @@ Columns columns_of(const SeriesWindows& windows);
 class SeriesNetwork {
  public:
   // Throws InputError if normalization or shared weights need a target that is not among the inputs.
-  explicit SeriesNetwork(const NetworkPlan& plan);
+  SeriesNetwork(const NetworkPlan& plan, uint64_t seed);
+  SeriesNetwork(const SeriesNetwork&) = delete;  // layers refer to the parameters
+  SeriesNetwork& operator=(const SeriesNetwork&) = delete;
 
   // The loss of a batch, as the task has it, mean over its observed targets.
-  Var loss(const SeriesBatch& batch) const;
+  WindowLoss loss(const SeriesBatch& batch) const;
   // Forecasts [outputs, horizon, batch, targets], scaled as the input; outputs: by quantile. A detector
   // gives probabilities [1, 1, batch, 1]. Nothing is recorded.
   Tensor predict(const Tensor& input) const;
@@ -27,13 +31,16 @@ class SeriesNetwork {
   Window window(const Var& input, int target = -1) const;
   // By output [rows, horizon * width], scaled as the input. A detector gives logits.
   Vars outputs(const Window& window) const;
+  // The encoder; nullptr: the network has no recurrent layers.
   const RecurrentLayer* recurrent() const { return network_->recurrent(); }
   const NetworkPlan& plan() const& { return plan_; }
+
+  ParameterSet params;
 
  private:
   Tensor in_rows(const Tensor& target) const;
 
-  const NetworkPlan plan_;
+  NetworkPlan plan_;
   std::unique_ptr<Network> network_;
 };
 

@@ -35,7 +35,6 @@ struct NetworkTask {
   int window = 0, horizon = 0;  // rows
   bool detects = false;
   std::vector<double> quantiles = {};  // ascending; empty: there is one output
-  int middle = 0;                      // the output of quantile 0.5
   double pos_weight = 1;               // of the loss where the label is 1
 
   int outputs() const { return quantiles.empty() ? 1 : static_cast<int>(quantiles.size()); }
@@ -45,7 +44,7 @@ struct NetworkPlan {
   NetworkKeys keys;
   NetworkTask task;
   Columns columns;
-  std::function<Scope(const std::string&)> place;  // of a layer's parameters
+  std::function<Scope(const std::string&)> place = {};  // of a layer's parameters; SeriesNetwork sets it
 
   int targets() const { return static_cast<int>(columns.targets.size()); }
   // The window, and the rows to forecast if some of their columns are known.
@@ -57,7 +56,7 @@ struct NetworkPlan {
   int features() const;
   // A target's column in Window::x, and in the input. A target that is not read has the first.
   int feature_of(int target) const { return by_channel() ? 0 : input_of(target); }
-  int input_of(int target) const { return std::max(0, columns.targets[static_cast<size_t>(target)]); }
+  int input_of(int target) const { return std::max(0, columns.targets[target]); }
   // The place of a target's forecast of a step in an output of SeriesNetwork; by channel, in the target's row.
   int column_of(int step, int target) const { return step * width() + (by_channel() ? 0 : target); }
 

@@ -1,6 +1,7 @@
 #include "examples/timeseries/networks/trained_on.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <ranges>
@@ -20,12 +21,18 @@ namespace {
 constexpr const char *from_key = "trained_from", *to_key = "trained_to", *first_key = "trained_first",
                      *range_key = "trained_range", *ends_key = "trained_ends";
 
+// Facts that are a single text, by their names in the metadata.
+template <class Facts>
+auto trained_texts(Facts& trained) {
+  return std::array{std::pair{from_key, &trained.from}, std::pair{to_key, &trained.to},
+                    std::pair{first_key, &trained.first_row}};
+}
+
 int measured_channels(const Series& series) { return series.width() - series.calendar; }
 
 std::string fingerprint_of_row(const Series& series, int64_t row) {
-  const auto first = static_cast<size_t>(row * series.width());
   return fingerprint(
-      std::as_bytes(std::span(series.values).subspan(first, static_cast<size_t>(measured_channels(series)))));
+      std::as_bytes(std::span(series.values).subspan(row * series.width(), measured_channels(series))));
 }
 
 // The first row of one of the series whose time is not before `text`; or with `after`, after it.
@@ -140,9 +147,8 @@ std::vector<std::string> trained_on_keys() { return {from_key, to_key, first_key
 
 Metadata metadata_of(const TrainedOn& trained) {
   Metadata metadata;
-  for (const auto& [key, text] :
-       {std::pair{from_key, trained.from}, {to_key, trained.to}, {first_key, trained.first_row}})
-    if (!text.empty()) metadata[key] = text;
+  for (const auto& [key, text] : trained_texts(trained))
+    if (!text->empty()) metadata[key] = *text;
   if (!trained.ends.empty()) metadata[ends_key] = json_text(nlohmann::ordered_json(trained.ends));
   if (!trained.least.empty())
     metadata[range_key] = json_text(nlohmann::ordered_json{{"least", trained.least}, {"most", trained.most}});
@@ -151,8 +157,7 @@ Metadata metadata_of(const TrainedOn& trained) {
 
 TrainedOn trained_on(const Metadata& metadata, size_t channels, const std::string& path) {
   TrainedOn trained;
-  for (const auto& [key, text] :
-       {std::pair{from_key, &trained.from}, {to_key, &trained.to}, {first_key, &trained.first_row}})
+  for (const auto& [key, text] : trained_texts(trained))
     if (const auto found = metadata.find(key); found != metadata.end()) *text = found->second;
   for (const auto& [what, text] : {std::pair{"began", &trained.from}, {"ended", &trained.to}})
     require_input(text->empty() || parse_time(*text),
@@ -193,9 +198,8 @@ TrainedOn trained_on(const Metadata& metadata, size_t channels, const std::strin
 // --- values far outside ------------------------------------------------------------------------------------
 
 void FarOutside::look(double value, int channel, int64_t row) {
-  const auto at = static_cast<size_t>(channel);
-  if (at >= trained_.least.size()) return;  // of the calendar, or nothing is known
-  const double least = trained_.least[at], most = trained_.most[at];
+  if (channel >= std::ssize(trained_.least)) return;  // of the calendar, or nothing is known
+  const double least = trained_.least[channel], most = trained_.most[channel];
   if (least <= value && value <= most) return;
   const double range = most > least ? most - least : scaling_.at(channel).scale;
   const double ranges = (value < least ? least - value : value - most) / range;
@@ -210,31 +214,18 @@ void FarOutside::look(const Series& series, int64_t begin, int64_t end, const st
     for (const int channel : channels) look(series.at(row, channel), channel, row);
 }
 
-std::optional<std::string> FarOutside::warning(const Series& series, const char* is, const char* so,
-                                               const char* range_of) const {
+std::optional<std::string> FarOutside::warning(const Series& series, Of of) const {
   if (count_ == 0) return {};
-  const auto at = static_cast<size_t>(channel_);
   const std::string others = count_ == 2  ? " (so is 1 other value)"
                              : count_ > 2 ? fmt::format(" (so are {} other values)", with_commas(count_ - 1))
                                           : "";
-  return fmt::format("'{}' {} {:.4g} at {}, far outside of {:.4g} to {:.4g}, the range of {}{}: {}",
-                     one_line(series.channels[at]), is, value_, series.times.text(row_), trained_.least[at],
-                     trained_.most[at], range_of, others, so);
-}
-
-std::optional<std::string> FarOutside::warning_of_inputs(const Series& series) const {
-  return warning(series, "is", "the model never met such values; are they in the units of training?");
-}
-
-std::optional<std::string> FarOutside::warning_of_forecasts(const Series& series) const {
-  return warning(series, "is forecast as", "not credible");
-}
-
-std::optional<std::string> FarOutside::warning_of_training(const Series& series) const {
-  return warning(
-      series, "is",
-      "it sets scale and loss, and flattens the forecasts; if it is a mistake, or stands for a missing value, empty the cell",
-      "the other rows that train");
+  constexpr const char* so[] = {
+      "the model never met such values; are they in the units of training?", "not credible",
+      "it sets scale and loss, and flattens the forecasts; if it is a mistake, or stands for a missing value, empty the cell"};
+  return fmt::format("'{}' is {}{:.4g} at {}, far outside of {:.4g} to {:.4g}, the range of the {}{}: {}",
+                     one_line(series.channels[channel_]), of == forecasts ? "forecast as " : "", value_,
+                     series.times.text(row_), trained_.least[channel_], trained_.most[channel_],
+                     of == training ? "other rows that train" : "rows that trained", others, so[of]);
 }
 
 namespace {
@@ -280,7 +271,7 @@ std::vector<std::string> warnings_of_outliers(const Series& series, const Part& 
     const Scaling none;
     FarOutside far(inner, none);
     for (const Span& span : part) far.look(series, span.begin, span.end, channels);
-    if (auto warning = far.warning_of_training(series)) warnings.push_back(std::move(*warning));
+    if (auto warning = far.warning(series, FarOutside::training)) warnings.push_back(std::move(*warning));
   }
   return warnings;
 }

@@ -51,17 +51,11 @@ class FarOutside {
   void look(double value, int channel, int64_t row);
   // At all values of rows [begin, end) of those channels.
   void look(const Series& series, int64_t begin, int64_t end, const std::set<int>& channels);
-  // A warning that names the furthest value; none: no value was far outside.
-  std::optional<std::string> warning_of_inputs(const Series& series) const;
-  std::optional<std::string> warning_of_forecasts(const Series& series) const;
-  std::optional<std::string> warning_of_training(
-      const Series& series) const;  // of a range of most rows that train
+  // A warning that names the furthest value; none: no value was far outside. training: of a range of most rows that train.
+  enum Of { inputs, forecasts, training };
+  std::optional<std::string> warning(const Series& series, Of of) const;
 
  private:
-  // Warns of the furthest value: "'load' {is} 9e+06 at TIME, far outside of 0 to 10, the range of {range_of}: {so}". None: no
-  // value is far outside.
-  std::optional<std::string> warning(const Series& series, const char* is, const char* so,
-                                     const char* range_of = "the rows that trained") const;
   const TrainedOn& trained_;
   const Scaling& scaling_;
   double furthest_ = 10, value_ = 0;  // in ranges beyond the nearer end

@@ -31,14 +31,12 @@ SyntheticBatch synthetic_batch(const PretrainRecipe& recipe, uint64_t seed, int6
     batch.kinds.push_back(series.kind), batch.rows.push_back(rows);
     if (!batch.put(place, values.first(static_cast<size_t>(rows)), series.season)) continue;
     for (int i = 0; i < ahead * segment_rows; ++i) {
-      const double value = values[static_cast<size_t>(rows + i)];
+      const double value = values[rows + i];
       if (std::isnan(value)) continue;
       const size_t at = batch.at(place, i);
-      const double base = batch.base[at], scaled = (value - batch.level[static_cast<size_t>(place)]) /
-                                                   batch.scale[static_cast<size_t>(place)];
+      const double base = batch.base[at], scaled = (value - batch.level[place]) / batch.scale[place];
       batch.target[at] = static_cast<real>(std::clamp(scaled, base - farthest, base + farthest));
-      batch.weight[at] = static_cast<real>(
-          1 / std::sqrt(1.0 + static_cast<double>(i / batch.season[static_cast<size_t>(place)])));
+      batch.weight[at] = static_cast<real>(1 / std::sqrt(1.0 + static_cast<double>(i / batch.season[place])));
       ++batch.scored;
     }
   }

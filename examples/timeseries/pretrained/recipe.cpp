@@ -1,7 +1,6 @@
 #include "examples/timeseries/pretrained/recipe.h"
 
 #include "examples/timeseries/pretrained/window.h"
-#include "training/program/recipe/recipe_form.h"
 
 namespace timeseries {
 
@@ -36,7 +35,7 @@ void declare_keys(RecipeReader& reader, PretrainRecipe& recipe) {
   declare_schedule_keys(reader, recipe.schedule);
 }
 
-static void check_rules(const RecipeReader& reader, const PretrainRecipe& recipe) {
+void check_rules(const RecipeReader& reader, const PretrainRecipe& recipe) {
   reader.refuse_if(recipe.training.shards > 1, "training.shards",
                    "= {}: the series of a step are not cut into shards", recipe.training.shards);
   RecurrentConfig made = recipe.model;
@@ -45,21 +44,12 @@ static void check_rules(const RecipeReader& reader, const PretrainRecipe& recipe
   check_training_keys(reader, recipe.sections());
 }
 
-static UnreadKeys unread_keys(const PretrainRecipe& recipe) {
+UnreadKeys unread_keys(const PretrainRecipe& recipe) {
   UnreadKeys unread = unread_training_keys(recipe.sections());
   add_unread_recurrent_keys(unread, recipe.model);
   return unread;
 }
 
-static constexpr RecipeForm<PretrainRecipe> pretrain_form{declare_keys, check_rules, unread_keys};
-
-PretrainRecipe load_pretrain_recipe(const RecipeFile& file, const std::vector<Override>& overrides) {
-  return pretrain_form.load(file, overrides);
-}
 bool pretrains(const RecipeFile& file) { return file.text.find("\n[series]") != std::string::npos; }
-std::string resolved(const PretrainRecipe& recipe) { return pretrain_form.resolved(recipe); }
-std::vector<DifferingKey> differing_keys(const PretrainRecipe& before, const PretrainRecipe& after) {
-  return pretrain_form.differing_keys(before, after);
-}
 
 }  // namespace timeseries

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "training/program/recipe/recipe_form.h"
 #include "training/program/recipe/recipe_sections.h"
 #include "training/program/recipe/recurrent_keys.h"
 
@@ -37,11 +38,10 @@ inline constexpr std::string_view pretrain_program = "timeseries pretrain";
 
 // Requires: the recipe outlives the reader.
 void declare_keys(RecipeReader& reader, PretrainRecipe& recipe);
-// Throws InputError.
-PretrainRecipe load_pretrain_recipe(const RecipeFile& file, const std::vector<Override>& overrides = {});
+void check_rules(const RecipeReader& reader, const PretrainRecipe& recipe);
+UnreadKeys unread_keys(const PretrainRecipe& recipe);
+inline constexpr RecipeForm<PretrainRecipe> pretrain_form{declare_keys, check_rules, unread_keys};
 // Whether a recipe, of a run's folder say, is one of these.
 bool pretrains(const RecipeFile& file);
-std::string resolved(const PretrainRecipe& recipe);
-std::vector<DifferingKey> differing_keys(const PretrainRecipe& before, const PretrainRecipe& after);
 
 }  // namespace timeseries

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "examples/timeseries/pretrained/batches.h"
-#include "examples/timeseries/pretrained/model_file.h"
+#include "examples/timeseries/pretrained/network.h"
 #include "framework/signals.h"
 #include "training/program/cli/explanations.h"
 #include "training/program/run/first_weights.h"
@@ -121,8 +121,8 @@ void Pretraining::score() {
             batch.target[at] >= quantiles[1][at] && batch.target[at] <= quantiles[forecast_quantiles - 2][at];
       }
       all_ += score;
-      by_kind_[std::string(batch.kinds[static_cast<size_t>(place)])] += score;
-      by_length_[length_of(batch.rows[static_cast<size_t>(place)])] += score;
+      by_kind_[std::string(batch.kinds[place])] += score;
+      by_length_[length_of(batch.rows[place])] += score;
     }
     series += batch.batch;
   }
@@ -165,7 +165,7 @@ void Pretraining::write(const std::filesystem::path& folder) const {
 Metadata Pretraining::metadata() const {
   return {{"program", "unroll timeseries"},
           {"recipe_name", recipe_.name},
-          {"recipe", resolved(recipe_)},
+          {"recipe", pretrain_form.resolved(recipe_)},
           {"engine", std::string(name_of(network_.layers.choice().engine))}};
 }
 
@@ -192,7 +192,7 @@ RunDescription Pretraining::description() const {
 TrainingRun Pretraining::training_run() {
   return {
       .recipe_name = recipe_.name,
-      .recipe = resolved(recipe_),
+      .recipe = pretrain_form.resolved(recipe_),
       .sections = recipe_.sections(),
       .params = network_.params,
       .task = task(),
@@ -202,7 +202,7 @@ TrainingRun Pretraining::training_run() {
       .description = description(),
       .differing_keys =
           [this](const RecipeFile& before) {
-            return timeseries::differing_keys(load_pretrain_recipe(before), recipe_);
+            return pretrain_form.differing_keys(pretrain_form.load(before), recipe_);
           },
       .window_sizes = {{"series.segments", recipe_.series.segments}},
       .data_differences = [](const Metadata&, const std::string&) { return DataDifferences(); },

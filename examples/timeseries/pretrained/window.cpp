@@ -34,9 +34,7 @@ struct SeriesFacts {
     if (season > 1) find_shape();
   }
 
-  double at(int64_t t) const {
-    return t >= 0 && t < rows ? static_cast<double>(x[static_cast<size_t>(t)]) : no_value;
-  }
+  double at(int64_t t) const { return t >= 0 && t < rows ? static_cast<double>(x[t]) : no_value; }
 
   void find_spread() {
     Mean mean, squares, zeros;
@@ -92,16 +90,16 @@ struct SeriesFacts {
         if (all_positive) shares.add(value / levels[k]);
       }
       const double along = slope * ((static_cast<double>(j) + 0.5) / static_cast<double>(season) - 0.5);
-      shape[static_cast<size_t>(j)] = deviations() - along;
-      share[static_cast<size_t>(j)] = all_positive ? level * (shares() - 1) - along : deviations() - along;
+      shape[j] = deviations() - along;
+      share[j] = all_positive ? level * (shares() - 1) - along : deviations() - along;
     }
   }
 
   int64_t phase(int64_t t) const {
     return ((t - rows) % season + season) % season;
   }  // 0: as that of the origin
-  double shape_at(int64_t t) const { return season > 1 ? shape[static_cast<size_t>(phase(t))] : 0; }
-  double share_at(int64_t t) const { return season > 1 ? share[static_cast<size_t>(phase(t))] : 0; }
+  double shape_at(int64_t t) const { return season > 1 ? shape[phase(t)] : 0; }
+  double share_at(int64_t t) const { return season > 1 ? share[phase(t)] : 0; }
   // The value so many seasons before a row to forecast, which has the same phase.
   double seasons_before(int64_t t, int64_t seasons) const {
     return season > 1 ? at(rows - seasons * season + phase(t)) : no_value;
@@ -195,8 +193,8 @@ ForecastBatch::ForecastBatch(int context_count, int ahead_count, int series)
 
 bool ForecastBatch::put(int place, std::span<const float> values, int64_t told_season) {
   const SeriesFacts s(values, told_season);
-  level[static_cast<size_t>(place)] = s.level, scale[static_cast<size_t>(place)] = s.scale;
-  season[static_cast<size_t>(place)] = s.season;
+  level[place] = s.level, scale[place] = s.scale;
+  season[place] = s.season;
   if (s.scale <= 0) return false;
   const auto at = [&](std::vector<real>& numbers, int segment, int width) {
     return numbers.data() + (static_cast<size_t>(segment) * batch + place) * width;

@@ -33,9 +33,7 @@ struct ForecastBatch {
     return static_cast<size_t>((row / segment_rows * batch + place) * segment_rows + row % segment_rows);
   }
   // The value in the series' unit of a number in its scale.
-  double value(int place, double scaled) const {
-    return level[static_cast<size_t>(place)] + scale[static_cast<size_t>(place)] * scaled;
-  }
+  double value(int place, double scaled) const { return level[place] + scale[place] * scaled; }
 
   int context_segments, ahead_segments, batch;
   std::vector<unroll::real> context;  // [context_segments, batch, context_width]

@@ -10,6 +10,7 @@
 #include "examples/timeseries/networks/networks.h"
 #include "examples/timeseries/series/scaling.h"
 #include "examples/timeseries/series/series.h"
+#include "training/program/recipe/recipe_form.h"
 #include "training/program/recipe/recipe_sections.h"
 #include "training/program/recipe/recurrent_keys.h"
 
@@ -80,11 +81,18 @@ void check_rules(const RecipeReader& reader, const Recipe& recipe);
 // The keys that have no effect, given the values of others.
 UnreadKeys unread_keys(const Recipe& recipe);
 
-// Loads a recipe, applies overrides, and checks the rules between keys. Throws InputError.
-Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides);
-// As above, from a text such as the resolved recipe in a saved model.
-Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides = {});
-std::string resolved(const Recipe& recipe);
-std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& after);
+inline constexpr RecipeForm<Recipe> recipe_form{declare_keys, check_rules, unread_keys};
+// Loads a recipe, such as the resolved one in a saved model, applies overrides, and checks the rules between keys. Throws
+// InputError.
+inline Recipe load_recipe(const RecipeFile& file, const std::vector<Override>& overrides = {}) {
+  return recipe_form.load(file, overrides);
+}
+inline Recipe load_recipe(std::string_view name_or_path, const std::vector<Override>& overrides) {
+  return load_recipe(find_recipe(name_or_path, "timeseries"), overrides);
+}
+inline std::string resolved(const Recipe& recipe) { return recipe_form.resolved(recipe); }
+inline std::vector<DifferingKey> differing_keys(const Recipe& before, const Recipe& after) {
+  return recipe_form.differing_keys(before, after);
+}
 
 }  // namespace timeseries

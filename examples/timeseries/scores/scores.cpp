@@ -87,7 +87,7 @@ void Scoring::add_model(const SeriesModel& model, const ForecastUse& each) {
     drawn.push_back(forecast);
   };
   add("the model", forecasts, seen, true);
-  if (auto warning = far.warning_of_forecasts(part_.windows.series());
+  if (auto warning = far.warning(part_.windows.series(), FarOutside::forecasts);
       warning && evaluation_.warnings.empty())
     evaluation_.warnings.push_back(std::move(*warning));
 }
@@ -172,7 +172,7 @@ void warn_of_far_values(const SeriesData& data, const SeriesWindows& windows, Ev
   std::set<int> channels(options.inputs.begin(), options.inputs.end());
   channels.insert(options.targets.begin(), options.targets.end());
   far.look(windows.series(), origins.front() + first_read, origins.back() + options.horizon, channels);
-  if (auto warning = far.warning_of_inputs(windows.series()))
+  if (auto warning = far.warning(windows.series(), FarOutside::inputs))
     evaluation.warnings.push_back(std::move(*warning));
 }
 
@@ -204,7 +204,9 @@ SharedScore mean_loss(const SeriesModel& model, SeriesWindows& windows, int size
             stop_if_signalled();
             windows.in_order();
             const SeriesBatch batch = windows.batch(k, size);
-            return {model.loss_of(batch) * static_cast<double>(batch.observed), batch.observed};
+            const NoTape guard;
+            const double mean = static_cast<double>(model.loss(batch).mean.item());
+            return {mean * static_cast<double>(batch.observed), batch.observed};
           },
           .score = [](const ScoreSum& sum) { return sum.total / static_cast<double>(sum.count); }};
 }

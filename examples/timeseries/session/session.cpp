@@ -146,9 +146,13 @@ TrainingRun SeriesTraining::training_run() {
           .look_words = look_words()};
 }
 
-// The commands to go on with. They name no file with the rows to forecast, since there is none yet.
+// The words after the model's file in the commands to go on with. A forecast finds the recipe's own series by itself; to
+// detect, there is none to begin with. No file with the rows to forecast is named, since there is none yet.
 std::vector<std::string> SeriesTraining::next_words() const {
-  std::vector<std::string> words = csv_words();
+  const std::string csv =
+      options_.data.empty() && recipe_.detects() ? recipe_.data.file : options_.data.string();
+  std::vector<std::string> words;
+  if (!csv.empty()) words = {"--csv", csv == standard_input ? csv : shell_path(csv)};
   if (!columns_of_future(recipe_).empty()) words.insert(words.end(), {"--future", "FILE"});
   return words;
 }
@@ -157,19 +161,11 @@ std::vector<std::string> SeriesTraining::next_words() const {
 std::function<std::vector<std::string>()> SeriesTraining::look_words() const {
   if (!recipe_.data.known.empty()) return {};
   return [this] {
-    std::vector<std::string> words = csv_words();
+    std::vector<std::string> words = next_words();
     if (!data_.facts.members.empty())
       words.insert(words.end(), {"--series", shell_word(data_.facts.members.front())});
     return words;
   };
-}
-
-// A forecast finds the recipe's own series by itself; to detect, there is none to begin with.
-std::vector<std::string> SeriesTraining::csv_words() const {
-  const std::string csv =
-      options_.data.empty() && recipe_.detects() ? recipe_.data.file : options_.data.string();
-  if (csv.empty()) return {};
-  return {"--csv", csv == standard_input ? csv : shell_path(csv)};
 }
 
 // The facts in a checkpoint: resuming it compares them, and a later file of the series is compared with them.

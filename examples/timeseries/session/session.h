@@ -36,7 +36,6 @@ class SeriesTraining {
   Metadata metadata() const;
   DataDifferences differences(const Metadata& then) const;
   TrainingRun training_run();
-  std::vector<std::string> csv_words() const;
   std::vector<std::string> next_words() const;
   std::function<std::vector<std::string>()> look_words() const;
   void score_a_little();

@@ -52,8 +52,7 @@ Values business(Draw& draw, int rows, double rows_a_year, const Values& season) 
   }
   if (draw.chance(0.65)) {
     add(y, around);
-    limit_range(y, 6);
-    exponentiate(y);
+    exponentiate(y, 1, 6);
     return y;
   }
   exponentiate(y);
@@ -131,10 +130,7 @@ Path within_a_day(Draw& draw, int rows) {
   const Form form = draw.choose<Form>({{demand, 5}, {temperature, 4}, {sun, 1}});
   if (form == demand) {
     standardize(y);
-    const double spread = draw.of({0.05, 0.8});
-    for (double& v : y) v *= spread;
-    limit_range(y, 6);
-    exponentiate(y);
+    exponentiate(y, draw.of({0.05, 0.8}), 6);
   }
   if (form == sun)  // nothing at night
     for (const double night = draw.uniform(-0.5, 0.7); double& v : y) v = std::max(0.0, v - night);

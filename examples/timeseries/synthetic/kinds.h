@@ -27,7 +27,6 @@ struct SyntheticKind {
   double weight;  // of a hundred series for training; 0: held out
   Nature nature;
   Generator* make;
-  std::string_view purpose;
 };
 
 Generator trend, walk, white, season, two_seasons, growing_season;    // trends.cpp
@@ -38,37 +37,33 @@ Generator yearly, quarterly, monthly, weekly, daily, within_a_day;    // busines
 Generator threshold, logistic_map, regimes, sawtooth, bursts;         // held_out.cpp
 
 inline constexpr SyntheticKind synthetic_kinds[] = {
-    {"yearly", 9, Nature::positive, yearly,
-     "a business by years: walks, slopes, trends and cycles of a level"},
-    {"quarterly", 10, Nature::positive, quarterly, "by quarters, three in four with a season"},
-    {"monthly", 14, Nature::positive, monthly, "by months, some with months' lengths and trading days"},
-    {"weekly", 3, Nature::positive, weekly, "by weeks; a year has 52.18 of them"},
-    {"daily", 5, Nature::positive, daily, "by days: weeks, years, wages; some closed at weekends"},
-    {"hourly", 5, Nature::positive, within_a_day,
-     "by hours, halves, quarters or ten minutes: days, weekends, weather"},
-    {"trend", 4, Nature::free, trend, "linear, damped, broken, exponential, S-shaped"},
-    {"season", 4, Nature::free, season, "one season, whose shape may change slowly"},
-    {"two-seasons", 3, Nature::free, two_seasons, "a season within a longer one"},
-    {"growing-season", 5, Nature::positive, growing_season, "a season whose height grows with the level"},
-    {"ets", 9, Nature::positive, state_space,
-     "exponential smoothing: errors, trends, seasons that add or multiply"},
-    {"arma", 4, Nature::free, arma, "stable random coefficients, up to (3, 3)"},
-    {"sarima", 4, Nature::free, sarima, "with a seasonal lag; two in five integrated"},
-    {"walk", 6, Nature::positive, walk, "random walks: with drift, with errors, of slopes, of logarithms"},
-    {"noise", 2, Nature::free, white, "independent values"},
-    {"shifts", 2, Nature::free, shifts, "a level that steps"},
-    {"outliers", 1, Nature::free, outliers, "values far off"},
-    {"variance", 2, Nature::free, variance, "GARCH, or a variance that grows or has a season"},
-    {"intermittent", 2, Nature::counts, intermittent, "demand after geometric gaps"},
-    {"counts", 2, Nature::counts, counts, "Poisson and negative-binomial numbers of a changing intensity"},
-    {"bounded", 1, Nature::free, bounded, "shares, and series at full capacity"},
-    {"gaussian", 3, Nature::free, gaussian,
-     "Gaussian processes: smooth, periodic, rational and linear kernels"},
-    {"threshold", 0, Nature::free, threshold, "an autoregression that changes at a threshold"},
-    {"logistic-map", 0, Nature::free, logistic_map, "chaos without noise"},
-    {"regimes", 0, Nature::free, regimes, "Markov switching between means and deviations"},
-    {"sawtooth", 0, Nature::free, sawtooth, "rises evenly, falls at once, in periods that vary"},
-    {"bursts", 0, Nature::counts, bursts, "events that excite further ones"},
+    {"yearly", 9, Nature::positive, yearly},         // a business by years: walks, slopes, trends, cycles
+    {"quarterly", 10, Nature::positive, quarterly},  // by quarters, three in four with a season
+    {"monthly", 14, Nature::positive, monthly},      // by months, some with months' lengths and trading days
+    {"weekly", 3, Nature::positive, weekly},         // by weeks; a year has 52.18 of them
+    {"daily", 5, Nature::positive, daily},           // by days: weeks, years, wages; some closed at weekends
+    {"hourly", 5, Nature::positive, within_a_day},   // by hours or parts of them: days, weekends, weather
+    {"trend", 4, Nature::free, trend},               // linear, damped, broken, exponential, S-shaped
+    {"season", 4, Nature::free, season},             // one season, whose shape may change slowly
+    {"two-seasons", 3, Nature::free, two_seasons},   // a season within a longer one
+    {"growing-season", 5, Nature::positive, growing_season},  // a season whose height grows with the level
+    {"ets", 9, Nature::positive, state_space},                // exponential smoothing, in all its forms
+    {"arma", 4, Nature::free, arma},                          // stable random coefficients, up to (3, 3)
+    {"sarima", 4, Nature::free, sarima},                      // with a seasonal lag; two in five integrated
+    {"walk", 6, Nature::positive, walk},  // random walks: with drift, with errors, of slopes, of logarithms
+    {"noise", 2, Nature::free, white},    // independent values
+    {"shifts", 2, Nature::free, shifts},  // a level that steps
+    {"outliers", 1, Nature::free, outliers},            // values far off
+    {"variance", 2, Nature::free, variance},            // GARCH, or a variance that grows or has a season
+    {"intermittent", 2, Nature::counts, intermittent},  // demand after geometric gaps
+    {"counts", 2, Nature::counts, counts},              // Poisson and negative-binomial numbers
+    {"bounded", 1, Nature::free, bounded},              // shares, and series at full capacity
+    {"gaussian", 3, Nature::free, gaussian},            // Gaussian processes by composed kernels
+    {"threshold", 0, Nature::free, threshold},          // an autoregression that changes at a threshold
+    {"logistic-map", 0, Nature::free, logistic_map},    // chaos without noise
+    {"regimes", 0, Nature::free, regimes},              // Markov switching between means and deviations
+    {"sawtooth", 0, Nature::free, sawtooth},            // rises evenly, falls at once, in periods that vary
+    {"bursts", 0, Nature::counts, bursts},              // events that excite further ones
 };
 
 // A stationary kernel, as the spectrum from which random Fourier features draw frequencies: E cos(ω d) is the kernel at distance

@@ -5,13 +5,9 @@
 
 namespace unroll::synthetic {
 
-namespace {
-
 double mean_of(const Values& y) {
   return std::accumulate(y.begin(), y.end(), 0.0) / static_cast<double>(y.size());
 }
-
-}  // namespace
 
 void standardize(Values& y) {
   const double mean = mean_of(y);
@@ -28,7 +24,9 @@ void add(Values& y, const Values& x, double factor) {
   for (size_t t = 0; t < y.size(); ++t) y[t] += factor * x[t];
 }
 void cumulate(Values& y) { std::partial_sum(y.begin(), y.end(), y.begin()); }
-void exponentiate(Values& y) {
+void exponentiate(Values& y, double height, double most) {
+  for (double& v : y) v *= height;
+  if (most < 1e300) limit_range(y, most);
   for (double& v : y) v = std::exp(v);
 }
 

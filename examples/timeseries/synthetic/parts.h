@@ -37,7 +37,9 @@ void standardize(Values& y);
 void limit_range(Values& y, double most);
 void add(Values& y, const Values& x, double factor = 1);
 void cumulate(Values& y);
-void exponentiate(Values& y);
+// exp(height · y), whose largest value is at most exp(most) times the smallest.
+void exponentiate(Values& y, double height = 1, double most = 1e300);
+double mean_of(const Values& y);
 inline double range_of(const Values& y) {
   const auto [low, high] = std::minmax_element(y.begin(), y.end());
   return *high - *low;

@@ -1,7 +1,6 @@
 #include "examples/timeseries/synthetic/synthetic.h"
 
 #include <limits>
-#include <numeric>
 #include <span>
 
 #include "examples/timeseries/synthetic/kinds.h"
@@ -61,7 +60,7 @@ void place(Draw& draw, Values& y) {
   const double above = draw.chance(0.9) ? 1 : -1,
                unit = draw.choose<double>({{1, 8}, {10, 1}, {100, 1}, {1000, 1}});
   if (is_positive(y)) {  // the level counts
-    const double mean = std::accumulate(y.begin(), y.end(), 0.0) / static_cast<double>(y.size());
+    const double mean = mean_of(y);
     for (double& v : y) v *= scale / mean;
   } else {
     standardize(y);

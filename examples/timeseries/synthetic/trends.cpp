@@ -15,14 +15,9 @@ Path walk(Draw& draw, int rows) {
   Values y = noise(draw, rows);
   for (double& step : y) step += drift;
   cumulate(y);
-  if (draw.chance(0.12)) cumulate(y);                         // its slope walks
-  if (draw.chance(0.3)) add(y, noise(draw, rows, {0.1, 5}));  // seen with an error: a local level
-  if (draw.chance(0.3)) {                                     // prices walk in logarithms
-    const double volatility = draw.of({0.002, 0.1});
-    for (double& v : y) v *= volatility;
-    limit_range(y, 4);
-    exponentiate(y);
-  }
+  if (draw.chance(0.12)) cumulate(y);                               // its slope walks
+  if (draw.chance(0.3)) add(y, noise(draw, rows, {0.1, 5}));        // seen with an error: a local level
+  if (draw.chance(0.3)) exponentiate(y, draw.of({0.002, 0.1}), 4);  // prices walk in logarithms
   return {y};
 }
 
@@ -56,10 +51,7 @@ Path season(Draw& draw, int rows) {
 
 Path growing_season(Draw& draw, int rows) {
   Path path = season(draw, rows);
-  const double height = draw.of({0.02, 0.8});
-  for (double& v : path.y) v *= height;
-  limit_range(path.y, 6);
-  exponentiate(path.y);
+  exponentiate(path.y, draw.of({0.02, 0.8}), 6);
   return path;
 }
 

@@ -21,7 +21,7 @@ struct RecipeForm {
   UnreadKeys (*unread)(const Recipe& recipe) = [](const Recipe&) { return UnreadKeys{}; };
 
   // Throws InputError.
-  Recipe load(const RecipeFile& file, const std::vector<Override>& overrides) const {
+  Recipe load(const RecipeFile& file, const std::vector<Override>& overrides = {}) const {
     Recipe recipe;
     recipe.name = file.name;
     RecipeReader reader;
