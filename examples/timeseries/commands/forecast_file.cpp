@@ -246,15 +246,15 @@ void FileForecasts::forecast(std::vector<std::string> members, bool season_is_to
       seasons.size() == 1 &&
       seasons.begin()->first ==
           to_text(Season{.period = recipe.data.period, .second_period = recipe.data.second_period});
+  const char* const kind = rows.targets.size() == 1 ? "series"
+                           : chosen.size() == 1     ? "column"
+                                                    : "column of each series";
   if (!seasons.empty() && !is_guessed)
-    notes.push_back(forecasts == 1
-                        ? fmt::format("the season of '{}' is: {}", one_line(series.name_of(chosen.front())),
-                                      seasons.begin()->first)
-                        : fmt::format("each {} has its own season: {}",
-                                      rows.targets.size() == 1 ? "series"
-                                      : chosen.size() == 1     ? "column"
-                                                               : "column of each series",
-                                      of));
+    notes.push_back(
+        forecasts == 1 ? fmt::format("the season of '{}' is: {}", one_line(series.name_of(chosen.front())),
+                                     seasons.begin()->first)
+        : seasons.size() == 1 ? fmt::format("the season of each {} is: {}", kind, seasons.begin()->first)
+                              : fmt::format("each {} has its own season: {}", kind, of));
   if (!too_short.empty())
     notes.push_back(fmt::format("not forecast, for they have fewer than {} rows with a value: {}",
                                 Combination::least_rows, first_of(too_short)));
