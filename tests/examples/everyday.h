@@ -4,6 +4,8 @@
 #include "examples/timeseries/series/times.h"
 #include "tests/examples/timeseries.h"
 
+namespace everyday {
+
 using namespace unroll;
 
 inline const Words quick = set({"data.period=7"});
@@ -39,3 +41,5 @@ inline int count_of(const std::string& text, const std::string& part) {
   for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
   return count;
 }
+
+}  // namespace everyday

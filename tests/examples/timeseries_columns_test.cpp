@@ -2,6 +2,8 @@
 #include "tests/examples/everyday.h"
 #include "tests/examples/timeseries.h"
 
+using namespace everyday;
+
 TEST_CASE(
     "names and numbers of a year's parts are the time, and a text with a number that is none is said to be none") {
   const Folder folder;

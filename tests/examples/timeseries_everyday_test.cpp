@@ -2,6 +2,8 @@
 #include "tests/examples/everyday.h"
 #include "tests/examples/timeseries.h"
 
+using namespace everyday;
+
 TEST_CASE("a time in several columns is refused with the cell that joins them, which is read") {
   struct Kind {
     std::string header, names, joined, next;
