@@ -92,12 +92,6 @@ void require_valid_rows(const Recipe& recipe, const Series& series, const Series
             "which optimizer.average_from = 0 waits for: name an epoch");
 }
 
-std::vector<std::string> names_of_members(const Series& series) {
-  std::vector<std::string> names;
-  for (const SeriesMember& member : series.members) names.push_back(member.name);
-  return names;
-}
-
 // The channels to forecast: named, or all but those known ahead. Empty: all, or a label is to be detected.
 std::vector<int> targets_of(const Recipe& recipe, const Series& series) {
   const auto& d = recipe.data;
@@ -116,7 +110,7 @@ ModelFacts measured_facts(const Recipe& recipe, const Series& series, const Part
   return {.channels = series.channels,
           .scaling = fit_scaling(series, train, recipe.scaling.kind, notes, recipe.scaling.transform,
                                  targets_of(recipe, series)),
-          .members = names_of_members(series),
+          .members = {},
           .time = series.time_name,
           .date_order = code_of(series.date_order),
           .step = {},
@@ -220,7 +214,8 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   if (recipe.detects() && trains) warn_of_one_class(series(), split.train, warnings);
   facts = saved ? saved->facts : measured_facts(recipe, series(), split.train, notes);
   if (saved) facts.scaling = scaling_for(series(), split.train, recipe, facts, notes);
-  facts.members = names_of_members(series());
+  facts.members.clear();
+  for (const SeriesMember& member : series().members) facts.members.push_back(member.name);
   if (facts.step.empty())
     facts.step = step_code(series().time_name.empty() ? TimeStep{} : series().times.step);
   const Scaling& scaling = facts.scaling;

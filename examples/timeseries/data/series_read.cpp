@@ -17,18 +17,12 @@ namespace timeseries {
 
 namespace fs = std::filesystem;
 
-static std::vector<std::string> names_of_header(const decltype(Recipe::data)& d) {
-  std::vector<std::string> names = d.targets;
-  names.insert(names.end(), d.known.begin(), d.known.end());
-  return names;
-}
-
 SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
   const auto& d = recipe.data;
   SeriesOptions options{.time = d.time,
                         .date_order = d.date_order,
                         .channels = d.channels,
-                        .known = names_of_header(d),
+                        .known = d.targets,
                         .label = d.label,
                         .only = d.only,
                         .id = d.id,
@@ -38,6 +32,7 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
                         .separator = d.separator[0],
                         .decimal = d.decimal[0],
                         .thousands = d.thousands.empty() ? '\0' : d.thousands[0]};
+  options.known.insert(options.known.end(), d.known.begin(), d.known.end());
   if (saved) {
     options.channels = saved->columns();
     options.usual_time = saved->facts.time;
@@ -47,10 +42,9 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
     return options;
   }
   if (options.channels.empty()) return options;
-  for (const auto* more : {&d.targets, &d.known})
-    for (const std::string& name : *more)
-      if (name != known_calendar && std::ranges::find(options.channels, name) == options.channels.end())
-        options.channels.push_back(name);
+  for (const std::string& name : options.known)
+    if (name != known_calendar && std::ranges::find(options.channels, name) == options.channels.end())
+      options.channels.push_back(name);
   return options;
 }
 

@@ -1,7 +1,6 @@
 // Reads a series from a CSV file. See series.h.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -20,8 +19,6 @@
 
 namespace unroll {
 namespace {
-
-constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
 
 NumberMarks marks_of(const SeriesOptions& options) { return {options.decimal, options.thousands}; }
 
@@ -74,7 +71,7 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
   const int column = columns.chosen[channel];
   if (says_missing(cell)) {
     if (channel == columns.label) file.refuse(column, "a label is missing");
-    if (options.missing != Missing::error) return missing_value;
+    if (options.missing != Missing::error) return std::nan("");
     file.refuse(column, "a value is missing{}{}", cell.empty() ? "" : fmt::format(" ('{}')", one_line(cell)),
                 options.model.empty()
                     ? "; data.missing = \"previous\", \"mask\", \"interpolate\" or \"zero\" fills it in"

@@ -22,17 +22,10 @@ ForecastScores::ForecastScores(const SeriesWindows& windows, std::vector<double>
 }
 
 void ForecastScores::Sums::add(const Sums& other) {
-  count += other.count;
-  scaled_square += other.scaled_square;
-  scaled_absolute += other.scaled_absolute;
-  square += other.square;
-  absolute += other.absolute;
-  symmetric += other.symmetric;
-  mase += other.mase, with_mase += other.with_mase;
-  intervals += other.intervals;
-  within += other.within;
-  winkler += other.winkler;
-  pinball += other.pinball;
+  count += other.count, with_mase += other.with_mase, intervals += other.intervals;
+  for (double Sums::*sum : {&Sums::scaled_square, &Sums::scaled_absolute, &Sums::square, &Sums::absolute,
+                            &Sums::symmetric, &Sums::mase, &Sums::within, &Sums::winkler, &Sums::pinball})
+    this->*sum += other.*sum;
 }
 
 void ForecastScores::Sums::add_interval(double truth, double forecast, const ForecastEnds& ends,
