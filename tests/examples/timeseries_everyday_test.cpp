@@ -1,46 +1,8 @@
 // Files as people have them: each is forecast, or one line names what to change, and the change works.
-#include "examples/timeseries/series/times.h"
+#include "tests/examples/everyday.h"
 #include "tests/examples/timeseries.h"
 
-using namespace unroll;
-
-namespace {
-
-const Words quick = set({"data.period=7"});
-
-ProgramRun forecast_of(const Folder& folder, const std::string& csv, const Words& more = {}) {
-  folder.write("x.csv", csv);
-  return started(Words{"forecast", "x.csv", "--steps", "2"} + quick + more, folder.path());
-}
-// The one line in which a file is refused.
-std::string refusal(const Folder& folder, const std::string& csv) {
-  const ProgramRun run = forecast_of(folder, csv);
-  CHECK_MESSAGE((run.code == 2 && lines_of(run.err).size() == 1), run.err);
-  return run.err;
-}
-std::string first_forecast(const ProgramRun& run) {
-  REQUIRE_MESSAGE(run.code == 0, run.err);
-  const std::string line = lines_of(run.out).at(1);
-  return line.substr(0, line.find(',', line.find(',') + 1));
-}
-template <class Cells>
-std::string rows(const std::string& header, int count, const Cells& cells) {
-  std::string csv = header + "\n";
-  for (int row = 0; row < count; ++row) csv += cells(row) + "\n";
-  return csv;
-}
-// Rows repeat each week.
-int week(int row) { return 10 + row % 7; }
-CalendarTime day(int row) {
-  return calendar_of({.form = TimeForm::date, .count = parse_time("2021-01-04")->count + row * one_day});
-}
-int count_of(const std::string& text, const std::string& part) {
-  int count = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string::npos; ++at) ++count;
-  return count;
-}
-
-}  // namespace
+using namespace everyday;
 
 TEST_CASE("a time in several columns is refused with the cell that joins them, which is read") {
   struct Kind {
@@ -190,6 +152,24 @@ TEST_CASE("rows of one time are refused, and what to do is said") {
       refusal(folder, twice) ==
       "timeseries: x.csv:3: column 1 ('t'): 2021-01-04 stands there twice; put the rows of one time together first: "
       "their sum, mean or last\n");
+  // Sales at any time of day, 7 to 137 minutes apart.
+  const auto sales = [&](int first) {
+    return rows("t,x", 84, [&](int row) {
+      int minute = 3;
+      for (int k = first; k <= row; ++k) minute += 7 + 13 * (k % 11);
+      return fmt::format("{} {:02}:{:02},{}", dated(minute / 720), 9 + minute / 60 % 12, minute % 60,
+                         week(row));
+    });
+  };
+  CHECK(
+      refusal(folder, sales(2))
+          .ends_with(
+              "2021-01-04 09:03:00 stands there twice; put the rows of one hour or day together first: their sum, mean or last\n"));
+  CHECK(
+      refusal(folder, sales(1))
+          .find(
+              "; rows of events become a series when those of each hour or day are put together: their sum, mean or number") !=
+      std::string::npos);
 }
 
 TEST_CASE("a column that begins late is forecast from its first value on") {
@@ -305,6 +285,8 @@ TEST_CASE("a unit that earlier cells lack: the number without it is given") {
   CHECK(last("$1.04k", "${}").ends_with("no 'k'; write $1040\n"));
   CHECK(last("1,0405k", "{},5", ";").ends_with("no 'k'; write 1040,5\n"));
   CHECK(last("-.5k").ends_with("no 'k'; write -500\n"));
+  CHECK(last("<5") == "'x'): '<5' is not a number: write 5, or leave it empty\n");
+  CHECK(last(">1,5", "{},5", ";").ends_with(": write 1,5, or leave it empty\n"));
   for (const char* cell : {"12 kWh", "~1.04k", "(1.04k)"})
     CHECK(last(cell).ends_with("'; write the number in the unit of the others\n"));
 }
@@ -383,7 +365,7 @@ TEST_CASE(
 
 TEST_CASE("cells that say that a value is missing are counted, and leave no column out") {
   const Folder folder;
-  for (const char* word : {"-", "–", "#N/A", "#NV", "n/a", "NaN", "null", "."}) {
+  for (const char* word : {"-", "–", "#N/A", "#NV", "n/a", "n.a.", "k.A.", "NaN", "null", "."}) {
     const ProgramRun run = forecast_of(
         folder, rows("t,x,y", 84, [&](int row) {
           const std::string cell = row == 40 || row == 47 ? word : std::to_string(week(row));

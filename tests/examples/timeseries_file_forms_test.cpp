@@ -217,6 +217,12 @@ TEST_CASE("each series and each column of a bare file has its own season, as in 
                           *shop == 'p' ? "note    the season of 'plain' is: none" : "Members of the mean");
     CHECK(std::string(shop) + "," + one.at(1) == of_tall.at(*shop == 'p' ? 1 : 3));
   }
+  std::string waves_twice = "shop,month,sales\n";
+  for (const char* shop : {"a,", "b,"})
+    for (const std::string& line : lines_of(alone[1]))
+      if (!line.starts_with("month")) waves_twice += shop + line + "\n";
+  folder.write("twice.csv", waves_twice);
+  CHECK(rows("twice.csv", set({"data.id=shop"}), "Members of the mean").size() == 5);
   // A season that the user names is that of all.
   const auto told = rows("wide.csv", set({"data.period=12"}), "Members of the mean");
   CHECK(told.at(1) == rows("plain.csv", set({"data.period=12"}), "Members").at(1) + waves.at(1).substr(7));

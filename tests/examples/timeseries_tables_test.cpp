@@ -183,7 +183,7 @@ TEST_CASE("a cell or two that are no numbers are named, in a column that is numb
 
 TEST_CASE("numbers with decimal commas are no row of units, though their dates are not read") {
   const Folder folder;
-  for (const char* label : {"2016M{:02}", "janv. {}", "Mrz{}"})
+  for (const char* label : {"Monat {:02}", "janv. {}", "Mrz{}"})
     CHECK(has(notes(folder, rows("Mois;Ventes", 24,
                                  [&](int row) {
                                    return fmt::format(fmt::runtime(label), row + 1) +

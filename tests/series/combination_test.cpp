@@ -204,6 +204,23 @@ TEST_CASE("members know nothing of rows after those that they are fitted to") {
   for (size_t m = 0; m < a.members().size(); ++m) CHECK(a.members()[m].weight == b.members()[m].weight);
 }
 
+TEST_CASE("the network reads the season, of two, by which it errs less on the folds") {
+  for (const bool has_week : {true, false}) {
+    Values y = noise(360, 100, 2);
+    for (size_t t = 0; t < y.size(); ++t)
+      y[t] +=
+          20 * std::sin(2 * 3.14159265 * static_cast<double>(t) / 6) * (has_week && t % 42 >= 30 ? -1 : 1);
+    const Series series = make_series({"y"}, y);
+    const Combination mean(
+        series, whole(series), 0,
+        {.period = 6, .second_period = 42, .horizon = 6, .members = {"pretrained", "theta"}});
+    REQUIRE(mean.members().size() == 2);
+    CHECK(mean.members()[0].name == (has_week ? "pretrained (42)" : "pretrained"));
+    CHECK(mean.members()[0].error < (has_week ? 6 : 3));
+    CHECK(mean.members()[1].name == "Theta");
+  }
+}
+
 TEST_CASE("many series leave out the members that are slow to fit, unless they are asked for") {
   const Series series = make_series({"y"}, noise(60, 5));
   const auto names = [&](const CombinationOptions& options) {

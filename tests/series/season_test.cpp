@@ -90,6 +90,13 @@ TEST_CASE(
   CHECK(find_season(both, hours).second_period == 168);
   CHECK(find_season(weekly, hours).period == 168);
   CHECK(find_season(weekly, hours).second_period == 0);
+  // A week of strength .15 beside a strong day counts; alone it does not, nor a year of days beside a week.
+  std::vector<double> faint = wave(3000, 168, 0.6, "faint");
+  CHECK(find_season(faint, hours).period == 1);
+  for (size_t i = 0; i < faint.size(); ++i)
+    faint[i] += 9 * std::sin(2 * std::numbers::pi * static_cast<double>(i) / 24);
+  CHECK(find_season(faint, hours).second_period == 168);
+  CHECK(find_season(wave(3000, 24, 9), hours).second_period == 0);
   const Season none = find_season(wave(300, 12, 0), months);
   CHECK(none.period == 1);
   CHECK(none.why.find("a year of 12 rows has ") != std::string::npos);
@@ -125,6 +132,12 @@ TEST_CASE("without a calendar a season is the first high maximum of the differen
   CHECK(find_season(std::vector<double>(50, 1.0), numbers).period == 1);
   CHECK(find_season(std::vector<double>{1, 2}, numbers).period == 1);
   CHECK(find_season({}, numbers).period == 1);
+  // A smooth day: the differences correlate at lag 2 above their neighbours, and at 22 to 26 alike.
+  for (int k = 0; k < 20; ++k)
+    CHECK(find_season(wave(1000, 24, 9, ("smooth " + std::to_string(k)).c_str()), numbers).period == 24);
+  std::vector<double> in_turn = wave(100, 2.5, 0, "in turn");
+  for (size_t t = 0; t < in_turn.size(); t += 2) in_turn[t] += 9;
+  CHECK(find_season(in_turn, numbers).period == 2);
   // In few rows, noise often reaches 0.3 and seldom 2/sqrt(n).
   int found = 0;
   for (int k = 0; k < 100; ++k)

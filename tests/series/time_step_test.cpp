@@ -183,6 +183,15 @@ TEST_CASE("whole numbers that are dates have the successors of dates") {
   CHECK(form({200110, 200111}, "x") == TimeForm::number);
   CHECK(form({200110, 200111}, "YearMonth") == TimeForm::month);
   CHECK(form({200112, 200113}, "month") == TimeForm::number);
+  CHECK(form({20143, 20144, 20151}, "x") == TimeForm::quarter);
+  CHECK(form({20142, 20143, 20144}, "quarter") == TimeForm::number);
+  CHECK(form({20144, 20151, 20155}, "quarter") == TimeForm::number);
+  CHECK(form({202052, 202053, 202101}, "x") == TimeForm::date);
+  CHECK(form({202152, 202153, 202201}, "x") == TimeForm::number);  // 2021 has 52 weeks
+  CHECK(form({202411, 202412, 202413}, "Week") == TimeForm::date);
+  CHECK(form({202411, 202412, 202413}, "x") == TimeForm::number);
+  CHECK(rows_after({"20143", "20144", "20151"}, 2) == "2015-Q2, 2015-Q3");
+  CHECK(rows_after({"202051", "202052", "202053", "202101"}, 1) == "2021-01-11");
   CHECK(form({1900, 1901, 1903}, "Year") == TimeForm::year);
   CHECK(form({1900, 1905, 1910}, "date") == TimeForm::year);
   CHECK(form({1900, 1901, 1903}, "date") == TimeForm::number);

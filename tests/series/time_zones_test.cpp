@@ -74,6 +74,30 @@ TEST_CASE("a row that is put in has the offset of the row before it, and those b
   CHECK(sorted.times.text(3) == "2021-10-31 02:00:00+02:00");
 }
 
+// Clocks of Berlin are set on 2021-03-28 and 2021-10-31 at 01:00 UTC. Each hour's value is the hour that its clock shows.
+TEST_CASE("a day keeps its hours where clocks are set, if rows that are missing may be put in") {
+  for (const bool spring : {true, false}) {
+    const int64_t hour = 3'600'000'000,
+                  set = parse_time(spring ? "2021-03-28 01:00" : "2021-10-31 01:00")->count;
+    std::string text = "t,x\n";
+    for (int k = -60; k < 60; ++k) {
+      const Time time{.form = TimeForm::date_time,
+                      .count = set + k * hour,
+                      .utc = true,
+                      .offset = (spring == (k >= 0) ? 2 : 1) * hour};
+      text += fmt::format("{},{}\n", to_text(time), calendar_of(time).hour);
+    }
+    const Series series = parse_series(text, "x.csv", {.missing = Missing::interpolate, .gaps = Gaps::fill});
+    REQUIRE(series.rows() == (spring ? 121 : 119));
+    CHECK(series.times.text(0) == (spring ? "2021-03-25 14:00:00" : "2021-10-28 15:00:00"));
+    for (int64_t row = 0; row < series.rows(); ++row)
+      CHECK(series.at(row, 0) == (row + (spring ? 14 : 15)) % 24);
+    CHECK(series.notes.front().find(spring ? "; 0 rows of an hour" : "; 1 rows of an hour") !=
+          std::string::npos);
+    CHECK(parse_series(text, "x.csv").times.offsets.size() == 120);
+  }
+}
+
 // Monday 2020-03-23 to Friday 2020-04-03 in Berlin, whose clocks are set forward on Sunday the 29th; in New York and Tokyo without
 // a change; and month ends.
 TEST_CASE("days of business and of the month are told by the clock of the offset that is written") {

@@ -46,6 +46,19 @@ std::vector<Combination::Member> fitted(const Series& series, const Span& rows, 
   const Part part = {rows};
   const std::vector<int> targets = {channel};
   std::vector<Combination::Member> members;
+  const auto add = [&](const MemberWord& word, const BaselineKeys& by, const char* unsuited) {
+    const ForecastBaselineRow& row = *baseline_row(word.word);
+    Combination::Member& member =
+        members.emplace_back(Combination::Member{.name = std::string(word.word), .first = word.first});
+    member.error = unknown;
+    member.left_out = unsuited ? unsuited : row.missing(by);
+    if (!member.left_out.empty()) return;
+    if (auto baseline = row.make({by, series, rows.end, part, targets});
+        baseline && rows.end - rows.begin >= baseline->history)
+      member.name = baseline->name, member.baseline = std::move(*baseline);
+    else
+      member.left_out = "too few rows";
+  };
   for (const MemberWord& word : member_words) {
     const auto& asked = options.members;
     const ForecastBaselineRow& row = *baseline_row(word.word);
@@ -53,16 +66,13 @@ std::vector<Combination::Member> fitted(const Series& series, const Span& rows, 
     if (asked.empty() ? (!suits && !word.unsuited) || (options.fast && !word.is_fast)
                       : std::ranges::find(asked, word.word) == asked.end())
       continue;
-    Combination::Member& member =
-        members.emplace_back(Combination::Member{.name = std::string(word.word), .first = word.first});
-    member.error = unknown;
-    member.left_out = asked.empty() && !suits ? word.unsuited : row.missing(keys);
-    if (!member.left_out.empty()) continue;
-    if (auto baseline = row.make({keys, series, rows.end, part, targets});
-        baseline && rows.end - rows.begin >= baseline->history)
-      member.name = baseline->name, member.baseline = std::move(*baseline);
-    else
-      member.left_out = "too few rows";
+    const char* const unsuited = asked.empty() && !suits ? word.unsuited : nullptr;
+    add(word, keys, unsuited);
+    if (&word != member_words || options.second_period <= 1) continue;
+    BaselineKeys by_second = keys;  // the network reads one season: weigh() chooses
+    by_second.period = options.second_period;
+    add(word, by_second, unsuited);
+    members.back().name += fmt::format(" ({})", options.second_period);
   }
   return members;
 }
@@ -187,9 +197,15 @@ void Combination::weigh(const FoldRows& folds, std::vector<Member>& early) {
   if (counted > 0) folds_.naive_error = std::sqrt(naive_squares / counted);
   std::vector<double> mean_squares, first;
   std::vector<std::size_t> which;
+  for (std::size_t m = 0; m < members_.size() && counted > 0; ++m)
+    if (early[m].left_out.empty()) members_[m].error = std::sqrt(squares[m] / counted);
+  if (members_.size() > 1 && members_[1].name.starts_with(fmt::format("{} (", members_[0].name))) {
+    const bool worse = std::isnan(members_[1].error) || members_[0].error <= members_[1].error;
+    members_.erase(members_.begin() + worse);
+    if (!early.empty()) early.erase(early.begin() + worse);
+  }
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Member& member = members_[m];
-    if (counted > 0 && early[m].left_out.empty()) member.error = std::sqrt(squares[m] / counted);
     if (!early.empty() && early[m].left_out == exploded && member.left_out.empty())
       member.left_out = exploded;
     if (!member.left_out.empty()) continue;

@@ -234,15 +234,16 @@ void FileForecasts::forecast(const std::vector<std::string>& members, bool seaso
   notes = series.notes;
   for (const auto& [season, count] : seasons) own_seasons.push_back(fmt::format("{} in {}", season, count));
   const Season guessed{.period = recipe.data.period, .second_period = recipe.data.second_period};
+  const char* const kind = output.targets.size() == 1 ? "series"
+                           : chosen.size() == 1       ? "column"
+                                                      : "column of each series";
   if (seasons.size() > 1 || (seasons.size() == 1 && seasons.begin()->first != to_text(guessed)))
     notes.push_back(forecasts == 1
                         ? fmt::format("the season of '{}' is: {}", one_line(series.name_of(chosen.front())),
                                       seasons.begin()->first)
-                        : fmt::format("each {} has its own season: {}",
-                                      output.targets.size() == 1 ? "series"
-                                      : chosen.size() == 1       ? "column"
-                                                                 : "column of each series",
-                                      fmt::join(own_seasons, ", ")));
+                    : seasons.size() == 1
+                        ? fmt::format("the season of each {} is: {}", kind, seasons.begin()->first)
+                        : fmt::format("each {} has its own season: {}", kind, fmt::join(own_seasons, ", ")));
   if (!too_short.empty())
     notes.push_back(fmt::format("not forecast, for they have fewer than {} rows with a value: {}",
                                 Combination::least_rows, first_of(too_short)));

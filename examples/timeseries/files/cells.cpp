@@ -19,8 +19,8 @@ namespace unroll {
 bool says_missing(std::string_view cell) {
   constexpr std::size_t longest = 4;
   if (cell.size() > longest || (!cell.empty() && cell[0] >= '0' && cell[0] <= '9')) return false;
-  constexpr std::array<std::string_view, 11> words = {"",     "na", "n/a", "#n/a", "#nv", "nan",
-                                                      "null", "?",  ".",   "-",    "–"};
+  constexpr std::array<std::string_view, 13> words = {"",    "na",   "n/a", "n.a.", "k.a.", "#n/a", "#nv",
+                                                      "nan", "null", "?",   ".",    "-",    "–"};
   return std::ranges::find(words, lower_case(cell)) != words.end();
 }
 
@@ -144,7 +144,10 @@ std::string how_to_mend(std::string_view cell, NumberMarks marks, bool below_num
   auto read = written_number(number, marks);
   if (!read && !below_numbers)  // no other cell tells the marks either
     read = written_number(number, {other_mark(marks.decimal), marks.decimal});
-  if (after.empty() || std::ranges::any_of(cell.substr(0, first), is_letter) || !read) return "";
+  if (std::ranges::any_of(cell.substr(0, first), is_letter) || !read) return "";
+  if (after.empty() && first == 1 && cell.find_first_of("<>~") == 0)
+    return fmt::format("write {}, or leave it empty", number);
+  if (after.empty()) return "";
   if (after == "-" && first == 0) return fmt::format("write -{}", number);
   if (!std::ranges::any_of(after, is_letter)) return "delete the mark";
   std::string unit(after);

@@ -8,7 +8,7 @@
 
 namespace unroll {
 
-// Whether the cell says that its value is missing: empty, NA, N/A, #N/A, #NV, NaN, null, ?, a point or a dash, in letters of
+// Whether the cell says that its value is missing: empty, NA, N/A, n.a., k.A., #N/A, #NV, NaN, null, ?, a point or a dash, in letters of
 // either case.
 bool says_missing(std::string_view cell);
 

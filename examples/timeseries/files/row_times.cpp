@@ -83,13 +83,17 @@ void RowTimes::refuse_order(const SeriesText& file, const Times& times, const Ti
   require_one_series(file);
   Time before = times.time(static_cast<int64_t>(times.at.size()) - 1);
   before.count = last;
-  const bool clock = time.form == TimeForm::date_time && !time.utc && std::abs(last - time.count) <= one_hour;
+  // Stamps that repeat at any minute are those of events.
+  const bool clock = time.form == TimeForm::date_time && !time.utc &&
+                     std::abs(last - time.count) <= one_hour &&
+                     (time.count != last || time.count % (one_hour / 4) == 0);
   std::string hint = clock ? "; where clocks are set back, an hour comes twice: times with an offset "
                              "(2021-10-31T02:00+01:00) tell which is which"
                            : or_a_channel(columns, options);
   if (time.count == last && (hint.empty() || clock) && columns.id < 0 && time.form != TimeForm::number &&
       options.model.empty())
-    hint += "; put the rows of one time together first: their sum, mean or last";
+    hint += fmt::format("; put the rows of one {} together first: their sum, mean or last",
+                        time.form == TimeForm::date_time && !clock ? "hour or day" : "time");
   const std::string of_series =
       columns.id < 0 ? "" : fmt::format(" of series '{}'", one_line(file.cell(columns.id)));
   if (time.count == last)
@@ -122,9 +126,7 @@ void RowTimes::read(const SeriesText& file, Times& times, const int64_t* last) {
         "'{}' has {} offset from UTC, and the times above it have {}: which comes first cannot be told",
         cell(), time->utc ? "an" : "no", time->utc ? "none" : "one");
   } else if (last) {
-    // Whole numbers that descend may be values, but for years: their column is named so, or they are evenly spaced.
-    const bool may_go_back = columns.form == TimeForm::year ||
-                             (columns.form == TimeForm::number && time->form != TimeForm::number);
+    const bool may_go_back = time->form != TimeForm::number;  // numbers that descend may be values
     if (direction_ == Direction::unknown && (time->count > *last || may_go_back) && time->count != *last)
       direction_ = time->count > *last ? Direction::forward : Direction::back;
     const bool in_order = direction_ == Direction::back ? time->count < *last : time->count > *last;

@@ -256,18 +256,23 @@ class HeaderReader {
     TimeForm found = TimeForm::number;
     for (int i = 0; i < count; ++i) {
       if (is_asked_for(i) || (i == 0 && skipped > 0)) continue;
-      const auto day = parse_time(cell(i), TimeForm::date);
-      if (i > 0 && !(day && day->form == TimeForm::date) && !dotted_month(cell(i))) continue;
+      const bool dotted = dotted_month(cell(i)).has_value();
+      constexpr double least_date = 150'001;  // a week; the first column may hold years, too
+      if (i > 0 && !dotted && !(parse_number(cell(i)).value_or(0) >= least_date)) continue;
       const TimeForm form = form_of_column(csv_, columns_.place(i), columns_.names[i]);
       if (i == 0 && form != TimeForm::number) return take_times({0}, form, false);
-      if (form != TimeForm::date && form != TimeForm::month) continue;
+      if (form < (dotted ? TimeForm::month : TimeForm::date)) continue;
       if (dated.empty()) found = form;
       dated.push_back(i);
     }
     if (!dated.empty()) return take_times(dated, found, false);
 
     for (int i = 0; i < count; ++i) {
-      if (parse_number(cell(i), options_.decimal) || !looks_like_a_date(cell(i)) || is_asked_for(i)) continue;
+      const bool may_be =
+          looks_like_a_date(cell(i)) || (i == 0 && cell(i).find_first_of("0123456789") != std::string::npos);
+      if (!may_be || written_number(cell(i), {options_.decimal, other_mark(options_.decimal)}) ||
+          is_asked_for(i))
+        continue;
       return columns_.notes.push_back(
           fmt::format("{} may hold times, but '{}' in line {} is not read as one: rows are numbered; "
                       "write it in one of these forms: {}",

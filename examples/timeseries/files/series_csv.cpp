@@ -115,9 +115,7 @@ void check_row_number(const CsvReader& csv, std::optional<int64_t>& before) {
   before = number->count;
 }
 
-constexpr const char* stamps = "dates with a time of day, which are read as 2017-03-31 14:05:59 alone";
-
-// The kind of times that a channel's whole numbers may be: "years", "seconds since 1970". "": none.
+// The kind of times that a channel's whole numbers may be: "years", "months". "": none.
 std::string times_in_channel(const Series& series, int channel) {
   std::vector<int64_t> numbers;
   bool ascends = true;
@@ -133,9 +131,8 @@ std::string times_in_channel(const Series& series, int channel) {
   }
   const auto rows = static_cast<std::size_t>(series.rows());
   const std::string& name = series.channels[channel];
-  if (are_stamps(numbers, rows)) return stamps;
   const TimeForm form = ascends ? form_of_numbers(numbers, name, rows) : TimeForm::number;
-  return form != TimeForm::number ? times_called(form) : moments_of_numbers(numbers, name, rows);
+  return form != TimeForm::number ? times_called(form) : "";
 }
 
 // Throws InputError if a column may be the time, and the options name neither the time nor the channels.
@@ -156,7 +153,7 @@ void require_no_times(const Series& series, const SeriesColumns& columns, const 
   for (int channel = 0; channel < series.width(); ++channel) {
     if (channel == columns.label) continue;
     if (const std::string times = times_in_channel(series, channel); !times.empty())
-      refuse(channel, times, times != stamps);
+      refuse(channel, times, true);
     const bool is_first = columns.chosen[channel] == 0 && columns.skipped == 0;
     if (is_first && !first.described().empty()) refuse(channel, first.described(), first.is_whole());
   }
@@ -311,16 +308,15 @@ class SeriesReader {
     if (has_no_times && (options_.channels.empty() || options_.channels_guessed))
       require_time_in_one_column(file_);
     if (has_no_times) require_no_totals(file_), require_no_times(series_, columns_, first_, options_);
-    const Times& times = series_.times;
-    if (!times.offsets.empty())
-      series_.notes.push_back(fmt::format("the times have offsets from UTC: rows beyond the last keep its {}",
-                                          offset_text(times.offsets.back())));
   }
 
   void settle() {
     if (columns_.id >= 0) members_.settle(series_);
     if (times_.go_back()) turn_around(series_);
     settle_step(series_, options_);
+    if (const auto& offsets = series_.times.offsets; !offsets.empty())
+      series_.notes.push_back(fmt::format("the times have offsets from UTC: rows beyond the last keep its {}",
+                                          offset_text(offsets.back())));
     cut_open_end(series_, options_);
     if (is_missing_ || options_.gaps == Gaps::fill) fill_in(series_, options_);
     if (options_.missing != Missing::zero) note_zeros_at_end(series_);

@@ -1,6 +1,5 @@
 // Several series in one file, one below the other or row by row in turn. See series_columns.h.
 #include <algorithm>
-#include <limits>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -19,7 +18,7 @@ struct Candidate {
   std::size_t column, second;  // equal: one column
   std::unordered_map<std::string, int64_t> last = {};
   std::vector<std::string> words = {};  // in their order
-  bool holds = true;                    // the times of each ascend
+  bool holds = true;                    // the times of each have one direction
   std::string above = {};               // the last word; cells without one have it, too
   bool is_filled = false;
   bool is_number[2] = {true, true};  // all words of the column, of the second
@@ -63,7 +62,8 @@ bool read_for(std::vector<Candidate>& candidates, const SeriesText& file) {
   const SeriesColumns& columns = file.columns;
   const SeriesOptions& options = file.options;
   std::unordered_set<int64_t> times;
-  int64_t rows = 0, before = std::numeric_limits<int64_t>::min();
+  int64_t rows = 0, before = 0;
+  int64_t forward = 0;  // as the time first changes; -1: the newest stand first
   bool ascends = true;
   const auto is_number = [&](std::string_view word) {
     return says_missing(word) || written_number(word, {options.decimal, options.thousands});
@@ -72,7 +72,8 @@ bool read_for(std::vector<Candidate>& candidates, const SeriesText& file) {
   const bool all_read = each_row(csv, [&] {
     const auto time = columns.time_in(cell_of(csv, columns.place(columns.time)));
     if (!time) return false;
-    ascends = ascends && time->count > before;
+    if (forward == 0 && rows > 0 && time->count != before) forward = time->count > before ? 1 : -1;
+    ascends = ascends && (rows == 0 || forward * (time->count - before) > 0);
     before = time->count, ++rows;
     times.insert(before);
     for (Candidate& candidate : candidates) {
@@ -87,7 +88,8 @@ bool read_for(std::vector<Candidate>& candidates, const SeriesText& file) {
         candidate.first_double =
             fmt::format("line {} has {} of '{}' again", csv.line(), to_text(*time), one_line(last->first));
       }
-      candidate.holds = (is_new || time->count >= last->second) && candidate.words.size() < most_series;
+      candidate.holds =
+          (is_new || forward * (time->count - last->second) >= 0) && candidate.words.size() < most_series;
       last->second = time->count;
     }
     return true;

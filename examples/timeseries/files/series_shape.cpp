@@ -132,7 +132,9 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
   std::vector<int64_t> counts;     // which of a year
   for (auto name = names.begin(); name != end; ++name) {
     const auto time = parse_time(name->substr(0, 3) + " 2000");
-    const bool is_part = time && (time->form == TimeForm::month || time->form == TimeForm::quarter);
+    const bool is_part = time && (time->form == TimeForm::month
+                                      ? name->find_first_of("0123456789") == name->npos
+                                      : time->form == TimeForm::quarter && lower_case(*name)[0] == 'q');
     if (is_part && std::ranges::find(counts, time->count) == counts.end())
       parts.push_back(*name), counts.push_back(time->count);
   }

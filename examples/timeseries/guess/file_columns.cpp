@@ -58,7 +58,8 @@ class FileColumns {
     const SeriesColumns found = read_columns(first_row_, open);
     has_time = found.time >= 0 || found.id >= 0;
     for (size_t i = 0; i < found.names.size(); ++i) {
-      if (static_cast<int>(i) == found.time || static_cast<int>(i) == found.id) continue;
+      if (const auto at = static_cast<int>(i); at == found.time || at == found.id || at == found.only)
+        continue;
       columns.push_back({.name = found.names[i], .is_first = i == 0 && found.skipped == 0});
       places_.push_back(i + static_cast<size_t>(found.skipped));
     }
@@ -138,6 +139,15 @@ bool guess_time(FileReading& reading, const FileColumns& file, const Column& col
   return true;
 }
 
+// Whether a name is that of a counter: entry_id, Invoice No., OrderID.
+bool names_a_counter(const std::string& name) {
+  std::string last = lower_case(name.substr(name.find_last_of(" _-") + 1));
+  if (last.ends_with('.')) last.pop_back();
+  constexpr std::string_view words = " id no nr num number nummer index idx entry row ";
+  return words.find(fmt::format(" {} ", last)) != words.npos || last.ends_with("number") ||
+         last.ends_with("nummer") || name.ends_with("ID") || name.ends_with("Id");
+}
+
 // Why it is not forecast; "": it is.
 std::string left_out(const FileColumns& file, const Column& column) {
   if (column.others > 0) {
@@ -146,13 +156,15 @@ std::string left_out(const FileColumns& file, const Column& column) {
       return fmt::format("text, {} is no number{}{}", cell, column.mend.empty() ? "" : ": ", column.mend);
     return column.others == 1
                ? fmt::format("{} is no number: forecast if the cell is one, or is left empty", cell)
-               : fmt::format(
-                     "{} is no number, nor are {} other cells: forecast if they are, or are left empty", cell,
-                     column.others - 1);
+               : fmt::format("{} is no number, nor are {} other cells: {}", cell, column.others - 1,
+                             column.mend.empty() ? "forecast if they are, or are left empty" : column.mend);
   }
   if (column.numbers == 0) return "empty";
   if (file.columns.size() == 1) return "";
   if (column.counts_up) return "numbers the rows";
+  if (column.order.is_whole() && column.order.ascends() && !column.order.described().empty() &&
+      names_a_counter(column.name))
+    return "a counter by its name and whole numbers that ascend";
   if (!column.is_first || file.has_time || column.order.described().empty()) return "";
   return column.order.described() +
          (column.order.is_whole()
@@ -258,13 +270,12 @@ static void require_no_totals(const Series& series) {
 FileReading reading_of_holes(const Series& series, const Wishes& wishes) {
   require_no_totals(series);
   FileReading reading;
-  if (series.added_rows > 0) {
-    reading.keys.emplace_back("gaps", toml_string("fill"));
+  if (series.added_rows > 0 || series.follows_clock) reading.keys.emplace_back("gaps", toml_string("fill"));
+  if (series.added_rows > 0)
     reading.guesses.push_back(
         {"gaps", fmt::format("{} rows that the file lacks are put in", series.added_rows),
          series.filled.empty() ? "they count as 0" : "few are, and rows keep their season so",
          "--set data.gaps=allow"});
-  }
   if (series.open_rows > 0) {
     reading.keys.emplace_back("open_end", "true");
     reading.guesses.push_back({"ahead",
@@ -274,7 +285,9 @@ FileReading reading_of_holes(const Series& series, const Wishes& wishes) {
                                "without a value of what is forecast", "--set data.missing=previous"});
   }
   const bool early = std::ranges::find(series.filled, 2) != series.filled.end();
-  if (says(wishes, "data.missing") || (series.filled.empty() && series.open_rows == 0)) return reading;
+  if (says(wishes, "data.missing") ||
+      (series.filled.empty() && series.open_rows == 0 && !series.follows_clock))
+    return reading;
   reading.keys.emplace_back("missing", toml_string(early ? "mask" : "previous"));
   if (!series.filled.empty())
     reading.guesses.push_back(

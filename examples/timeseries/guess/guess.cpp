@@ -94,7 +94,8 @@ std::vector<std::string> calendar_of(const Season& season, const TimeStep& step)
   std::string option = key + "=VALUE";
   if (equals == begin + key.size() && message.compare(equals + 3, 1, "\"") == 0)
     option = key + "=" + message.substr(equals + 4, message.find('"', equals + 4) - equals - 4);
-  throw InputError(fmt::format("{}; as an option: --set {}", message, option));
+  const char* const quote = option.find(' ') == option.npos ? "" : "'";
+  throw InputError(fmt::format("{}; as an option: --set {}{}{}", message, quote, option, quote));
 }
 
 // Guesses one part after another: each rests on those before it.

@@ -3,6 +3,8 @@
 #include <array>
 #include <charconv>
 
+#include <fmt/format.h>
+
 #include "examples/timeseries/series/calendar.h"
 #include "examples/timeseries/series/times.h"
 
@@ -75,8 +77,9 @@ struct Scanner {
     left.remove_prefix(found.size());
     return found;
   }
-  // Skips a separator between a month's name and the numbers next to it: "-", "/", ".", ",", ". ", " " or nothing.
+  // Skips a separator between a name and the numbers next to it: "-", "/", ".", ",", ". ", " ", " - " or nothing.
   void gap() {
+    if (left.size() > 1 && left[0] == ' ' && left[1] == '-') accept(' ');
     if (!left.empty() && std::string_view("-/.,").find(left[0]) != std::string_view::npos)
       left.remove_prefix(1);
     accept(' ');
@@ -94,9 +97,21 @@ std::optional<Time> number(std::string_view text) {
   return Time{TimeForm::number, value};
 }
 
+// A part of a year that is named and numbered: 2014 Q1, 1Q14, FY19 H2, P01-2023, KW 1/2024.
+struct PartOfYear {
+  std::string_view words;
+  int64_t most, months;  // 0: a week
+};
+constexpr PartOfYear parts_of_year[] = {{" q t qtr quarter quartal trim ", 4, 3},
+                                        {" h half ", 2, 6},
+                                        {" p m period ", 12, 1},
+                                        {" w wk week cw kw woche semaine semana ", 53, 0}};
+
 // The numbers of a date; 0: it has none of these.
 struct DateNumbers {
-  int64_t year = 0, month = 0, day = 0, quarter = 0, week = 0;
+  int64_t year = 0, month = 0, day = 0, number = 0;  // of its part
+  const PartOfYear* part = nullptr;
+  bool may_be_short = false;  // the year beside it, as in 1Q14
 };
 // A number in a form: its letter there, how many digits it may have, and its values.
 struct FormNumber {
@@ -105,16 +120,18 @@ struct FormNumber {
   int64_t least, most;
   int64_t DateNumbers::*to;
 };
-constexpr FormNumber form_numbers[] = {
-    {'Y', 4, 4, 1, 9999, &DateNumbers::year}, {'m', 1, 2, 1, 12, &DateNumbers::month},
-    {'M', 2, 2, 1, 12, &DateNumbers::month},  {'d', 1, 2, 1, 31, &DateNumbers::day},
-    {'q', 1, 1, 1, 4, &DateNumbers::quarter}, {'w', 1, 2, 1, 53, &DateNumbers::week}};
+constexpr FormNumber form_numbers[] = {{'Y', 4, 4, 1, 9999, &DateNumbers::year},
+                                       {'m', 1, 2, 1, 12, &DateNumbers::month},
+                                       {'M', 2, 2, 1, 12, &DateNumbers::month},
+                                       {'d', 1, 2, 1, 31, &DateNumbers::day},
+                                       {'u', 1, 2, 1, 53, &DateNumbers::number}};
 
 // Letters are the numbers above; A and B a day and a month in the column's order; y a year of four digits or two; N a
-// month's name; _ a separator or none; $ the end, which months and quarters need. 1999.05 and 01.1970 are numbers.
+// month's name; U a part of a year, and f its year; _ a separator or none; $ the end, which months and parts of a year need.
+// 1999.05 and 01.1970 are numbers.
 constexpr std::string_view date_forms[] = {"Y-m-d", "Y/m/d", "Y.m.d", "Y-M$",  "Y/M$",  "Y_N$",
-                                           "Y_N_d", "Y_Qq$", "Y_Ww",  "A/B/y", "A-B-y", "A.B.y",
-                                           "m/Y$",  "m-Y$",  "d_N_y", "N_y$",  "N_d_Y", "Qq_Y$"};
+                                           "Y_N_d", "f_Uu$", "A/B/y", "A-B-y", "A.B.y", "m/Y$",
+                                           "m-Y$",  "d_N_y", "N_y$",  "N_d_Y", "Uu_f$", "u_U_f$"};
 
 // Also reads two digits, beside an order: order_of_dates() gives one to a column whose years are sure to stand last.
 int64_t read_last_year(Scanner& scan, DateOrder order) {
@@ -123,6 +140,25 @@ int64_t read_last_year(Scanner& scan, DateOrder order) {
   const int64_t year = scan.digits(2, 2, 0, 99);
   scan.good = scan.good && (year <= latest || year >= earliest);
   return year + (year <= latest ? 2000 : 1900);
+}
+
+// The name of a part of a year. Single letters but Q and H may name a thing beside two digits: P1-14.
+void read_part(Scanner& scan, DateNumbers& found) {
+  const std::string word = lower_case(scan.word());
+  found.part = std::ranges::find_if(parts_of_year, [&](const PartOfYear& part) {
+    return part.words.find(fmt::format(" {} ", word)) != part.words.npos;
+  });
+  scan.good = scan.good && found.part != std::end(parts_of_year);
+  found.may_be_short = scan.good && (word.size() > 1 || word == "q" || word == "h");
+  scan.accept(' ');
+}
+
+// The year beside its part; FY may stand before it.
+int64_t read_year_of_part(Scanner& scan, bool may_be_short) {
+  Scanner named = scan;
+  const bool is_fiscal = lower_case(named.word()) == "fy";
+  if (is_fiscal) scan = named, scan.accept(' ');
+  return read_last_year(scan, may_be_short || is_fiscal ? DateOrder::day_first : DateOrder::unknown);
 }
 
 // Reads a form from the left. The scan fails if the text has another one.
@@ -139,6 +175,10 @@ DateNumbers read_form(Scanner& scan, std::string_view form, DateOrder order) {
       found.*number->to = scan.digits(number->least_digits, number->most_digits, number->least, number->most);
     else if (c == 'y')
       found.year = read_last_year(scan, order);
+    else if (c == 'f')
+      found.year = read_year_of_part(scan, found.may_be_short);
+    else if (c == 'U')
+      read_part(scan, found);
     else if (c == 'N')
       scan.good = (found.month = place_in(month_names, scan.word()) + 1) > 0;
     else if (c == '_')
@@ -151,10 +191,13 @@ DateNumbers read_form(Scanner& scan, std::string_view form, DateOrder order) {
 
 // None: no calendar has this day or week.
 std::optional<Time> time_of(const DateNumbers& n) {
-  if (n.quarter > 0) return Time{TimeForm::quarter, *date_of(n.year, 3 * n.quarter - 2, 1)};
-  if (n.week > 0) {  // Monday of week 1, which holds the fourth of January, and of the later ones
+  if (n.part && n.number > n.part->most) return std::nullopt;
+  if (n.part && n.part->months > 0)
+    return Time{n.part->months == 3 ? TimeForm::quarter : TimeForm::month,
+                *date_of(n.year, n.part->months * (n.number - 1) + 1, 1)};
+  if (n.part) {  // Monday of week 1, which holds the fourth of January, and of the later ones
     const int64_t fourth = *date_of(n.year, 1, 4);
-    const int64_t monday = fourth + (7 * (n.week - 1) - weekday_of(fourth)) * one_day;
+    const int64_t monday = fourth + (7 * (n.number - 1) - weekday_of(fourth)) * one_day;
     if (monday + 3 * one_day >= *date_of(n.year + 1, 1, 1)) return std::nullopt;  // most years have 52
     return Time{TimeForm::date, monday};
   }

@@ -13,7 +13,7 @@
 namespace unroll {
 namespace {
 
-constexpr double least_strength = 0.2, least_of_few = 0.5, near_largest = 0.8;
+constexpr double least_strength = 0.2, least_of_week = 0.1, least_of_few = 0.5, near_largest = 0.8;
 
 // Whether the rows are too few for a moving average, so that the trend is a line.
 bool is_few(std::span<const double> y, int64_t period) {
@@ -83,7 +83,8 @@ Season by_calendar(std::span<const double> y, const TimeStep& step, const std::v
                                   name_of(period, step), 2 * period, y.size());
     const double strength = strength_of_season(rest, period);
     if (std::isnan(strength)) continue;
-    if (strength < (is_few(y, period) ? least_of_few : least_strength)) {
+    const bool is_week_of_days = season.period > 1 && calendar_period(period, step) == CalendarPeriod::week;
+    if (strength < (is_few(y, period) ? least_of_few : is_week_of_days ? least_of_week : least_strength)) {
       weak.push_back(fmt::format("{} has {:.2f}{}", name_of(period, step), strength,
                                  is_few(y, period) ? ", and so few rows need 0.5" : ""));
       continue;
@@ -121,8 +122,12 @@ Season by_autocorrelation(std::span<const double> y) {
   const auto is_peak = [&](std::size_t lag) {
     return correlation[lag] > correlation[lag - 1] && correlation[lag] >= correlation[lag + 1];
   };
+  // Smooth rows are alike at each lag before the first negative correlation.
+  std::size_t least = 1;
+  while (least < most && correlation[least] >= 0) ++least;
+  least = std::max<std::size_t>(least, 2);
   double largest = 0;
-  for (std::size_t lag = 2; lag < most; ++lag)
+  for (std::size_t lag = least; lag < most; ++lag)
     if (is_peak(lag)) largest = std::max(largest, correlation[lag]);
   const double least_correlation = std::max(0.3, 2 / std::sqrt(static_cast<double>(n)));
   if (largest < least_correlation)
@@ -130,11 +135,21 @@ Season by_autocorrelation(std::span<const double> y) {
                 fmt::format("no autocorrelation of the differences of {:.2g} or more: the largest is {:.2f}",
                             least_correlation, largest)};
   // Multiples of the season correlate as well, and a neighbour may by noise.
-  std::size_t first = 2;
+  std::size_t first = least;
   while (!is_peak(first) || correlation[first] < std::max(least_correlation, near_largest * largest)) ++first;
   std::size_t best = first;
   for (std::size_t lag = first; lag < most && 2 * lag < 3 * first; ++lag)
     if (correlation[lag] > correlation[best]) best = lag;
+  // A broad peak is nearest to the season where its multiples correlate most.
+  const std::size_t broad = best / 12, multiples = std::min<std::size_t>(4, most / (best + broad));
+  const auto of_multiples = [&](std::size_t lag) {
+    double sum = 0;
+    for (std::size_t k = 1; k <= multiples; ++k) sum += correlation[k * lag];
+    return sum;
+  };
+  const std::size_t highest = best;
+  for (std::size_t lag = highest - broad; lag <= highest + broad; ++lag)
+    if (of_multiples(lag) > of_multiples(best)) best = lag;
   return {.period = static_cast<int64_t>(best),
           .why = fmt::format("autocorrelation of the differences {:.2f}", correlation[best])};
 }

@@ -31,11 +31,11 @@ double variance(std::span<const double> values);  // the mean square distance fr
 double strength_of_season(std::span<const double> y, int64_t period);
 
 // The first calendar period with strength 0.2 or more is the season; with fewer than two and a half periods it
-// needs 0.5. The next one that reaches this after the first season is taken off is the second.
+// needs 0.5. The next one that reaches this after the first season is taken off is the second; a week beside a day needs 0.1.
 //
-// A step without calendar periods: the season is the first local maximum of the differences' autocorrelation that
-// is at least max(0.3, 2/√n), n the number of differences, and 0.8 times the largest one. A higher value before 1.5 times its lag
-// replaces it.
+// A step without calendar periods: the season is the first local maximum of the differences' autocorrelation, after its first
+// negative value, that is at least max(0.3, 2/√n), n the number of differences, and 0.8 times the largest one. A higher value
+// before 1.5 times its lag replaces it, and then the lag within a twelfth whose multiples have the highest sum.
 Season find_season(std::span<const double> y, const TimeStep& step);
 // The season that most of several series have, at one step. None if fewer than a quarter of those that change do.
 Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step);

@@ -163,7 +163,13 @@ void check_gaps(Series& series, const SeriesOptions& options) {
     line = series.lines[row], is_gap = steps > 1;
   });
   if (uneven == 0) return;
-  const std::string zero = or_zero(uneven, series.rows(), options);
+  // Such stamps are at any time of the day.
+  const bool of_events = times.form == TimeForm::date_time && times.step.count < one_day &&
+                         10 * times.step.jitter > times.step.count && 4 * uneven > series.rows();
+  const std::string zero =
+      of_events
+          ? "; rows of events become a series when those of each hour or day are put together: their sum, mean or number"
+          : or_zero(uneven, series.rows(), options);
   require_input(options.gaps == Gaps::allow, "{}:{}: {}{}{}{}{}", series.origin, line,
                 is_gap ? "a gap of " : "", first,
                 options.model.empty() ? "; data.gaps = \"allow\" takes the rows as they come" : "",
@@ -201,9 +207,33 @@ void cut_open_end(Series& series, const SeriesOptions& options) {
   put_rows(series, rows, std::nan(""));
 }
 
+// Takes the times of the clock that the file shows if it is set within rows of an hour or less, so that days keep their season: the
+// hour that is skipped lacks rows, and of one that comes twice the first counts.
+static void follow_clock(Series& series) {
+  Times& times = series.times;
+  const auto& offsets = times.offsets;
+  if (!series.members.empty() || std::ranges::adjacent_find(offsets, std::not_equal_to<>()) == offsets.end())
+    return;
+  const TimeStep step = find_step(times.form, times.at, offsets).step;
+  if (step.unit != TimeStep::Unit::microsecond || step.count > one_hour ||
+      times.at.back() - times.at.front() < 4 * one_day)
+    return;
+  std::vector<int64_t> from, at;
+  for (int64_t row = 0; row < series.rows(); ++row)
+    if (const int64_t now = times.at[row] + offsets[row]; at.empty() || now > at.back())
+      from.push_back(row), at.push_back(now);
+  series.notes.push_back(fmt::format(
+      "clocks are set within the rows: times are read without offsets, so that days keep their hours; {} rows of an "
+      "hour that comes twice are left out",
+      series.rows() - std::ssize(from)));
+  series.take_rows(from);
+  times.at = at, times.offsets.clear(), times.utc = false, series.follows_clock = true;
+}
+
 void settle_step(Series& series, const SeriesOptions& options) {
   Times& times = series.times;
   if (series.time_name.empty()) return;
+  if (options.gaps == Gaps::fill) follow_clock(series);
   const int longest = longest_series(series);
   const auto begin = static_cast<std::size_t>(series.begin_of(longest)),
              rows = static_cast<std::size_t>(series.end_of(longest)) - begin;

@@ -22,6 +22,31 @@ std::optional<Time> from_digits(int64_t number, TimeForm form) {
 
 bool is_year(int64_t number) { return 1500 <= number && number <= 2200; }
 
+// The quarter or week with the digits 20141 or 202401.
+std::optional<Time> part_from_digits(int64_t number, TimeForm form) {
+  const int64_t base = form == TimeForm::quarter ? 10 : 100;
+  if (!is_year(number / base)) return std::nullopt;
+  return parse_time(fmt::format("{}{}{}", number / base, base == 10 ? "Q" : "W", number % base));
+}
+
+// The time 2017033114, 201703311405 or 20170331140559, from 1900 on; or so many seconds, milli-, micro- or nanoseconds after
+// 1970, from 1980 to 2099.
+std::optional<Time> moment(int64_t number) {
+  const std::string digits = fmt::format("{}", number);
+  if ((digits.size() == 10 || digits.size() == 12 || digits.size() == 14) && digits >= "19")
+    if (const auto time = parse_time(
+            fmt::format("{}T{}{}", digits.substr(0, 8), digits.substr(8), digits.size() == 10 ? "00" : "")))
+      return time;
+  const int64_t from = *date_of(1980, 1, 1) / one_second, to = *date_of(2100, 1, 1) / one_second;
+  for (int64_t second = 1; second <= 1000 * one_second; second *= 1000)
+    if (from <= number / second && number / second < to)
+      return Time{
+          .form = TimeForm::date_time,
+          .count = second > one_second ? number / (second / one_second) : number * (one_second / second),
+          .utc = true};
+  return std::nullopt;
+}
+
 // The last count of a form that can be read.
 int64_t last_count(TimeForm form) {
   return form == TimeForm::number ? largest_number : *date_of(10'000, 1, 1) - 1;
@@ -64,12 +89,30 @@ bool most_are(const std::vector<int64_t>& numbers, std::size_t rows, Is is) {
   return 2 * static_cast<std::size_t>(std::count_if(numbers.begin(), numbers.end(), is)) > rows;
 }
 
+// Whether all numbers are quarters or weeks, and one follows another in the next year; or most weeks of one year are in turn, some
+// after the twelfth, and the name says so.
+bool are_parts(const std::vector<int64_t>& numbers, TimeForm form, const NameWords& words) {
+  const auto part = [&](int64_t number) { return part_from_digits(number, form); };
+  const auto pass_year = [&](int64_t a, int64_t b) {
+    return std::abs(a - b) > 1 &&
+           std::abs(part(a)->count - part(b)->count) <= (form == TimeForm::quarter ? 92 : 7) * one_day;
+  };
+  if (std::ranges::any_of(numbers, [&](int64_t number) { return !part(number); })) return false;
+  if (std::ranges::adjacent_find(numbers, pass_year) != numbers.end()) return true;
+  return std::ranges::any_of(numbers, [](int64_t number) { return number % 100 > 12; }) &&
+         std::abs(NumberSteps(numbers).most.value_or(0)) == 1 &&
+         words.say({"week", "wk", "woche", "kw", "sem", "date", "period", "time"});
+}
+
 }  // namespace
 
 std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder order) {
   const auto time = parse_time(text, order);
   if (!time && beside == TimeForm::month) return dotted_month(text);
   if (!time || time->form != TimeForm::number || beside == TimeForm::number) return time;
+  if (beside == TimeForm::date_time) return moment(time->count);
+  if (beside == TimeForm::quarter || (beside == TimeForm::date && time->count < 1'000'000))
+    if (const auto part = part_from_digits(time->count, beside)) return part;
   if (is_year(time->count)) return Time{TimeForm::year, moment_of({12 * time->count, 1})};
   if (const auto date = from_digits(time->count, TimeForm::date)) return date;
   if (const auto month = from_digits(time->count, TimeForm::month)) return month;
@@ -92,6 +135,8 @@ TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view n
     return most_are(numbers, rows, [&](int64_t number) { return from_digits(number, form).has_value(); });
   };
   if (most_have(TimeForm::date)) return TimeForm::date;
+  if (numbers.size() == rows && are_parts(numbers, TimeForm::quarter, words)) return TimeForm::quarter;
+  if (numbers.size() == rows && are_parts(numbers, TimeForm::date, words)) return TimeForm::date;
   if (most_have(TimeForm::month)) {
     const auto passes_year = [](int64_t a, int64_t b) { return a % 100 == 12 && b == a + 89; };
     bool passes = false;
@@ -99,38 +144,18 @@ TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view n
       passes = passes || passes_year(numbers[i - 1], numbers[i]) || passes_year(numbers[i], numbers[i - 1]);
     if (passes || words.say({"month", "date", "period", "yyyymm"})) return TimeForm::month;
   }
+  const NumberSteps apart(numbers);
+  const bool are_moments = words.say({"time", "date", "stamp", "epoch", "unix"}) ||
+                           words.are({"ts", "ds", "t"}) || apart.most.value_or(0) != 0;
+  if (are_moments && most_are(numbers, rows, [](int64_t number) { return moment(number).has_value(); }))
+    return TimeForm::date_time;
   if (numbers.empty() || numbers.size() < rows || !std::all_of(numbers.begin(), numbers.end(), is_year))
     return TimeForm::number;
-  const NumberSteps apart(numbers);
   if (words.say({"year"}) || words.are({"yr"}))
     return apart.ascend || apart.most ? TimeForm::year : TimeForm::number;
   const bool even = apart.most && *apart.most != 0 && (apart.all || !apart.ascend);
   return even && (words.say({"date", "time", "period"}) || words.are({"ds", "t"})) ? TimeForm::year
                                                                                    : TimeForm::number;
-}
-
-bool are_stamps(const std::vector<int64_t>& numbers, std::size_t rows) {
-  return most_are(numbers, rows, [](int64_t number) {
-    for (int64_t rest = number; rest > 0 && rest % 100 < 60; rest /= 100)  // without seconds, minutes
-      if (rest % 100 < 24 && from_digits(rest / 100, TimeForm::date)) return true;
-    return false;
-  });
-}
-
-std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows) {
-  const NameWords words{lower_case(name)};
-  const NumberSteps apart(numbers);
-  const bool named = words.say({"time", "date", "stamp", "epoch", "unix"}) || words.are({"ts", "ds", "t"});
-  if (!named && apart.most.value_or(0) == 0) return "";
-  int64_t second = 1;
-  for (const char* unit : {"seconds", "milliseconds", "microseconds", "nanoseconds"}) {
-    const int64_t from = *date_of(1980, 1, 1) / one_second * second;
-    const int64_t to = std::min(*date_of(2100, 1, 1) / one_second * second, largest_number);
-    if (most_are(numbers, rows, [&](int64_t number) { return from <= number && number < to; }))
-      return fmt::format("{} since 1970", unit);
-    second *= 1000;
-  }
-  return "";
 }
 
 CalendarTime calendar_of(const Time& time) {

@@ -49,21 +49,19 @@ Time in_form(const Time& time, TimeForm form);
 // The form of a column's whole numbers. `rows`: all cells of the column; those not in `numbers` are no whole
 // numbers. The order of `numbers` does not matter, so that a fault in it can be reported later.
 // * Dates, if more than half of the cells are one (20170331).
+// * Quarters (20141) or dates, for weeks (202401), if all are one, and a year's last is beside the next one's first. Weeks of one
+//   year, if most are in turn, some after the twelfth, and the name says so.
 // * Months, if more than half are one (201703), and a December and a January follow each other, or the name says month,
 //   date or period.
 // * Years, if all are from 1500 to 2200 and the name says year, and they ascend or most are equally far apart. Or if
 //   the name says date, time or period, and they are evenly spaced.
+// * Date-times, if more than half are one (2017033114, 201703311405, 20170331140559); in UTC, if more than half lie between 1980 and 2100 as seconds, milli-, micro- or nanoseconds since 1970, and the
+//   name says time or date or most are equally far apart.
 // * Else numbers.
 TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows);
 
-// Whole numbers that are moments, which are only read as numbers. "microseconds since 1970", if more than half of the
-// cells lie between 1980 and 2100 in this unit, and the name says time or date or most are equally far apart. Else "".
-std::string moments_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows);
 // Columns that begin with a smaller number are none of these.
 constexpr int64_t least_dated = 1500;
-// Whether more than half of the cells are dates with an hour, minutes or seconds: 2017033114, 201703311405,
-// 20170331140559. These are not read.
-bool are_stamps(const std::vector<int64_t>& numbers, std::size_t rows);
 
 // The largest magnitude of numbers read as times: beyond nanoseconds since 1970 in the first half of this century.
 constexpr int64_t largest_number = 3'000'000'000'000'000'000;
