@@ -202,7 +202,7 @@ def summary(value: object, path: str = "") -> list[str]:
     if path.endswith(".operations"):
         return [f"{path}: " + " ".join(of["name"] for of in value)]
     if isinstance(value, dict):
-        return [line for key, of in value.items() for line in summary(of, f"{path}.{key}")]
+        return [line for key, of in sorted(value.items()) for line in summary(of, f"{path}.{key}")]
     if isinstance(value, list) and value and all(isinstance(v, (int, float)) for v in value):
         return [f"{path}: {len(value)} numbers, sum {sum(value):.4g}, of absolute ones {sum(map(abs, value)):.4g}, last {value[-1]:.4g}"]
     if isinstance(value, list) and not any(isinstance(v, (dict, list)) for v in value):
