@@ -35,7 +35,7 @@ std::tuple<double, int64_t, int64_t> score_text(const TextModel& model, const st
   require_input(!ids.empty(), "score: the text has no words");
   const int32_t eos = saved.vocabulary.eos();
   if (ids.back() != eos) ids.push_back(eos);
-  const ptb::Score found = ptb::score(*saved.model, ids, eos, 1, reading.documents);
+  const ptb::Score found = ptb::score(*saved.model, {.tokens = ids, .eos = eos, .documents = reading.documents});
   require_input(std::isfinite(found.perplexity()),
                 "{}: the perplexity is {}: the model's weights are too large to compute with", model.path,
                 found.perplexity());

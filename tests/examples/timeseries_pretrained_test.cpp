@@ -2,7 +2,7 @@
 #include <set>
 
 #include "examples/timeseries/pretrained/batches.h"
-#include "examples/timeseries/pretrained/network.h"
+#include "examples/timeseries/pretrained/model_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
 #include "examples/timeseries/pretrained/window.h"
 #include "tests/examples/recipe_keys.h"

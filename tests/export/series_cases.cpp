@@ -3,7 +3,7 @@
 #include "examples/timeseries/export/c_series.h"
 #include "examples/timeseries/export/onnx_pretrained.h"
 #include "examples/timeseries/export/onnx_series.h"
-#include "examples/timeseries/pretrained/network.h"
+#include "examples/timeseries/pretrained/model_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
 #include "tests/export/cases.h"
 #include "training/files/state_dict.h"

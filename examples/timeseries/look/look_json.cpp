@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/look/look_numbers.h"
-#include "examples/timeseries/pretrained/network.h"
+#include "examples/timeseries/pretrained/model_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
 #include "framework/ops.h"
 #include "framework/signals.h"

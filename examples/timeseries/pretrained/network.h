@@ -8,16 +8,14 @@
 #pragma once
 
 #include <array>
-#include <filesystem>
-#include <memory>
 
-#include "examples/timeseries/pretrained/recipe.h"
 #include "examples/timeseries/pretrained/window.h"
 #include "layers/dense.h"
 #include "layers/recurrent/recurrent_layer.h"
-#include "training/files/safetensors.h"
 
 namespace timeseries {
+
+using namespace unroll;
 
 // Ascending; the fourth and the eighth bound the middle 80 per cent of nine equal steps, the outermost 95 per cent.
 inline constexpr std::array<double, 11> forecast_levels = {0.025, 0.1, 0.2, 0.3, 0.4,  0.5,
@@ -37,11 +35,5 @@ struct PretrainedNetwork {
   RecurrentLayer layers;
   Dense hidden, out, direct;  // direct: from the inputs ahead to the output, without a bend
 };
-
-// Its file has the weights in 16 bits, and the recipe they were trained by.
-void write_forecaster(const std::filesystem::path& path, const PretrainRecipe& recipe,
-                      const ParameterSet& params);
-// Throws InputError, with the file's name: it is another program's or no forecaster's, or damaged.
-std::unique_ptr<PretrainedNetwork> read_forecaster(const SafetensorsFile& file);
 
 }  // namespace timeseries

@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-#include "examples/timeseries/pretrained/network.h"
+#include "examples/timeseries/pretrained/model_file.h"
 
 extern "C" const char unroll_forecaster[], unroll_forecaster_end[];  // bundled.S
 

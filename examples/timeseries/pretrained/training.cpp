@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "examples/timeseries/pretrained/batches.h"
-#include "examples/timeseries/pretrained/network.h"
+#include "examples/timeseries/pretrained/model_file.h"
 #include "framework/signals.h"
 #include "training/program/cli/explanations.h"
 #include "training/program/run/first_weights.h"
