@@ -292,8 +292,6 @@ real* MomentOptimizer::moment(size_t k) {
   return k < slabs_.size() ? slab(slabs_[k].values).data() : nullptr;
 }
 
-WeightUpdate MomentOptimizer::rule(const Range&) const { return {}; }
-
 void MomentOptimizer::update() {
   real *const first = moment(0), *const second = moment(1);
   RoundedCopy rounded;

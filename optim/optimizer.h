@@ -205,8 +205,8 @@ class MomentOptimizer : public Optimizer {
   MomentOptimizer(ParameterSet& params, double learning_rate, double weight_decay, const Moments& moments);
   void order(StepOrders& orders) override;
   void update() override;  // a pass over each of complete_ranges()
-  // The rule of such a pass, without the range's decay and rate. By default gradient descent.
-  virtual WeightUpdate rule(const Range& range) const;
+  // The rule of such a pass, without the range's decay and rate.
+  virtual WeightUpdate rule(const Range& range) const = 0;
   real* moment(size_t k);  // the k-th slab's memory; nullptr: there is none
 
   double momentum_;

@@ -296,10 +296,10 @@ class Check(Planted):
         self.assertEqual(done.returncode, 2)
         self.assertIn("there is no part 'everything'", done.stderr)
         self.assertFalse((self.out / "steps.tsv").exists())
-        for words in (["everything"], ["--dry-run", "everything"]):
+        for words, message in ((["everything"], "no part 'everything'"), (["--dry-run", "everything"], "no part 'everything'"), (["--minutes"], "got ''"), (["--minutes", "x"], "got 'x'")):
             done = subprocess.run([ROOT / "run", "gpu-check", *words], capture_output=True, text=True, timeout=60)  # no build
             self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertIn("there is no part 'everything'", done.stderr)
+            self.assertIn(message, done.stderr)
 
 
 class Results(Planted):

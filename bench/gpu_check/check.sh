@@ -31,17 +31,19 @@
 # Programs made over the stand-in for CUDA (./run gpu-check --dry-run) measure nothing: sizes are small, facts and timed parts
 # compute nothing, and each suite runs its first case.
 set -u
-parts=() minutes= limited=
+parts=() minutes= limited= only_check=
 while [ $# -gt 0 ]; do
   case $1 in
     facts | tests | sanitize | agree | changes | speed | options | train | train:?*) parts+=("$1") ;;
     --minutes) limited=yes minutes=${2-}; shift ;;
+    --check) only_check=yes ;;  # the words alone
     --help | -h) sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; exit ;;
     *) echo "check.sh: there is no part '$1'; the parts are facts, tests, sanitize, agree, changes, speed, options, train, train:RECIPE[:PRECISION]" >&2; exit 2 ;;
   esac
   shift
 done
 [ -z "$limited" ] || [[ $minutes =~ ^[1-9][0-9]*$ ]] || { echo "check.sh: --minutes wants a whole number, at least 1, got '$minutes'" >&2; exit 2; }
+[ -z "$only_check" ] || exit 0
 end=${minutes:+$(($(date +%s) + 60 * minutes))}
 [ ${#parts[@]} -gt 0 ] || parts=(facts tests sanitize agree changes speed options train)
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" || exit

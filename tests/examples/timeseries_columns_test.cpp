@@ -60,6 +60,15 @@ TEST_CASE("columns that count or select are not forecast") {
         run.err);
     CHECK(lines_of(run.out).at(0) == "time,paid,paid_low,paid_high");
   }
+  for (const char* name : {"COVID", "case number"})  // these add up, and are forecast
+    CHECK(lines_of(forecast_of(folder, rows(fmt::format("t,{}", name), 84,
+                                            [](int row) {
+                                              return fmt::format("2021-{:02}-{:02},{}", day(row).month,
+                                                                 day(row).day, 100 + row * (row + 3));
+                                            }))
+                       .out)
+              .at(0)
+              .starts_with(fmt::format("time,{}", name)));
   const std::string shops = rows("t,shop no,x", 84, [](int row) {
     return fmt::format("2021-{:02}-{:02},{},{}", day(row / 2).month, day(row / 2).day, row % 2 + 7,
                        week(row / 2));

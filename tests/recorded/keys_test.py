@@ -6,7 +6,6 @@ row in the tables below.
 Usage: keys_test.py PTB TIMESERIES [--record]"""
 import concurrent.futures
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -47,7 +46,7 @@ PTB = {
     "data.limit": "200 " + TEXT, "data.train_tokens": "18000", "data.valid_tokens": "300", "data.test_tokens": "200", "data.seed": "2",
     "training.epochs": "1", "training.accumulate": "2", "training.shards": "2 model.dropout=0.3", "training.clip": "0.01", "training.precision": "bf16",
     "training.seed": "2", "training.init_from": "start.safetensors", "training.keep": "best " + UNSTABLE,
-    "training.patience": "1 " + UNSTABLE, 
+    "training.patience": "1 " + UNSTABLE,
     "training.keep_every_epochs": "2", "training.log_every": "25", "training.reduction": "mean",
     "training.activation_regularization": "2", "training.temporal_activation_regularization": "2", "training.past_decode": "0.5",
     "training.past_decode_share": "0.5 training.past_decode=0.5", "training.adversarial_softmax": "0.1",
@@ -90,7 +89,7 @@ SERIES = {
     "data.decimal": ", data.file=semicolons.csv data.separator=;", "data.thousands": ". data.file=thousands.csv data.separator=; data.decimal=,",
     "data.missing": ["previous data.file=holes.csv", "mask data.file=holes.csv", "interpolate data.file=holes.csv", "zero data.file=holes.csv"],
     "data.gaps": ["allow data.file=gaps.csv", "fill data.file=gaps.csv data.missing=previous"], "data.open_end": "true data.file=open.csv data.missing=previous",
-    "data.window": "10", "data.horizon": "2", "data.stride": "3", "data.batch": "8", 
+    "data.window": "10", "data.horizon": "2", "data.stride": "3", "data.batch": "8",
     "data.split": ["rows data.valid_rows=20 data.test_rows=20 -data.train -data.valid", "time data.valid_from=2024-01-04 data.test_from=2024-01-05 -data.train -data.valid"],
     "data.train": "0.5", "data.valid": "0.1", "data.train_rows": "60 data.valid_rows=20 " + ROWS,
     "data.valid_rows": "30 data.test_rows=20 " + ROWS, "data.test_rows": "30 data.valid_rows=20 " + ROWS,
@@ -132,7 +131,7 @@ def options(words: str) -> list[str]:
     return [part for word in words for part in ("--set", word)]
 
 
-CLOCK = re.compile(r"(?<=^engine  )(\w+: \w+).*|^(recipe|speed|memory|folder|report|next|model   \S+\.safetensors| +fp32 on| +bf16 on).*\n|  +\S+ (words|characters|values|windows|rows)/s +\S+(?=\n)", re.M)
+CLOCK = re.compile(r"(?<=^engine  )(\w+: \w+).*|^(recipe|speed|memory|.* ETA |folder|report|next|model   \S+\.safetensors| +fp32 on| +bf16 on).*\n|  +\S+ (words|characters|values|windows|rows)/s +\S+(?=\n)", re.M)
 
 
 def merged(base: list[str], words: list[str]) -> list[str]:
@@ -149,12 +148,12 @@ def answer(program: str, words: list[str], folder: pathlib.Path, number: int) ->
     if "data.corpus=text" in words:
         command += ["--data", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder,
-                          env=os.environ | ({"UNROLL_ISA": "emulated_bf16"} if "training.precision=bf16" in words else {}))
+                          env=compare.environment(**({"UNROLL_ISA": "emulated_bf16"} if "training.precision=bf16" in words else {})))
     if done.returncode:
         return [f"FAILED: {done.stderr}"]
     names = " ".join(sorted(re.sub(r"events.*", "events", path.name) for path in out.iterdir()))
     records = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-    losses = [f"step {r['step']} loss {r['loss']:.6g} rate {r['learning_rate']:.6g} gradient {r['gradient_norm']:.3g}" for r in records if r["kind"] == "interval"]
+    losses = [f"step {r['step']} loss {r['loss']:.6g} rate {r['learning_rate']:.6g} gradient {r['gradient_norm']:#.4g}" for r in records if r["kind"] == "interval"]
     tables = [f"table {t['title']}: {len(t['rows'])} rows" for t in json.loads((out / "report.json").read_text())["tables"]]
     return [f"files {names}", *losses, *tables, *CLOCK.sub(r"\1", done.stdout).replace(str(folder), "").splitlines()]
 
@@ -173,7 +172,7 @@ def declared(page: str) -> dict[str, str]:
     return keys
 
 
-def check(name: str, program: str, page: str, base: list[str], table: dict[str, str | list[str]]) -> None:
+def check(name: str, program: str, page: str, base: list[str], table: dict[str, str | list[str]]) -> bool:
     keys = declared(page)
     assert not table.keys() - keys.keys(), f"{name}: no keys: {sorted(table.keys() - keys.keys())}"
     new = {key: value for key, value in keys.items() if key not in table and key not in ELSEWHERE}  # not recorded
@@ -195,12 +194,13 @@ def check(name: str, program: str, page: str, base: list[str], table: dict[str, 
         blocks[variant] = "\n".join(line for line in answers[variant] if line not in without) + "\n"
     idle = [variant for variant, text in blocks.items() if not text.strip()]
     assert not idle, f"{name}: nothing tells a training with these from one without; a key that needs others belongs into this file's tables: {idle}"
-    compare.check(name, {variant: text for variant, text in blocks.items() if not variant.endswith((UNSTABLE, UNSTABLE_SERIES)) and variant.split("=")[0] not in new})
+    return compare.check(name, {variant: text for variant, text in blocks.items() if not variant.endswith((UNSTABLE, UNSTABLE_SERIES)) and variant.split("=")[0] not in new})
 
 
 def main() -> None:
-    check("keys-of-ptb", sys.argv[1], "recipes.md", PTB_BASE, PTB)
-    check("keys-of-timeseries", sys.argv[2], "timeseries.md", SERIES_BASE, SERIES)
+    right = check("keys-of-ptb", sys.argv[1], "recipes.md", PTB_BASE, PTB)
+    right = check("keys-of-timeseries", sys.argv[2], "timeseries.md", SERIES_BASE, SERIES) and right
+    sys.exit(not right)
 
 
 if __name__ == "__main__":

@@ -248,3 +248,28 @@ TEST_CASE("a quarter has a calendar, and a split may begin with one or within it
   const Series series = parse({"1970 Q1", "1970 Q2", "1970 Q3", "1970 Q4"});
   CHECK(parse_time(series.times.text(3))->count == series.times.at[3]);
 }
+
+TEST_CASE(
+    "what is typed beside a column is a year, a month, a date; its cells may be weeks, and moments since 1970") {
+  const auto typed = [](const char* text, TimeForm beside) { return to_text(*parse_time(text, beside)); };
+  for (const TimeForm beside : {TimeForm::date, TimeForm::date_time}) {
+    CHECK(typed("201707", beside) == "201707");  // July
+    CHECK(typed("2017", beside) == "2017");
+    CHECK(typed("20170704", beside) == "20170704");
+  }
+  const auto cell = [](const char* text, TimeForm form) {
+    return to_text(*time_in_column(text, form, DateOrder::unknown));
+  };
+  CHECK(cell("201707", TimeForm::date) == "2017-02-13");
+  CHECK(cell("1735686000", TimeForm::date_time) == "2024-12-31 23:00:00");
+  // A machine's name is no part of a year.
+  CHECK(parse_time("M1-2024"));
+  CHECK(!parse_time("M1-1001"));
+  CHECK(!parse_time("T4-1001"));
+  CHECK(parse_time("Q4-1850"));
+}
+
+TEST_CASE("a typed time with an offset is that of the clock where the column's times have none") {
+  const Series series = parse({"2021-03-30 00:00", "2021-03-30 01:00", "2021-03-30 02:00"});
+  CHECK(series.times.count_of(*parse_time("2021-03-30T00:00+02:00")) == series.times.at[0]);
+}

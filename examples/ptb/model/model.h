@@ -99,8 +99,9 @@ struct ScoredText {
 // Scores without dropout. nats are summed over the shards. Throws Interrupted after a signal (framework/signals.h).
 Score score(const LanguageModel& model, const ScoredText& text);
 
-// Reads the shard's part of the streams, which fit, window by window as score() does, carrying the state. Calls f(input, target, y, resets) for each: input, target and resets [steps, streams], y
-// [steps, streams, width] of the last layer. Nothing is recorded. Throws Interrupted.
+// Reads the shard's part of the streams, which fit, window by window as score() does, carrying the state. Calls
+// f(input, target, y, resets) for each: input, target and resets [steps, streams], y [steps, streams, width] of the last layer.
+// Nothing is recorded. Throws Interrupted.
 using ReadWindow =
     std::function<void(const IdTensor& input, const IdTensor& target, const Var& y, const IdTensor& resets)>;
 void read_windows(const LanguageModel& model, const ScoredText& text, const Shard& shard,

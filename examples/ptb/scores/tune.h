@@ -38,7 +38,7 @@ struct Tuned {
 // Whatever tune() works on.
 struct TuneInput {
   LanguageModel& model;
-  ScoredText text;  // to validate on
+  ScoredText text;  // the plan's tokens to validate on, and the documents that begin there
   const Tensor& statistics;
   const TunePlan& plan;
   TuneTable& table;

@@ -172,7 +172,7 @@ void backtest(Command& command) {
   comparison.rows = means_of(judged, splits.size());
   for (const char* key : recipe.detects() ? std::vector{"accuracy", "balanced_accuracy"}
                                           : std::vector{summary_measure(first_fold.targets().size()).key}) {
-    const auto measure = std::ranges::find(comparison.measures, key, &Measure::key);
+    const auto measure = std::ranges::find(comparison.measures, std::string_view(key), &Measure::key);
     console.print("\n");
     console.print(
         table_of(measure->name, static_cast<size_t>(measure - comparison.measures.begin()), judged, names));

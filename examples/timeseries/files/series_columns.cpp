@@ -20,6 +20,14 @@ std::string SeriesColumns::called(int column) const {
 
 namespace {
 
+// Moments since 1970 in a column that is not the first are times by their name alone.
+bool names_a_moment(const std::string& name) {
+  constexpr std::string_view words[] = {"time", "date", "stamp", "epoch", "unix"};
+  const std::string lower = lower_case(name);
+  return lower == "ts" ||
+         std::ranges::any_of(words, [&](auto word) { return lower.find(word) != lower.npos; });
+}
+
 struct Row {
   std::vector<std::string> cells = {};
   std::vector<bool> quoted = {};
@@ -229,6 +237,11 @@ class HeaderReader {
     if (columns_.time < 0) return;
     if (!columns_.time_found)
       columns_.form = form_of_column(csv_, columns_.place(columns_.time), columns_.names[columns_.time]);
+    // A model that was trained on numbers reads them so.
+    if (options_.step && options_.step->unit == TimeStep::Unit::number && !first_.cells.empty()) {
+      const auto time = parse_time(first_.cells[columns_.place(columns_.time)]);
+      if (time && time->form == TimeForm::number) columns_.form = TimeForm::number;
+    }
     columns_.order = order_of_dates(csv_, columns_, options_);
     require_input(columns_.id != columns_.time,
                   "{}: column '{}' cannot both name the series and hold the times", origin(),
@@ -260,6 +273,7 @@ class HeaderReader {
       constexpr double least_date = 150'001;  // a week; the first column may hold years, too
       if (i > 0 && !dotted && !(parse_number(cell(i)).value_or(0) >= least_date)) continue;
       const TimeForm form = form_of_column(csv_, columns_.place(i), columns_.names[i]);
+      if (i > 0 && form == TimeForm::date_time && !names_a_moment(columns_.names[i])) continue;
       if (i == 0 && form != TimeForm::number) return take_times({0}, form, false);
       if (form < (dotted ? TimeForm::month : TimeForm::date)) continue;
       if (dated.empty()) found = form;

@@ -58,7 +58,7 @@ struct SeriesColumns {
   // "column 3 ('load')"
   std::string called(int column) const;
   // The time in a cell of the column of times; none if it has none.
-  std::optional<Time> time_in(std::string_view cell) const { return parse_time(cell, form, order); }
+  std::optional<Time> time_in(std::string_view cell) const { return time_in_column(cell, form, order); }
 };
 
 // Reads the header, and leaves the reader at the row below, which helps to understand it. Throws InputError like

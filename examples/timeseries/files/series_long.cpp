@@ -18,7 +18,8 @@ struct Candidate {
   std::size_t column, second;  // equal: one column
   std::unordered_map<std::string, int64_t> last = {};
   std::vector<std::string> words = {};  // in their order
-  bool holds = true;                    // the times of each have one direction
+  bool holds = true;                    // the times of all have one direction
+  int64_t forward = 0;                  // of the first that changes; -1: its newest stand first
   std::string above = {};               // the last word; cells without one have it, too
   bool is_filled = false;
   bool is_number[2] = {true, true};  // all words of the column, of the second
@@ -87,9 +88,11 @@ bool read_for(std::vector<Candidate>& candidates, const SeriesText& file) {
       } else if (time->count == last->second && ++candidate.doubles == 1) {
         candidate.first_double =
             fmt::format("line {} has {} of '{}' again", csv.line(), to_text(*time), one_line(last->first));
+      } else if (candidate.forward == 0 && time->count != last->second) {
+        candidate.forward = time->count > last->second ? 1 : -1;
       }
-      candidate.holds =
-          (is_new || forward * (time->count - last->second) >= 0) && candidate.words.size() < most_series;
+      candidate.holds = (is_new || candidate.forward * (time->count - last->second) >= 0) &&
+                        candidate.words.size() < most_series;
       last->second = time->count;
     }
     return true;

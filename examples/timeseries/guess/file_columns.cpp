@@ -143,9 +143,10 @@ bool guess_time(FileReading& reading, const FileColumns& file, const Column& col
 bool names_a_counter(const std::string& name) {
   std::string last = lower_case(name.substr(name.find_last_of(" _-") + 1));
   if (last.ends_with('.')) last.pop_back();
-  constexpr std::string_view words = " id no nr num number nummer index idx entry row ";
-  return words.find(fmt::format(" {} ", last)) != words.npos || last.ends_with("number") ||
-         last.ends_with("nummer") || name.ends_with("ID") || name.ends_with("Id");
+  constexpr std::string_view words = " id no nr nummer index idx ";
+  const bool is_joined = name.size() > 2 && std::islower(static_cast<unsigned char>(name[name.size() - 3]));
+  return words.find(fmt::format(" {} ", last)) != words.npos || last.ends_with("nummer") ||
+         (is_joined && (name.ends_with("ID") || name.ends_with("Id")));
 }
 
 // Why it is not forecast; "": it is.

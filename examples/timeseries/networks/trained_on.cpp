@@ -39,7 +39,9 @@ std::string fingerprint_of_row(const Series& series, int64_t row) {
 std::optional<int64_t> first_row_from(const Series& series, const std::string& text, bool after,
                                       int member = 0) {
   const Times& times = series.times;
-  const Time border = *parse_time(text, times.form);
+  const auto read = parse_time(text, times.form);
+  if (!read) return {};
+  const Time border = *read;
   if ((times.form == TimeForm::number) != (border.form == TimeForm::number)) return {};
   // Months, dates and times of day compare as far as both are written.
   const TimeForm coarser = std::min(times.form, border.form);

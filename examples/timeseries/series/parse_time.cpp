@@ -154,11 +154,14 @@ void read_part(Scanner& scan, DateNumbers& found) {
 }
 
 // The year beside its part; FY may stand before it.
-int64_t read_year_of_part(Scanner& scan, bool may_be_short) {
+int64_t read_year_of_part(Scanner& scan, bool may_be_short) {  // M1-1001 names a machine
   Scanner named = scan;
   const bool is_fiscal = lower_case(named.word()) == "fy";
   if (is_fiscal) scan = named, scan.accept(' ');
-  return read_last_year(scan, may_be_short || is_fiscal ? DateOrder::day_first : DateOrder::unknown);
+  const int64_t year =
+      read_last_year(scan, may_be_short || is_fiscal ? DateOrder::day_first : DateOrder::unknown);
+  scan.good = scan.good && (may_be_short ? 1500 <= year && year <= 2200 : 1900 <= year && year <= 2100);
+  return year;
 }
 
 // Reads a form from the left. The scan fails if the text has another one.

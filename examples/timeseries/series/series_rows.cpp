@@ -86,13 +86,14 @@ void take_common_step(Series& series) {
     return;
   TimeStep one = found;
   one.count = 1;
-  int64_t common = 0, steps = 0;
+  int64_t common = 0;
+  double steps = 0;  // of 100,000 series in microseconds: beyond 64 bits
   each_following(series, [&](int64_t row) {
     const int64_t a = times.at[row - 1], b = times.at[row];
     const int64_t apart = is_month ? std::llround(steps_between(a, b, one)) : b - a;
-    common = std::gcd(common, apart), steps += apart;
+    common = std::gcd(common, apart), steps += static_cast<double>(apart);
   });
-  if (common > 0 && steps / common <= most_new * series.rows())
+  if (common > 0 && steps / static_cast<double>(common) <= static_cast<double>(most_new * series.rows()))
     times.step.count = common, times.step.jitter = 0;
 }
 
@@ -212,8 +213,9 @@ void cut_open_end(Series& series, const SeriesOptions& options) {
 static void follow_clock(Series& series) {
   Times& times = series.times;
   const auto& offsets = times.offsets;
-  if (!series.members.empty() || std::ranges::adjacent_find(offsets, std::not_equal_to<>()) == offsets.end())
-    return;
+  if (!series.members.empty() || offsets.empty()) return;
+  const auto [least, most] = std::ranges::minmax(offsets);
+  if (least == most || most - least > one_hour) return;
   const TimeStep step = find_step(times.form, times.at, offsets).step;
   if (step.unit != TimeStep::Unit::microsecond || step.count > one_hour ||
       times.at.back() - times.at.front() < 4 * one_day)

@@ -110,13 +110,20 @@ std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder
   const auto time = parse_time(text, order);
   if (!time && beside == TimeForm::month) return dotted_month(text);
   if (!time || time->form != TimeForm::number || beside == TimeForm::number) return time;
-  if (beside == TimeForm::date_time) return moment(time->count);
-  if (beside == TimeForm::quarter || (beside == TimeForm::date && time->count < 1'000'000))
+  if (beside == TimeForm::quarter)
     if (const auto part = part_from_digits(time->count, beside)) return part;
   if (is_year(time->count)) return Time{TimeForm::year, moment_of({12 * time->count, 1})};
   if (const auto date = from_digits(time->count, TimeForm::date)) return date;
   if (const auto month = from_digits(time->count, TimeForm::month)) return month;
   return time;
+}
+
+std::optional<Time> time_in_column(std::string_view cell, TimeForm form, DateOrder order) {
+  const auto number = form == TimeForm::date || form == TimeForm::date_time ? parse_time(cell) : std::nullopt;
+  if (!number || number->form != TimeForm::number) return parse_time(cell, form, order);
+  if (form == TimeForm::date_time) return moment(number->count);
+  const auto week = number->count < 1'000'000 ? part_from_digits(number->count, form) : std::nullopt;
+  return week ? week : parse_time(cell, form, order);
 }
 
 std::optional<Time> dotted_month(std::string_view text) {
@@ -226,6 +233,7 @@ Time Times::time(int64_t row) const {
 }
 
 int64_t Times::count_of(const Time& time) const {
+  if (!utc && time.utc) return time.count + time.offset;
   if (offsets.empty() || time.utc) return time.count;
   std::size_t row = 0;  // the last row whose clock shows no later time
   for (std::size_t i = 0; i < offsets.size(); ++i)

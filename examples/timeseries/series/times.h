@@ -35,6 +35,8 @@ std::optional<Time> parse_time(std::string_view text, DateOrder order = DateOrde
 // As above, in a column of times of form `beside`. Unless that is `number`, 1749 is a year, 201703 a month and
 // 20170331 a date; beside `month`, 03.2017 and 2017.03 are months.
 std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder order = DateOrder::unknown);
+// The time in a cell of a column of this form, whose whole numbers may also be weeks, and moments since 1970.
+std::optional<Time> time_in_column(std::string_view cell, TimeForm form, DateOrder order);
 // The month in 03.2017 or 2017.03, from 1500 to 2200: alone these are numbers.
 std::optional<Time> dotted_month(std::string_view text);
 // Whether the text is a time other than a number, in either order.
