@@ -194,6 +194,11 @@ CLOCK = re.compile(r"^(speed|memory|engine|folder|report|next| +packed weights|m
                    r"|(  +\S+ (words|values|windows|rows|letters|characters)/s)? +\d+:\d\d(?=\n)|, (in|made in) \d+(\.\d)? s\b", re.M)
 
 
+def plain(text: str) -> str:
+    """Without what the clock and the processor decide."""
+    return re.sub(r"(?<=the kernels for )\w+", "this processor", CLOCK.sub("", text))
+
+
 def summary(value: object, path: str = "") -> list[str]:
     """A page's numbers: of each array their count, their sum and that of their absolute values."""
     if isinstance(value, dict) and isinstance(value.get("data"), str):  # of 16 bits with their unit, or float32
@@ -229,7 +234,7 @@ def answers(program: str, commands: list[str], folder: pathlib.Path) -> dict[str
     for command in commands:
         (folder / "look.html").unlink(missing_ok=True)
         done = subprocess.run([program, *shlex.split(command)], capture_output=True, text=True, cwd=folder, env=compare.environment())
-        text = f"exit code {done.returncode}\n" * (done.returncode != 0) + shortened(CLOCK.sub("", done.stdout)) + CLOCK.sub("", done.stderr)
+        text = f"exit code {done.returncode}\n" * (done.returncode != 0) + shortened(plain(done.stdout)) + plain(done.stderr)
         if command.startswith("anomalies"):  # without the errors: small differences of large numbers
             text = re.sub(r"^((?:[^,\n]*,){6})[^,\n]*,", r"\1", text, flags=re.M)
         if "--json" in command and not done.returncode:
@@ -240,7 +245,6 @@ def answers(program: str, commands: list[str], folder: pathlib.Path) -> dict[str
             for model in re.findall(r'<script type="application/json" class="model">(.*?)</script>', page, re.S):
                 text += "".join(line + "\n" for line in summary(json.loads(model)))
         blocks[command] = text.replace(str(folder) + "/", "").replace(program, "PROGRAM")
-        blocks[command] = re.sub(r"(?<=the kernels for )\w+", "this processor", blocks[command])
     return blocks
 
 
