@@ -261,7 +261,7 @@ TEST_CASE(
     return to_text(*time_in_column(text, form, DateOrder::unknown));
   };
   CHECK(cell("201707", TimeForm::date) == "2017-02-13");
-  CHECK(cell("1735686000", TimeForm::date_time) == "2024-12-31 23:00:00");
+  CHECK(cell("1735686000", TimeForm::date_time) == "2024-12-31 23:00:00Z");
   // A machine's name is no part of a year.
   CHECK(parse_time("M1-2024"));
   CHECK(!parse_time("M1-1001"));
