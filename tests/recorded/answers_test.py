@@ -254,17 +254,18 @@ def write(folder: pathlib.Path, contents: dict[str, str], ending: str) -> None:
 
 
 def main() -> None:
+    ptb, timeseries = (str(pathlib.Path(program).resolve()) for program in sys.argv[1:3])
     with tempfile.TemporaryDirectory() as made:
         folder = pathlib.Path(made)
         write(folder, files(), ".csv")
         write(folder, RECIPES, ".toml")
-        right = compare.check("answers-of-timeseries", answers(sys.argv[2], [f"train {name}.toml --out {name} --threads 1" for name in RECIPES] + SERIES, folder))
+        right = compare.check("answers-of-timeseries", answers(timeseries, [f"train {name}.toml --out {name} --threads 1" for name in RECIPES] + SERIES, folder))
         write(folder, TEXT, ".toml")
         (folder / "text").mkdir()
         sentences = [f"{'a the'.split()[i % 2]} {'small large red'.split()[i % 3]} {'cat dog bird'.split()[i * i % 7 % 3]} {'sleeps runs'.split()[i % 2]}\n" for i in range(200)]
         write(folder / "text", {"train": "".join(sentences), "valid": "".join(sentences[20:50]), "test": "".join(sentences[33:80])}, ".txt")
         trained = [f"train {name}.toml --data text --out {name} --threads 1" for name in TEXT]
-        right = compare.check("answers-of-ptb", answers(sys.argv[1], trained + COMMANDS, folder)) and right
+        right = compare.check("answers-of-ptb", answers(ptb, trained + COMMANDS, folder)) and right
     sys.exit(not right)
 
 

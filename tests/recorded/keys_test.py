@@ -198,8 +198,9 @@ def check(name: str, program: str, page: str, base: list[str], table: dict[str, 
 
 
 def main() -> None:
-    right = check("keys-of-ptb", sys.argv[1], "recipes.md", PTB_BASE, PTB)
-    right = check("keys-of-timeseries", sys.argv[2], "timeseries.md", SERIES_BASE, SERIES) and right
+    ptb, timeseries = (str(pathlib.Path(program).resolve()) for program in sys.argv[1:3])
+    right = check("keys-of-ptb", ptb, "recipes.md", PTB_BASE, PTB)
+    right = check("keys-of-timeseries", timeseries, "timeseries.md", SERIES_BASE, SERIES) and right
     sys.exit(not right)
 
 
