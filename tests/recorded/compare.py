@@ -31,8 +31,8 @@ def same(one: str, other: str) -> bool:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Without what would change numbers, but for UNROLL_ISA, the kernels."""
-    return {key: value for key, value in os.environ.items() if not key.startswith(("UNROLL_PLAIN", "PMI", "OMPI_", "SLURM_"))} | more
+    """Without what would change numbers, but for UNROLL_ISA, the kernels; without a GPU."""
+    return {key: value for key, value in os.environ.items() if not key.startswith(("UNROLL_PLAIN", "PMI", "OMPI_", "SLURM_"))} | {"CUDA_VISIBLE_DEVICES": "-1"} | more
 
 
 def check(name: str, blocks: dict[str, str]) -> bool:
