@@ -238,8 +238,8 @@ class HeaderReader {
     if (!columns_.time_found)
       columns_.form = form_of_column(csv_, columns_.place(columns_.time), columns_.names[columns_.time]);
     // A model that was trained on numbers reads them so.
-    if (options_.step && options_.step->unit == TimeStep::Unit::number && !first_.cells.empty()) {
-      const auto time = parse_time(first_.cells[columns_.place(columns_.time)]);
+    if (options_.step && options_.step->unit == TimeStep::Unit::number) {
+      const auto time = parse_time(cell_of(csv_, columns_.place(columns_.time)));
       if (time && time->form == TimeForm::number) columns_.form = TimeForm::number;
     }
     columns_.order = order_of_dates(csv_, columns_, options_);
