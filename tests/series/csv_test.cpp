@@ -242,6 +242,8 @@ TEST_CASE("a date of another form is refused with the forms that are read") {
   for (const std::string text : {"4 kW", "1,5 kW", "marked", "--", "0x10", "1.2e", "much: 3", "a/b"})
     CHECK(lacks(refusal("a,x\n\"" + text + "\",1\n"), {"is not a number; a column of text"}) == "");
   // Whoever has named the channels is not told to.
+  CHECK(refusal("a,x\n1,<1\n2,2\n") ==
+        "x.csv:2: column 2 ('x'): '<1' is not a number: write 1, or leave it empty");
   CHECK(refusal("a,x\n4 kW,1\n", {.channels = {"a"}}) == "x.csv:2: column 1 ('a'): '4 kW' is not a number");
 }
 

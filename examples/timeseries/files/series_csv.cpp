@@ -39,7 +39,8 @@ std::string advice(const SeriesText& file, int column, std::string_view cell, bo
                          grouped->value);
     return fmt::format("; {} reads numbers that are written so", with_other ? decimal : thousands);
   }
-  const std::string mended = has_numbers ? how_to_mend(cell, marks_of(options), true) : "";
+  const bool is_bound = cell.find_first_of("<>~") == 0;
+  const std::string mended = has_numbers || is_bound ? how_to_mend(cell, marks_of(options), has_numbers) : "";
   if (!mended.empty()) return ": " + mended;
   if (has_numbers)
     return fmt::format("; the cells above it are numbers: leave it empty if its value is missing{}",
