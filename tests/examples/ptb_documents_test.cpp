@@ -134,6 +134,9 @@ TEST_CASE("a text is scored as each of its documents alone, with a cache too") {
   CHECK(with_cache["test_perplexity"].get<double>() == doctest::Approx(std::exp(nats / n)).epsilon(rounding));
   CHECK(with_cache["cache"]["perplexity"].get<double>() ==
         doctest::Approx(std::exp(cached / n)).epsilon(rounding));
+  // While it learns as well, here next to nothing.
+  CHECK(evaluate("text", cache + Words{"--dynamic", "rate=1e-12"})["dynamic"]["perplexity_with_cache"]
+            .get<double>() == doctest::Approx(std::exp(cached / n)).epsilon(rounding));
   CHECK(
       has(ptb_out({"evaluate", "run/last.safetensors", "--data", "text"}, folder.path()),
           fmt::format("{0} tokens of {0} in {1} documents", test_text.ids.size(), test_text.begins.size())));
@@ -156,11 +159,13 @@ TEST_CASE("statistics for dynamic evaluation begin each document anew") {
                                std::filesystem::path(file).replace_extension("statistics.safetensors"));
     std::vector<std::vector<real>> numbers;
     for (const auto& entry : made.entries()) numbers.push_back(made.load(entry.name).to_host());
-    return numbers;
+    return std::pair(numbers, made.metadata().at("text"));
   };
   const auto anew = statistics("anew.safetensors");
   folder.write("long/train.txt", text_of(valid_text.ids));  // the same words without borders
-  CHECK((anew != statistics("on.safetensors")));
+  const auto on = statistics("on.safetensors");
+  CHECK((anew.first != on.first));
+  CHECK(anew.second != on.second);  // the text that they are of
 }
 
 // Streams have whole documents, also where there are more streams than documents, or a training scores.

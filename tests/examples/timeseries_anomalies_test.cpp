@@ -73,6 +73,9 @@ TEST_CASE("a row of two channels is as rare as one of a single channel: each p c
   folder.write("noise.csv", csv);
   const ProgramRun run = started(Words{"anomalies", "noise.csv"} + set({"data.period=1"}), folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
+  // A row's p is 2 / (n + 1) at least.
+  CHECK_MESSAGE(run.err.find("rate: 0.01 needs 199 errors known before the first row") != std::string::npos,
+                run.err);
   int certain = 0, all = 0;
   const std::vector<std::string> lines = lines_of(run.out);
   for (size_t i = 1; i < lines.size(); ++i, ++all) certain += cells_of(lines[i])[7] == "1";

@@ -248,4 +248,13 @@ TEST_CASE("a model does not beat a baseline that is as good") {
       std::vector<std::string>{
           "the model is better than every baseline by RMSE (2.0000)",
           "the model is not the best: last value has MAE 2.0000 (the model 2.0000), accuracy 0.5000 (0.5000)"});
+  // By each measure the best of those that it does not beat is named, wherever it stands.
+  for (const size_t best : {1, 2, 3}) {
+    timeseries::Comparison three{.measures = {{"MAE", "mae"}}, .rows = {{"the model", {2}}}};
+    for (const char* name : {"first", "second", "third"})
+      three.rows.push_back({name, {three.rows.size() == best ? 1.0 : 1.5}});
+    CHECK(timeseries::verdicts(three) ==
+          std::vector<std::string>{"the model is not the best: " + three.rows[best].name +
+                                   " has MAE 1.0000 (the model 2.0000)"});
+  }
 }

@@ -242,6 +242,8 @@ TEST_CASE("a model that has no step is refused by its name") {
   CHECK(lacks(input_error_of([&] { c_header(plan, {.name = "my model"}); }), {"my model", "identifier"}) ==
         "");
   CHECK(lacks(input_error_of([&] { c_header(plan, {.name = "m", .bits = 16}); }), {"16", "32 or 8"}) == "");
+  const StepPlan of_tokens = token_model({.tied = true}).plan;
+  CHECK(lacks(c_header(of_tokens, {.name = "m"}), {"Requires: token in 0 ... 12."}) == "");
   CHECK(c_name("runs/1-best.safetensors") == "model_1_best");
   params.at("gru.bias_hn_l0").var().value().on_host(Access::change)[0] =
       std::numeric_limits<real>::infinity();

@@ -67,6 +67,7 @@ def files() -> dict[str, str]:
     of["pay-days"] = table("date,paid", [f"2023-{i // 2 + 1:02d}-{1 if i % 2 == 0 else 15:02d}" for i in range(24)], waves(24, 2))
     of["newest-first"] = "month,sales\n" + "".join(line + "\n" for line in of["months"].splitlines()[:0:-1])
     of["holes"] = table("date,visits", times(140, DAY), ["" if i % 31 in (3, 4) else v for i, v in enumerate(week)])
+    of["two-holes"] = table("date,visits,price", times(140, DAY), ["" if i in (30, 61, 92) else v for i, v in enumerate(week)], waves(140, 9, level=30))
     of["gaps"] = "date,visits\n" + "".join(line + "\n" for i, line in enumerate(of["days"].splitlines()[1:]) if i % 50 not in (20, 21))
     of["open-end"] = of["months"] + "2023-01,\n2023-02,\n2023-03,\n"
     of["rare"] = table("date,parts", times(90, DAY), rare, places=0)
@@ -78,6 +79,8 @@ def files() -> dict[str, str]:
     of["two"] = table("month,sales,cost", months(48), year, [v / 2 + 5 * noise(3 * i) for i, v in enumerate(year)])
     of["shops"] = table("month,shop,sales", months(36) * 3, [s for s in ("north", "south", "east") for _ in range(36)],
                         [f * v for f in (1.0, 3.0, 0.2) for v in waves(36, 12)])
+    for name, count in (("stores", 140), ("stores-short", 118)):  # the short one ends among the rows that chose the model
+        of[name] = table("date,shop,sales", times(count, DAY) * 2, [s for s in ("north", "south") for _ in range(count)], [f * v for f in (1.0, 3.0) for v in week[:count]])
     of["wide"] = "year,Jan,Feb,Mar,Apr,May,Jun,Jul,Aug,Sep,Oct,Nov,Dec\n" + "".join(
         f"{2019 + y}," + ",".join(f"{v:.1f}" for v in year[12 * y:12 * y + 12]) + "\n" for y in range(4))
     of["plan"] = table("date,price,sales", times(120, DAY), [float(5 + i * 7 % 4) for i in range(120)], [200 - 20 * (5 + i * 7 % 4) + 2 * noise(i) for i in range(120)])
@@ -99,11 +102,12 @@ RECIPES = {
     "net": """[model]\ncell = "gru"\nhidden = 6\nnormalization = "last"\n[data]\nfile = "months.csv"\nwindow = 12\nhorizon = 3\nperiod = 12\n[training]\nepochs = 4\n""",
     "deciles": """[model]\narchitecture = "linear"\nnormalization = "last"\n[data]\nfile = "days.csv"\nwindow = 14\nhorizon = 4\nperiod = 7\n[training]\nepochs = 4\nloss = "quantile"\n""",
     "several": """[model]\nhidden = 5\nsegment = 3\nshared_channels = true\n[data]\nfile = "shops.csv"\nid = "shop"\nwindow = 6\nhorizon = 2\nperiod = 12\n[training]\nepochs = 4\n""",
+    "stores": """[model]\nhidden = 5\n[data]\nfile = "stores.csv"\nid = "shop"\nwindow = 6\nhorizon = 2\nperiod = 7\n[training]\nepochs = 4\n""",
     "masked": """[model]\nhidden = 5\n[data]\nfile = "holes.csv"\nmissing = "mask"\nwindow = 7\nhorizon = 2\nperiod = 7\n[training]\nepochs = 4\n""",
-    "detector": """[model]\nhidden = 6\n[data]\nfile = "labels.csv"\nlabel = "on"\nwindow = 4\n[training]\nepochs = 4\n""",
+    "detector": """[model]\nhidden = 6\nhighway = 3\n[data]\nfile = "labels.csv"\nlabel = "on"\nwindow = 4\n[training]\nepochs = 4\n""",
     "priced": """[model]\nhidden = 6\n[data]\nfile = "plan.csv"\ntargets = ["sales"]\nknown = ["price"]\nwindow = 7\nhorizon = 4\nperiod = 7\n[training]\nepochs = 6\n""",
 }
-SERIES = [f"forecast {name}.csv" for name in files() if name not in ("plan", "plan-ahead", "labels", "shops")] + """
+SERIES = [f"forecast {name}.csv" for name in files() if name not in ("plan", "plan-ahead", "labels", "shops", "stores", "stores-short")] + """
 forecast months.csv --steps 30
 forecast months.csv --json
 forecast months.csv --members last,seasonal
@@ -126,6 +130,7 @@ forecast nothing.csv
 anomalies outlier.csv
 anomalies days.csv --rate 0.05
 anomalies hours.csv
+anomalies two.csv
 baselines net.toml
 baselines several.toml
 explain net.toml
@@ -137,6 +142,8 @@ evaluate net/best.safetensors
 evaluate net/best.safetensors --split valid --json
 evaluate net/best.safetensors --csv growth.csv
 evaluate several/best.safetensors
+evaluate stores/best.safetensors --csv stores-short.csv
+anomalies stores/best.safetensors --csv stores-short.csv --series south
 evaluate masked/best.safetensors
 evaluate priced/best.safetensors
 evaluate detector/best.safetensors

@@ -194,6 +194,17 @@ TEST_CASE("a run in two halves begins to average at the epoch that one that was 
   CHECK(averages({2, 5}) == averages({5}));
 }
 
+TEST_CASE("an optimizer that keeps no average goes on from the weights, which lie beside the averages") {
+  const Folder folder;
+  TinyTraining averaged({.rule = Setup::Rule::averaged}), plain({});
+  Trainer(*averaged.optimizer, options(folder)).run(averaged.task());
+  plain.optimizer = std::make_unique<Lion>(plain.params, LionConfig{.learning_rate = 0.01});
+  TrainerState state;
+  read_checkpoint(folder / last_checkpoint, *plain.optimizer, state, plain.task().carried);
+  CHECK(same_bits(plain.params.values(), averaged.params.values()));
+  CHECK_FALSE(same_bits(plain.params.values(), *averaged.optimizer->averages()));
+}
+
 TEST_CASE("what cannot be gone on with is refused, with both shapes where they differ") {
   const Folder folder;
   train(folder);

@@ -168,6 +168,10 @@ TEST_CASE("a run whose last checkpoint is gone is not begun again over what is l
   };
   CHECK(lacks(afresh(), {"has a run already", "resume()"}) == "");
   CHECK(read_text(folder / "best.safetensors") == best);
+  fs::remove(folder / "log.jsonl");  // nor the best weights alone
+  CHECK(lacks(afresh(), {"has a run already", "resume()"}) == "");
+  CHECK(read_text(folder / "best.safetensors") == best);
+  folder.write("log.jsonl", log);
   fs::remove(folder / "best.safetensors");
   CHECK(lacks(error_of([&] { train_scored(3); }), {"over a log of 2 epochs", "another folder"}) == "");
   CHECK(lacks(afresh(), {"has a run already", "resume()"}) == "");

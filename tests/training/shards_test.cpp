@@ -211,6 +211,37 @@ TEST_CASE("a shard that diverges leaves the whole step out, and what was carried
   CHECK_THROWS_WITH_AS(stops.run(task), doctest::Contains("the loss is"), Diverged);
 }
 
+TEST_CASE("sums of a step that was left out are in no later one") {
+  const auto weights_after = [](const std::vector<int64_t>& windows, int64_t broken) {
+    Words words(10);
+    TrainingTask task = words.task();
+    task.windows = std::ssize(windows);
+    task.shard_loss = [&, loss = task.shard_loss](int64_t k, const Shard& shard) {
+      words.breaks = windows[static_cast<size_t>(k)] == broken;
+      return loss(windows[static_cast<size_t>(k)], shard);
+    };
+    Sgd sgd(words.params, {.learning_rate = 0.5});
+    Trainer(sgd, {.shards = 4, .on_divergence = OnDivergence::skip, .progress = silent}).run(task);
+    return bits(words.params);
+  };
+  CHECK(weights_after({0, 1, 2}, 1) == weights_after({0, 2}, 1));
+}
+
+TEST_CASE("what is not finite is traced in each shard") {
+  for (const int bad : {0, 1, 3}) {
+    Words words(10);
+    TrainingTask task = words.task();
+    task.shard_loss = [&, loss = task.shard_loss](int64_t k, const Shard& shard) {
+      WindowLoss of_shard = loss(k, shard);
+      if (shard.number == bad) of_shard.objective = of_shard.objective + sqrt(of_shard.objective * 0);
+      return of_shard;
+    };
+    Sgd sgd(words.params, {.learning_rate = 0.5});
+    CHECK_THROWS_WITH_AS(Trainer(sgd, {.shards = 4, .progress = silent}).run(task),
+                         doctest::Contains("first not finite: scale [] after 'decoder.weight'"), Diverged);
+  }
+}
+
 TEST_CASE("a run in shards goes on in the same bits") {
   const auto train = [](Words& words, const Folder& folder, int epochs) {
     Adam adam(words.params, {.learning_rate = 0.02});

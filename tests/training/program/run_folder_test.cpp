@@ -6,6 +6,7 @@
 #include "framework/check.h"
 #include "tests/program.h"
 #include "training/report/log.h"
+#include "training/report/run_description.h"
 
 using namespace unroll;
 
@@ -88,6 +89,17 @@ TEST_CASE("the report of a run is there at its end, and made again from the fold
                                  "the best possible", "trigram", "fused, because", "test perplexity",
                                  "peak memory", "ptb train --profile measures it", "hidden = 8", "[model]"})
     CHECK_MESSAGE(has(page, part), part);
+  // In the picture of valid scores stands the trigram's perplexity of that split, not the test's.
+  const auto counted = [&](const std::string& split) {
+    const std::string of_split = trained.run.out.substr(trained.run.out.find("\n" + split + " "));
+    return std::stod(of_split.substr(of_split.find("trigram ") + 8));
+  };
+  CHECK(counted("valid") != counted("test"));
+  const auto levels = read_run_description(trained.folder / "run").levels;
+  const auto drawn =
+      std::ranges::find_if(levels, [](const auto& level) { return level.name == "trigram"; });
+  REQUIRE(drawn != levels.end());
+  CHECK(std::abs(drawn->score - counted("valid")) < 0.006);
   CHECK(has(trained.run.out, "report  run/report.html"));
   CHECK(has(trained.run.out, "memory  "));
   std::filesystem::remove(trained.folder / "run/report.html");

@@ -181,6 +181,7 @@ class Sweep(unittest.TestCase):
             run = self.run_program("sweep", *(["out"] if again else ["mine.toml", "--out", "out", *words]), code=1)
             self.assertEqual(run.err.count("\n"), 1, run)
             self.assertIn("2 of 4 trials failed", run.err)
+            self.assertRegex(run.out, r"(?m)^trial-1 +optimizer.learning_rate = 1e30, seed 1: ")  # sgd is in all
             trials = rows(self.folder / "out" / "trials.csv")
             self.assertEqual([t["state"] for t in trials], ["failed", "failed", "done", "done"])
             self.assertIn("diverged", trials[0]["why"])
