@@ -9,6 +9,7 @@
 
 #include "data/csv.h"
 #include "examples/timeseries/files/cells.h"
+#include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/row_times.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/series/series.h"
@@ -42,9 +43,7 @@ std::string advice(const SeriesText& file, int column, std::string_view cell, bo
   const bool is_bound = cell.find_first_of("<>~") == 0;
   const std::string mended = has_numbers || is_bound ? how_to_mend(cell, marks_of(options), has_numbers) : "";
   if (!mended.empty()) return ": " + mended;
-  if (has_numbers)
-    return fmt::format("; the cells above it are numbers: leave it empty if its value is missing{}",
-                       or_no_row(file));
+  if (has_numbers) return "; the cells above it are numbers: leave it empty if its value is missing";
   const bool is_date = reads_as_date(cell);
   if (!is_date && looks_like_a_date(cell))
     return fmt::format("; if it is a time, these forms are read: {}", forms_of_time);
@@ -67,6 +66,32 @@ struct WrittenChannel {
   std::string note;
 };
 
+// Throws InputError about a cell below numbers; MendableFile: it and few others of the column are words in place of values.
+[[noreturn]] void refuse_words(const SeriesText& file, int column, const std::string& message) {
+  const std::string or_none = require_row(file, message);
+  const std::size_t place = file.columns.place(column);
+  const NumberMarks marks = marks_of(file.options);
+  const auto is_word = [marks](std::string_view cell) {
+    return !says_missing(cell) && !written_number(cell, marks) && how_to_mend(cell, marks, true).empty();
+  };
+  int64_t rows = 0, words = 0;
+  CsvReader csv = file.at_first_row();
+  each_row(csv, [&] { ++rows, words += is_word(cell_of(csv, place)); });
+  constexpr int64_t most = 20;  // a word in so many rows
+  if (words == 0 || most * words > rows) throw InputError(message + or_none);
+  const auto edit = [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
+    if (row++ > 0 && place < cells.size() && is_word(cells[place])) cells[place].clear();
+  };
+  throw MendableFile(
+      message,
+      fmt::format("{} in {} {} read as missing, as '{}' in line {}",
+                  words == 1 ? "a word" : fmt::format("{} words", words), file.columns.called(column),
+                  words == 1 ? "is" : "are", one_line(file.cell(column)), file.csv.line()),
+      [edit, separator = csv.separator()](const std::string& text) {
+        return with_rows(text, separator, edit);
+      });
+}
+
 double read_value(const SeriesText& file, int channel, std::string_view cell, WrittenChannel& written) {
   const auto& [text, csv, columns, options] = file;
   const int column = columns.chosen[channel];
@@ -81,8 +106,11 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
   const auto parsed = written_number(cell, marks_of(options));
   if (!parsed) {
     require_one_series(file);
-    file.refuse(column, "'{}' is not a number{}", one_line(cell),
-                advice(file, column, cell, written.unit.has_value()));
+    const std::string told = advice(file, column, cell, written.unit.has_value()),
+                      message = file.about(column, "'{}' is not a number{}", one_line(cell), told);
+    if (!written.unit) throw InputError(message);
+    if (told.starts_with(';')) refuse_words(file, column, message);
+    throw InputError(message);
   }
   const double value = parsed->value;
   if (!written.unit) written.unit = parsed->unit;
@@ -242,11 +270,12 @@ class SeriesReader {
     if (count == width || (columns_.has_empty_end && count == width + 1))
       return;  // not require_input(): formats only on failure
     const bool may_be_split = count > width && csv_.separator() == ',' && series_.rows() == 0;
-    throw InputError(fmt::format("{}:{}: column {} is {}; the row has {} cell{}, the header {}{}{}",
-                                 csv_.origin(), csv_.line(), std::min(count, width) + 1,
-                                 count < width ? "missing" : "one too many", count, count == 1 ? "" : "s",
-                                 width, may_be_split ? std::string("; ") + split_by_decimal_commas : "",
-                                 series_.rows() > 0 ? or_no_row(file_) : ""));
+    const std::string message = fmt::format(
+        "{}:{}: column {} is {}; the row has {} cell{}, the header {}{}", csv_.origin(), csv_.line(),
+        std::min(count, width) + 1, count < width ? "missing" : "one too many", count, count == 1 ? "" : "s",
+        width, may_be_split ? std::string("; ") + split_by_decimal_commas : "");
+    if (series_.rows() == 0) throw InputError(message);
+    throw InputError(message + require_row(file_, message));
   }
 
   // Whether the row has options.only's word. Notes other words.
@@ -300,8 +329,10 @@ class SeriesReader {
                   one_line(columns_.only_word),
                   columns_.only < 0 ? "" : one_line(columns_.names[columns_.only]),
                   which_was_meant(columns_.only_word, others_));
-    for (const WrittenChannel& channel : written_)
-      if (!channel.note.empty()) series_.notes.push_back(channel.note);
+    const auto has_note = [](const WrittenChannel& channel) { return !channel.note.empty(); };
+    if (const auto noted = std::ranges::count_if(written_, has_note); noted > 0)
+      series_.notes.push_back(std::ranges::find_if(written_, has_note)->note +
+                              (noted == 1 ? "" : fmt::format("; so in {} columns", noted)));
     if (missing_words_ > 0)
       series_.notes.push_back(fmt::format("{} cell{} read as missing, as {}", missing_words_,
                                           missing_words_ == 1 ? " is" : "s are", missing_word_));
@@ -346,7 +377,12 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
 }
 
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options) {
-  return parse_series(read_series_file(path), name_of_series_file(path), options);
+  std::vector<std::string> done;
+  Series series = read_mended(read_series_file(path), options.mend, done, [&](const std::string& text) {
+    return parse_series(text, name_of_series_file(path), options);
+  });
+  series.notes.insert(series.notes.begin(), done.begin(), done.end());
+  return series;
 }
 
 }  // namespace unroll

@@ -214,7 +214,9 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
     ++count;
     if (!wishes.columns.empty()) continue;
     // But for a cell or two it is one of numbers: reading it says which.
-    const bool is_nearly = 0 < column.others && column.others <= 2 && column.numbers >= 8 * column.others;
+    const bool is_nearly = 0 < column.others &&
+                           (column.others <= 2 ? column.numbers >= 8 * column.others
+                                               : column.mend.empty() && column.numbers >= 20 * column.others);
     const std::string why = is_nearly ? "" : left_out(file, column);
     if (!why.empty())
       out.push_back(fmt::format("{} ({})", one_line(column.name), why));
