@@ -116,6 +116,15 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
 void RowTimes::refuse_order(const SeriesText& file, const Times& times, const Time& time,
                             int64_t last) const {
   const auto& [text, csv, columns, options] = file;
+  // Columns are judged by all rows: those that are none go first.
+  CsvReader below = csv;
+  const bool all = each_row(
+      below, [&] { return columns.time_in(cell_of(below, columns.place(columns.time))).has_value(); });
+  if (!all) {
+    const SeriesText at{text, below, columns, options};
+    require_row(at, at.about(columns.time, "'{}' is not a time",
+                             one_line(cell_of(below, columns.place(columns.time)))));
+  }
   require_one_series(file);
   Time before = times.time(static_cast<int64_t>(times.at.size()) - 1);
   before.count = last;

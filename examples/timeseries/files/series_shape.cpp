@@ -20,18 +20,18 @@ namespace {
 
 // A number that makes a time finer, by the name of its column.
 struct NumberPart {
-  std::array<std::string_view, 4> names;
+  std::array<std::string_view, 5> names;
   TimeForm of;
   const char* joined;
 };
 constexpr std::array number_parts = {
-    NumberPart{{"mon", "mois", "mes", "mês"}, TimeForm::year, "{}-{:02}"},
-    NumberPart{{"week", "woche", "kw", "sem"}, TimeForm::year, "{}-W{:02}"},
-    NumberPart{{"qua", "qtr", "quartal", "trim"}, TimeForm::year, "{} Q{}"},
-    NumberPart{{"day", "tag", "jour", "dia"}, TimeForm::month, "{}-{:02}"},
-    NumberPart{{"hour", "hr", "stunde", "heure"}, TimeForm::date, "{} {:02}:00"}};
+    NumberPart{{"mon", "mois", "mes", "mês", "maand"}, TimeForm::year, "{}-{:02}"},
+    NumberPart{{"week", "woche", "kw", "sem", "wk"}, TimeForm::year, "{}-W{:02}"},
+    NumberPart{{"qua", "qtr", "quartal", "trim", "kwartaal"}, TimeForm::year, "{} Q{}"},
+    NumberPart{{"day", "tag", "jour", "dia", "dag"}, TimeForm::month, "{}-{:02}"},
+    NumberPart{{"hour", "hr", "stunde", "heure", "hora"}, TimeForm::date, "{} {:02}:00"}};
 
-bool says_one_of(const std::string& name, const std::array<std::string_view, 4>& words) {
+bool says_one_of(const std::string& name, const std::array<std::string_view, 5>& words) {
   const std::string small = lower_case(name);
   return std::ranges::any_of(words, [&](auto word) { return small.find(word) != small.npos; });
 }
@@ -42,7 +42,8 @@ std::string joined(const Time& time, std::string_view cell, const std::string& n
   const auto number = parse_number(cell);
   if (!number) return fmt::format("{} {}", before, cell);
   const auto is_named = [&](const NumberPart& part) {
-    return part.of == time.form && says_one_of(name, part.names);
+    const bool is_hour_ending = part.of == TimeForm::date && lower_case(name) == "he";
+    return part.of == time.form && (is_hour_ending || says_one_of(name, part.names));
   };
   const auto part = std::find_if(number_parts.begin(), number_parts.end(), is_named);
   if (part == number_parts.end() || *number != std::floor(*number) || *number < 0 || *number > 99) return "";
@@ -187,7 +188,7 @@ void require_time_in_one_column(const SeriesText& file) {
   std::vector<Time> times;
   std::string above;  // a year that stands only in the first row of several; "": each row has one
   for (std::size_t i = 0; i < columns.names.size() && times.empty(); ++i) {
-    const bool is_named = says_one_of(columns.names[i], {"year", "yr", "jahr", "ann"});
+    const bool is_named = says_one_of(columns.names[i], {"year", "yr", "jahr", "ann", "año"});
     if (columns.time >= 0 && static_cast<int>(i) != columns.time) continue;
     std::optional<Time> last;
     std::size_t filled = 0;

@@ -163,8 +163,8 @@ class Guesser {
   // Guesses how the file is read, mends it where it must, and reads it.
   Series read_series() {
     if (csv_ != standard_input) set("data.file", toml_string(std::filesystem::absolute(csv_).string()));
-    const auto known =
-        keys_;  // and those of mends: what else a text that was not mended yet told is forgotten
+    load();
+    const auto known = keys_;  // what a text tells that is not mended yet is forgotten
     std::map<std::string, std::string> told;
     std::vector<std::string> mended;
     const auto read = [&](const std::string& text) {
@@ -173,25 +173,30 @@ class Guesser {
           keys_.insert(told.begin(), told.end());
           return read_text(text);
         } catch (const MendableFile& fault) {
-          if (fault.key.empty() || says("data." + fault.key) || told.contains("data." + fault.key)) throw;
+          if (fault.key.empty() || !may_mend() || says("data." + fault.key) ||
+              told.contains("data." + fault.key))
+            throw;
           told["data." + fault.key] = toml_string(fault.value);
         }
     };
-    Series series = read_mended(read_series_file(csv_), !says("data.mend"), mended, read);
+    Series series = read_mended(read_series_file(csv_), may_mend(), mended, read);
     if (!mended.empty()) set("data.mend", "true");
     take(reading_of_holes(series, wishes_));
     return series;
   }
+  bool may_mend() const { return !says("data.mend") || recipe_.data.mend; }
   Series read_text(const std::string& content) {
     const char separator = separator_of(content);
     set("data.separator", toml_string(std::string(1, separator)));
     load();
-    const FileReading columns =
-        reading_of_file(content, name_of_series_file(csv_), series_options(recipe_), wishes_);
+    SeriesOptions options = series_options(recipe_);
+    options.mend = may_mend();
+    const FileReading columns = reading_of_file(content, name_of_series_file(csv_), options, wishes_);
     if (!says("data.channels")) set("data.channels", toml_list(columns.targets, columns.targets.size()));
     if (!says("data.targets")) set("data.targets", toml_list(columns.targets, columns.targets.size()));
     take(columns);
-    SeriesOptions options = series_options(recipe_);
+    options = series_options(recipe_);
+    options.mend = may_mend();
     options.channels_guessed = wishes_.columns.empty() && !says("data.channels");
     if (!says("data.missing")) {
       options.missing = Missing::mask;
@@ -214,7 +219,7 @@ class Guesser {
     if (several_)
       guesses_.push_back(
           {"series", fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
-           fmt::format("lengths are those of '{}', the median", one_line(series.members[typical].name)),
+           fmt::format("steps rest on '{}', of median length", one_line(series.members[typical].name)),
            "--set data.id=NAME"});
     say({"time", series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
          series.time_name.empty() ? "no column of dates: rows are numbered"
@@ -234,7 +239,8 @@ class Guesser {
       set("data.second_period", season_.second_period);
     }
     has_season_ = season_.period > 1, is_short_season_ = has_season_ && season_.period <= 60;
-    is_day_ = has_season_ && !wishes_.network && season_.period <= 288 && !calendar_periods(series.times.step).empty() &&
+    is_day_ = has_season_ && !wishes_.network && season_.period <= 288 &&
+              !calendar_periods(series.times.step).empty() &&
               calendar_period(season_.period, series.times.step) == CalendarPeriod::day;
   }
 
