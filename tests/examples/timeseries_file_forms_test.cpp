@@ -237,7 +237,8 @@ TEST_CASE("a bare file of several series: the error says how, and each is foreca
         both +=
             std::string(shop) + "," + line.substr(0, 7) + "," + line.substr(14, line.rfind(',') - 14) + "\n";
   folder.write("shops.csv", both);
-  const std::string error = error_of(Words{"forecast", "shops.csv"} + set({"data.mend=false"}), folder.path());
+  const std::string error =
+      error_of(Words{"forecast", "shops.csv"} + set({"data.mend=false"}), folder.path());
   CHECK_MESSAGE(error.find("as an option: --set data.id=shop") != std::string::npos, error);
   const Words words = set({"data.id=shop"});
   const ProgramRun run = started(Words{"forecast", "shops.csv", "--steps", "3"} + words, folder.path());

@@ -164,8 +164,7 @@ TEST_CASE("words in place of values are missing values, where they are few") {
   check_mended(folder, words("closed", 40), words("", 40),
                {"2 words in column 2 ('x') are read as missing, as 'closed' in line 7"});
   const ProgramRun run = forecast_of(folder, words("closed", 10));
-  CHECK_MESSAGE((run.code == 2 && run.err.find("'closed' is not a number") != std::string::npos),
-                run.err);
+  CHECK_MESSAGE((run.code == 2 && run.err.find("'closed' is not a number") != std::string::npos), run.err);
 }
 
 TEST_CASE("columns of one name or none get another; rows of several series are each series' own") {

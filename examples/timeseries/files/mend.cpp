@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "data/csv.h"
 #include "framework/one_line.h"
 
 namespace unroll {
@@ -33,8 +32,7 @@ void refuse_lines(const std::string& message, std::set<int64_t> lines, const std
   });
 }
 
-std::string with_rows(const std::string& text, char separator,
-                      const std::function<void(std::vector<std::string>&, int64_t)>& edit) {
+static std::string with_rows(const std::string& text, char separator, RowEdit edit) {
   CsvReader csv(text, "", separator);
   std::string written;
   int64_t line = 1;  // that the next byte is written in
@@ -54,6 +52,19 @@ std::string with_rows(const std::string& text, char separator,
     }
   }
   return written += '\n';
+}
+
+void refuse_rows(const std::string& message, std::string done, char separator, RowEdit edit) {
+  throw MendableFile(message, std::move(done),
+                     [=](const std::string& text) { return with_rows(text, separator, edit); });
+}
+
+void refuse_name(const CsvReader& csv, std::size_t place, const std::string& why, const std::string& called) {
+  refuse_rows(fmt::format("{}:1: column {} {}", csv.origin(), place, why),
+              fmt::format("column {} is called '{}'", place, one_line(called)), csv.separator(),
+              [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
+                if (row++ == 0 && place <= cells.size()) cells[place - 1] = called;
+              });
 }
 
 std::string as_utf8(std::string text, std::vector<std::string>& done) {

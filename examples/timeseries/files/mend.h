@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/csv.h"
 #include "framework/check.h"
 
 namespace unroll {
@@ -33,9 +34,13 @@ std::string lines_are(const std::set<int64_t>& lines);
 // Throws MendableFile: these lines are no rows. `why`: "a total".
 [[noreturn]] void refuse_lines(const std::string& message, std::set<int64_t> lines, const std::string& why);
 
-// Writes each row anew, each in its line, after edit(cells, line); a row left without cells is left out.
-std::string with_rows(const std::string& text, char separator,
-                      const std::function<void(std::vector<std::string>&, int64_t)>& edit);
+// Each row is written anew, in its line, after edit(cells, line); one that is left without cells is left out.
+using RowEdit = std::function<void(std::vector<std::string>& cells, int64_t line)>;
+// Throws MendableFile: `edit` mends the rows of a text with this separator.
+[[noreturn]] void refuse_rows(const std::string& message, std::string done, char separator, RowEdit edit);
+// Throws MendableFile: the column at a place of the header, from 1, may be called otherwise.
+[[noreturn]] void refuse_name(const CsvReader& csv, std::size_t place, const std::string& why,
+                              const std::string& called);
 
 // read(text), and after each mend again; without `mend` once. `done` says what was mended. A text that is not UTF-8 is read as
 // Windows-1252. Throws what read() throws that has no mend.

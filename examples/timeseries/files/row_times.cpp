@@ -67,6 +67,27 @@ std::string require_row(const SeriesText& file, const std::string& message) {
   return or_delete(line);
 }
 
+void refuse_words(const SeriesText& file, int column, const std::string& message) {
+  const std::string or_none = require_row(file, message);
+  const std::size_t place = file.columns.place(column);
+  const NumberMarks marks = {file.options.decimal, file.options.thousands};
+  const auto is_word = [marks](std::string_view cell) {
+    return !says_missing(cell) && !written_number(cell, marks) && how_to_mend(cell, marks, true).empty();
+  };
+  int64_t rows = 0, words = 0;
+  CsvReader csv = file.at_first_row();
+  each_row(csv, [&] { ++rows, words += is_word(cell_of(csv, place)); });
+  constexpr int64_t most = 20;  // a word in so many rows
+  if (words == 0 || most * words > rows) throw InputError(message + or_none);
+  refuse_rows(message,
+              fmt::format("{} in {} {} read as missing, as '{}' in line {}",
+                          words == 1 ? "a word" : fmt::format("{} words", words), file.columns.called(column),
+                          words == 1 ? "is" : "are", one_line(file.cell(column)), file.csv.line()),
+              file.csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
+                if (row++ > 0 && place < cells.size() && is_word(cells[place])) cells[place].clear();
+              });
+}
+
 namespace {
 
 // Whether most rows from the reader's on lack a time, and a later one has one: it stands in the first row of several.

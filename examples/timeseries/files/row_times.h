@@ -12,6 +12,9 @@ namespace unroll {
 // stands in a footer, or is a total, empty or the names again. Returns the advice to delete it, where it may be none.
 std::string require_row(const SeriesText& file, const std::string& message);
 
+// Throws InputError about a cell below numbers; MendableFile: it and few others of the column are words in place of values.
+[[noreturn]] void refuse_words(const SeriesText& file, int column, const std::string& message);
+
 class RowTimes {
  public:
   // Adds the row's time to `times`. `last`: the time of the previous row of its series; nullptr: there is none. Throws InputError:

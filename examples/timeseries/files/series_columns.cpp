@@ -136,27 +136,15 @@ class HeaderReader {
     for (std::size_t i = 0; i < columns_.names.size(); ++i) {
       const std::size_t place = i + 1 + static_cast<std::size_t>(columns_.skipped);
       if (columns_.names[i].empty())
-        rename(
-            fmt::format("{}:1: column {} has no name: name it, or delete it if it is empty", origin(), place),
-            place, fmt::format("column {}", place));
+        refuse_name(csv_, place, "has no name: name it, or delete it if it is empty",
+                    fmt::format("column {}", place));
       const auto [same, is_new] = columns_.places.emplace(columns_.names[i], static_cast<int>(i));
       if (!is_new)
-        rename(fmt::format("{}:1: column {} is named '{}', as column {} is", origin(), place,
-                           one_line(columns_.names[i]), same->second + 1 + columns_.skipped),
-               place, fmt::format("{} ({})", columns_.names[i], place));
+        refuse_name(csv_, place,
+                    fmt::format("is named '{}', as column {} is", one_line(columns_.names[i]),
+                                same->second + 1 + columns_.skipped),
+                    fmt::format("{} ({})", columns_.names[i], place));
     }
-  }
-
-  // Throws MendableFile: the column at a place, from 1, may have another name.
-  [[noreturn]] void rename(const std::string& message, std::size_t place, std::string called) const {
-    std::string done = fmt::format("column {} is called '{}'", place, one_line(called));
-    const auto edit = [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
-      if (row++ == 0 && place <= cells.size()) cells[place - 1] = called;
-    };
-    throw MendableFile(message, std::move(done),
-                       [edit, separator = csv_.separator()](const std::string& text) {
-                         return with_rows(text, separator, edit);
-                       });
   }
 
   // Throws InputError if the header may be a row of values, which would be lost. Names are those that the options

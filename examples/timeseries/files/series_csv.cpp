@@ -66,32 +66,6 @@ struct WrittenChannel {
   std::string note;
 };
 
-// Throws InputError about a cell below numbers; MendableFile: it and few others of the column are words in place of values.
-[[noreturn]] void refuse_words(const SeriesText& file, int column, const std::string& message) {
-  const std::string or_none = require_row(file, message);
-  const std::size_t place = file.columns.place(column);
-  const NumberMarks marks = marks_of(file.options);
-  const auto is_word = [marks](std::string_view cell) {
-    return !says_missing(cell) && !written_number(cell, marks) && how_to_mend(cell, marks, true).empty();
-  };
-  int64_t rows = 0, words = 0;
-  CsvReader csv = file.at_first_row();
-  each_row(csv, [&] { ++rows, words += is_word(cell_of(csv, place)); });
-  constexpr int64_t most = 20;  // a word in so many rows
-  if (words == 0 || most * words > rows) throw InputError(message + or_none);
-  const auto edit = [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
-    if (row++ > 0 && place < cells.size() && is_word(cells[place])) cells[place].clear();
-  };
-  throw MendableFile(
-      message,
-      fmt::format("{} in {} {} read as missing, as '{}' in line {}",
-                  words == 1 ? "a word" : fmt::format("{} words", words), file.columns.called(column),
-                  words == 1 ? "is" : "are", one_line(file.cell(column)), file.csv.line()),
-      [edit, separator = csv.separator()](const std::string& text) {
-        return with_rows(text, separator, edit);
-      });
-}
-
 double read_value(const SeriesText& file, int channel, std::string_view cell, WrittenChannel& written) {
   const auto& [text, csv, columns, options] = file;
   const int column = columns.chosen[channel];

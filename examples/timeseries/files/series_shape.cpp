@@ -181,6 +181,18 @@ void require_no_split_numbers(CsvReader csv, std::size_t names) {
       csv.origin(), line, digits.size(), names, split_by_decimal_commas);
 }
 
+// Writes times by row into the first of some columns, and takes the others out.
+static RowEdit in_place(const std::vector<Time>& times, std::vector<std::size_t> columns) {
+  std::ranges::sort(columns.begin() + 1, columns.end(), std::greater());
+  return [=, row = std::size_t{0}](std::vector<std::string>& cells, int64_t) mutable {
+    if (row > 0 && row <= times.size() && columns[0] < cells.size())
+      cells[columns[0]] = to_text(times[row - 1]);
+    ++row;
+    for (auto i = columns.begin() + 1; i != columns.end(); ++i)
+      if (*i < cells.size()) cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(*i));
+  };
+}
+
 void require_time_in_one_column(const SeriesText& file) {
   const SeriesColumns& columns = file.columns;
   const CsvReader csv = file.at_first_row();
@@ -225,33 +237,20 @@ void require_time_in_one_column(const SeriesText& file) {
   }
   const bool is_whole = found.size() < 2 || !are_in_order(times);
   if (is_whole && above.empty()) return;
-  std::vector<std::string> names, texts;
+  std::vector<std::string> names;
   for (const std::size_t i : found) names.push_back("'" + one_line(columns.names[i]) + "'");
-  for (const Time& time : times) texts.push_back(to_text(time));
-  if (is_whole) found.resize(1);
   for (std::size_t& i : found) i += static_cast<std::size_t>(columns.skipped);
-  const auto edit = [texts, found, row = std::size_t{0}](std::vector<std::string>& cells, int64_t) mutable {
-    if (row > 0 && row <= texts.size() && found[0] < cells.size()) cells[found[0]] = texts[row - 1];
-    ++row;
-    std::vector<std::size_t> others(found.begin() + 1, found.end());
-    std::ranges::sort(others, std::greater());
-    for (const std::size_t i : others)
-      if (i < cells.size()) cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(i));
-  };
-  const auto mend = [edit, separator = csv.separator()](const std::string& text) {
-    return with_rows(text, separator, edit);
-  };
   if (is_whole)
-    throw MendableFile(fmt::format("{}: {}", csv.origin(), above),
-                       fmt::format("{} is filled down: only the first of several rows has it", names[0]),
-                       mend);
-  throw MendableFile(
+    refuse_rows(fmt::format("{}: {}", csv.origin(), above),
+                fmt::format("{} is filled down: only the first of several rows has it", names[0]),
+                csv.separator(), in_place(times, {found[0]}));
+  refuse_rows(
       fmt::format("{}: the time stands in columns {}: {}write one column in their place, as {} in line {}",
                   csv.origin(), listed(names), above.empty() ? "" : above + ", and ", one_line(example),
                   csv.line()),
-      fmt::format("the time stands in columns {}, and is read as {} in line {}", listed(names), texts[0],
-                  csv.line()),
-      mend);
+      fmt::format("the time stands in columns {}, and is read as {} in line {}", listed(names),
+                  to_text(times[0]), csv.line()),
+      csv.separator(), in_place(times, found));
 }
 
 }  // namespace unroll

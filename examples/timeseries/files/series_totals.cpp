@@ -114,12 +114,9 @@ void require_no_totals(const SeriesText& file) {
     else if (below != of_years.begin() && !cells.empty())
       cells[0] += ' ' + std::prev(below)->second;
   };
-  throw MendableFile(
-      message,
-      fmt::format("{} left out: {}; the year above is read with each row", lines_are(of_totals), why),
-      [edit, separator = csv.separator()](const std::string& text) {
-        return with_rows(text, separator, edit);
-      });
+  refuse_rows(message,
+              fmt::format("{} left out: {}; the year above is read with each row", lines_are(of_totals), why),
+              csv.separator(), edit);
 }
 
 }  // namespace unroll

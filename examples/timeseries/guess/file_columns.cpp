@@ -149,6 +149,12 @@ bool names_a_counter(const std::string& name) {
          (is_joined && (name.ends_with("ID") || name.ends_with("Id")));
 }
 
+// Whether it is one of numbers but for a cell or two, or few words that are mended: reading it says which.
+bool is_of_numbers_nearly(const Column& column, bool mend) {
+  if (column.others <= 2) return column.others > 0 && column.numbers >= 8 * column.others;
+  return mend && column.mend.empty() && column.numbers >= 20 * column.others;
+}
+
 // Why it is not forecast; "": it is.
 std::string left_out(const FileColumns& file, const Column& column) {
   if (column.others > 0) {
@@ -213,11 +219,7 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
     if (!is_wished && file.columns.size() > 1 && guess_time(reading, file, column, wishes)) continue;
     ++count;
     if (!wishes.columns.empty()) continue;
-    // But for a cell or two it is one of numbers: reading it says which.
-    const bool are_few = column.others <= 2
-                             ? column.numbers >= 8 * column.others
-                             : options.mend && column.mend.empty() && column.numbers >= 20 * column.others;
-    const bool is_nearly = column.others > 0 && are_few;
+    const bool is_nearly = is_of_numbers_nearly(column, options.mend);
     const std::string why = is_nearly ? "" : left_out(file, column);
     if (!why.empty())
       out.push_back(fmt::format("{} ({})", one_line(column.name), why));

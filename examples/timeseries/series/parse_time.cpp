@@ -335,31 +335,23 @@ std::optional<Time> iso_time(std::string_view text) {
 
 }  // namespace
 
-// 2025年3月1日(土) and 2025年3月 as 2025-3-1 and 2025-03; a text without a year of these stays.
-static std::string with_hyphens(std::string_view text) {
-  constexpr std::string_view year = "年", month = "月", day = "日";
-  Scanner scan{text};
-  const int64_t y = scan.digits(4, 4, 1, 9999);
-  if (!scan.good || !scan.left.starts_with(year)) return std::string(text);
-  scan.left.remove_prefix(year.size());
-  const int64_t m = scan.digits(1, 2, 1, 12);
-  if (!scan.good || !scan.left.starts_with(month)) return std::string(text);
-  scan.left.remove_prefix(month.size());
-  if (scan.left.empty()) return fmt::format("{:04}-{:02}", y, m);
-  const int64_t d = scan.digits(1, 2, 1, 31);
-  if (!scan.good || !scan.left.starts_with(day)) return std::string(text);
-  scan.left.remove_prefix(day.size());
-  for (const std::string_view bracket : {"(", "（"})  // a weekday stands in it
-    if (const std::size_t end = scan.left.find(bracket == "(" ? ")" : "）");
-        scan.left.starts_with(bracket) && end != scan.left.npos)
-      scan.left.remove_prefix(end + bracket.size());
-  return fmt::format("{:04}-{:02}-{:02}{}", y, m, d, scan.left);
+// 2025年3月1日(土) as 2025-3-1, 2025年3月 as 2025-03.
+static std::string with_hyphens(std::string text) {
+  constexpr std::size_t mark = std::string_view("年").size();
+  for (const auto& [opens, closes] : {std::pair("(", ")"), std::pair("（", "）")})
+    if (const std::size_t begin = text.find(opens), end = text.find(closes); begin < end && end != text.npos)
+      text.erase(begin, end + std::string_view(closes).size() - begin);
+  const std::size_t month = text.find("月"), day = text.find("日");
+  if (month == text.npos || day < month) return "";
+  if (day != text.npos) text.erase(day, mark);
+  text.replace(month, mark, day == text.npos ? "" : "-");
+  return text.replace(4, mark, day == text.npos && month < 4 + mark + 2 ? "-0" : "-");
 }
 
 std::optional<Time> parse_time(std::string_view text, DateOrder order) {
   if (const auto time = iso_time(text)) return time;
-  if (text.size() > 7 && text[4] == '\xe5')  // the first byte of 年
-    if (const std::string hyphens = with_hyphens(text); hyphens != text) return parse_time(hyphens, order);
+  if (text.size() > 4 && text.substr(4).starts_with("年"))
+    return parse_time(with_hyphens(std::string(text)), order);
   if (const auto count = number(text)) return count;
   Scanner scan{text};
   const auto date = read_date(scan, order);
