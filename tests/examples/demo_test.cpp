@@ -108,8 +108,7 @@ TEST_CASE(
     CHECK_MESSAGE(run.code == 0, lesson, ":\n", run.out, run.err);
     if (recorded) CHECK_MESSAGE(run.out.find("another net") == run.out.npos, run.out);
     if (std::string(lesson) == "lesson_04")  // the words stand where the teacher's page has them
-      for (const std::string& line :
-           lines_of(read_text(project_root() / "examples/lessons/04-lstm-cell/teacher.md")))
+      for (const std::string& line : lines_of(read_text("examples/lessons/04-lstm-cell/teacher.md")))
         if (line.starts_with("         "))
           CHECK_MESSAGE(run.out.find("\n" + line.substr(0, 22)) != run.out.npos, line, "\n", run.out);
   }

@@ -69,6 +69,7 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
   const Scaling scaling =
       fit_scaling(series, whole_series(series), recipe.scaling.kind, notes, recipe.scaling.transform);
   SeriesWindows windows = timeseries::make_windows(recipe, series, scaling, whole_series(series), "cases");
+  if (of.members > 1) windows.shuffle(1, 1);  // else the first ones are all of one series
   timeseries::SeriesModel model(recipe, timeseries::columns_of(windows));
   model.params.initialize(Init::uniform(-0.4f, 0.4f));
   timeseries::SavedModel saved{.path = "model.safetensors",
@@ -111,6 +112,9 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
               static_cast<double>(value), scaling.place(options.targets[static_cast<size_t>(k)], member)));
         }
     }
+    const std::vector<real> from = members.to_host();
+    require(of.members == 1 || size == 1 || std::ranges::count(from, from[0]) < size,
+            "{}: all windows are of one series", of.name);
     for (int b = 0; b < size; ++b) check_step(of, step, b, x, static_cast<int>(members.data()[b]), found);
     one.input("x", x);
     if (of.members > 1) one.input("series", members);

@@ -96,8 +96,7 @@ TEST_CASE("the report of a run is there at its end, and made again from the fold
   };
   CHECK(counted("valid") != counted("test"));
   const auto levels = read_run_description(trained.folder / "run").levels;
-  const auto drawn =
-      std::ranges::find_if(levels, [](const auto& level) { return level.name == "trigram"; });
+  const auto drawn = std::ranges::find_if(levels, [](const auto& level) { return level.name == "trigram"; });
   REQUIRE(drawn != levels.end());
   CHECK(std::abs(drawn->score - counted("valid")) < 0.006);
   CHECK(has(trained.run.out, "report  run/report.html"));
