@@ -221,8 +221,9 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
     else if (!column.changes && !is_nearly)
       constant.push_back(column.name);
     else {
-      reading.targets.push_back(column.name), (column.open > 1 ? open : ahead).push_back(column.name);
-      ends.insert(column.open > 1 ? column.open : -column.missing);
+      const bool is_open = column.open > 1 && column.numbers > column.missing - column.open;
+      reading.targets.push_back(column.name), (is_open ? open : ahead).push_back(column.name);
+      ends.insert(is_open ? column.open : -column.missing);
     }
     if (column.others > 0 && column.numbers > (nearly ? nearly->numbers : 0)) nearly = &column;
   }
@@ -271,12 +272,12 @@ static void require_no_totals(const Series& series) {
 FileReading reading_of_holes(const Series& series, const Wishes& wishes) {
   require_no_totals(series);
   FileReading reading;
-  if (series.added_rows > 0 || series.follows_clock) reading.keys.emplace_back("gaps", toml_string("fill"));
+  const bool fills = series.follows_clock || series.left_out > 0;
+  if (series.added_rows > 0 || fills) reading.keys.emplace_back("gaps", toml_string("fill"));
   if (series.added_rows > 0)
     reading.guesses.push_back(
         {"gaps", fmt::format("{} rows that the file lacks are put in", series.added_rows),
-         series.filled.empty() ? "they count as 0" : "few are, and rows keep their season so",
-         "--set data.gaps=allow"});
+         series.filled.empty() ? "they count as 0" : "rows keep their season so", "--set data.gaps=allow"});
   if (series.open_rows > 0) {
     reading.keys.emplace_back("open_end", "true");
     reading.guesses.push_back({"ahead",
@@ -286,8 +287,7 @@ FileReading reading_of_holes(const Series& series, const Wishes& wishes) {
                                "without a value of what is forecast", "--set data.missing=previous"});
   }
   const bool early = std::ranges::find(series.filled, 2) != series.filled.end();
-  if (says(wishes, "data.missing") ||
-      (series.filled.empty() && series.open_rows == 0 && !series.follows_clock))
+  if (says(wishes, "data.missing") || (series.filled.empty() && series.open_rows == 0 && !fills))
     return reading;
   reading.keys.emplace_back("missing", toml_string(early ? "mask" : "previous"));
   if (!series.filled.empty())

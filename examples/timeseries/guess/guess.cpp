@@ -14,6 +14,7 @@
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/guess/wishes.h"
 #include "examples/timeseries/series/season.h"
+#include "examples/timeseries/series/series_rows.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -38,15 +39,27 @@ int typical_series(const Series& series) {
   return middle->second;
 }
 
-// The first rows of each target of some series, evenly chosen among them.
+// "rows are a day apart", "rows are a day apart in 3 series, a month apart in 1"
+std::string apart_text_of(const Series& series) {
+  std::map<std::string, int> counts;
+  for (int member = 0; member < series.count(); ++member) ++counts[apart_text(series.step_of(member))];
+  std::vector<std::string> words;
+  for (const auto& [apart, count] : counts) words.push_back(fmt::format("{} in {} series", apart, count));
+  return "rows are " + (words.size() == 1 ? counts.begin()->first : first_of(words));
+}
+
+// The first rows of each target of some series, evenly chosen among those of the common step.
 std::vector<std::vector<double>> sample_of(const Series& series, const std::vector<std::string>& targets,
                                            double share) {
   constexpr int64_t most = 25;
   std::vector<std::vector<double>> sample;
-  const auto all = series.count() * std::ssize(targets), count = std::min(all, most);
+  std::vector<int> members;
+  for (int member = 0; member < series.count(); ++member)
+    if (series.step_of(member) == series.times.step) members.push_back(member);
+  const auto all = std::ssize(members) * std::ssize(targets), count = std::min(all, most);
   for (int64_t k = 0; k < count; ++k) {
     const int64_t chosen = k * all / count;
-    const int member = static_cast<int>(chosen / std::ssize(targets));
+    const int member = members[static_cast<size_t>(chosen / std::ssize(targets))];
     const int channel = series.channel(targets[chosen % std::ssize(targets)]);
     const int64_t begin = series.begin_of(member);
     sample.push_back(values_of(series, channel, begin, begin + rows_in(series, member, share)));
@@ -165,6 +178,7 @@ class Guesser {
     const char separator = separator_of(content);
     if (csv_ != standard_input) set("data.file", toml_string(std::filesystem::absolute(csv_).string()));
     set("data.separator", toml_string(std::string(1, separator)));
+    if (says("data.gaps") && !says("data.missing")) set("data.missing", toml_string("previous"));
     load();
     const FileReading columns =
         reading_of_file(content, name_of_series_file(csv_), series_options(recipe_), wishes_);
@@ -179,8 +193,36 @@ class Guesser {
     }
     if (!says("data.gaps") && options.missing != Missing::error) options.gaps = Gaps::fill;
     Series series = unroll::load_series(csv_, options);
+    if (leave_out_sparse(series)) {
+      options.channels = recipe_.data.channels;
+      if (!options.open_end.empty()) options.open_end = recipe_.data.targets;
+      series = unroll::load_series(csv_, options);
+    }
     take(reading_of_holes(series, wishes_));
     return series;
+  }
+
+  // Leaves out columns whose values keep to a longer step than the rows. Throws InputError if they are all, or asked for. True: the file is to
+  // be read again.
+  bool leave_out_sparse(const Series& series) {
+    std::vector<std::string> targets, sparse;
+    for (const std::string& name : recipe_.data.targets) {
+      const auto own =
+          recipe_.data.targets.size() > 1 ? step_of_values(series, {series.channel(name)}) : std::nullopt;
+      (own ? sparse : targets)
+          .push_back(own ? fmt::format("'{}' has values {}", one_line(name), apart_text(*own)) : name);
+    }
+    if (sparse.empty()) return false;
+    require_input(
+        !targets.empty() && wishes_.columns.empty() && !says("data.targets") && !says("data.channels"),
+        "{}: {}, where rows are {}: --column NAME forecasts one of such columns by itself", series.origin,
+        fmt::join(sparse, ", "), apart_text(series.times.step));
+    set("data.channels", toml_list(targets, targets.size()));
+    set("data.targets", toml_list(targets, targets.size()));
+    load();
+    say({"columns", fmt::format("{} of {}", targets.size(), targets.size() + sparse.size()),
+         fmt::format("left out: {}", fmt::join(sparse, ", ")), "--column NAME"});
+    return true;
   }
 
   // Counts series and rows: guesses rest on the one of median length.
@@ -199,8 +241,7 @@ class Guesser {
            fmt::format("lengths are those of '{}', the median", one_line(series.members[typical].name)),
            "--set data.id=NAME"});
     say({"time", series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
-         series.time_name.empty() ? "no column of dates: rows are numbered"
-                                  : "rows are " + apart_text(series.times.step),
+         series.time_name.empty() ? "no column of dates: rows are numbered" : apart_text_of(series),
          "--set data.time=NAME"});
   }
 
