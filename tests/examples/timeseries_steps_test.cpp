@@ -83,7 +83,7 @@ TEST_CASE("a bank's rows by their words: a salary goes on by months, food by its
                "their sum or number"}) == "");
   CHECK(lacks(refused(started(Words{"train", "x.csv", "--out", "run"} + id, folder.path())),
               {"rows of 'pay' are a month apart, those of other series on Wednesday and Saturday",
-               "data.only = \"what=pay\" reads one series"}) == "");
+               "read one series: data.only = \"what=pay\""}) == "");
 }
 
 TEST_CASE("a column with values by months beside one by days is forecast by itself") {

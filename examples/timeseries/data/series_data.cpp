@@ -210,7 +210,7 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
     require_input(
         !member.step,
         "{}: rows of '{}' are {}, those of other series {}: scores and a network have one step of time; "
-        "data.only = {} reads one series",
+        "leave out its rows, or read one series: data.only = {}",
         series().origin, one_line(member.name), apart_text(member.step.value_or(TimeStep{})),
         apart_text(series().times.step), toml_string(series().id_name + "=" + member.name));
   std::vector<int> not_split;
