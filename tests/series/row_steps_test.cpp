@@ -90,7 +90,7 @@ TEST_CASE("series that keep to no step are left out where gaps are filled, and n
   CHECK(next_of(series, 0) == "a month: 2025-12-05");
   CHECK(series.at(0, 0) == 4);
   CHECK(series.at(series.rows() - 1, 0) == 674);  // 5 November 2025
-  CHECK(lacks(series.notes.back(), {"left out", "'events', 'more'", "week or month", "their sum"}) == "");
+  CHECK(lacks(series.notes.back(), {"2 of 3 series left out", "'events', 'more'", "week or month", "their sum"}) == "");
   CHECK(lacks(input_error_of([&] { parse(pay + events); }), {"where rows of 'events' are"}) == "");
   CHECK(lacks(input_error_of([&] { parse(events + more, fill); }), {"keep to no rule"}) == "");
 }

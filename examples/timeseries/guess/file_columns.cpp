@@ -9,6 +9,7 @@
 #include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "examples/timeseries/guess/wishes.h"
+#include "examples/timeseries/series/series_rows.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -143,10 +144,16 @@ bool guess_time(FileReading& reading, const FileColumns& file, const Column& col
 bool names_a_counter(const std::string& name) {
   std::string last = lower_case(name.substr(name.find_last_of(" _-") + 1));
   if (last.ends_with('.')) last.pop_back();
-  constexpr std::string_view words = " id no nr nummer index idx ";
+  constexpr std::string_view words = " id no nr nummer index idx # ";
   const bool is_joined = name.size() > 2 && std::islower(static_cast<unsigned char>(name[name.size() - 3]));
   return words.find(fmt::format(" {} ", last)) != words.npos || last.ends_with("nummer") ||
          (is_joined && (name.ends_with("ID") || name.ends_with("Id")));
+}
+
+// Whether it is one of numbers but for a cell or two, or few words that are mended: reading it says which.
+bool is_of_numbers_nearly(const Column& column, bool mend) {
+  if (column.others <= 2) return column.others > 0 && column.numbers >= 8 * column.others;
+  return mend && column.mend.empty() && column.numbers >= 20 * column.others;
 }
 
 // Why it is not forecast; "": it is.
@@ -213,8 +220,7 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
     if (!is_wished && file.columns.size() > 1 && guess_time(reading, file, column, wishes)) continue;
     ++count;
     if (!wishes.columns.empty()) continue;
-    // But for a cell or two it is one of numbers: reading it says which.
-    const bool is_nearly = 0 < column.others && column.others <= 2 && column.numbers >= 8 * column.others;
+    const bool is_nearly = is_of_numbers_nearly(column, options.mend);
     const std::string why = is_nearly ? "" : left_out(file, column);
     if (!why.empty())
       out.push_back(fmt::format("{} ({})", one_line(column.name), why));
@@ -253,24 +259,30 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   return reading;
 }
 
-// Rows without times may end with their sums.
-static void require_no_totals(const Series& series) {
-  const int64_t last = series.rows() - 1;
-  for (int channel = 0; channel < series.width() && series.time_name.empty() && series.members.empty();
-       ++channel) {
-    double sum = 0, most = 0;
-    for (int64_t row = 0; row < last; ++row)
-      if (!series.is_filled(row, channel))
-        sum += series.at(row, channel), most = std::max(most, std::abs(series.at(row, channel)));
-    const double value = series.at(last, channel);
-    require_input(std::abs(value - sum) > 1e-3 * std::abs(sum) || std::abs(value) <= 3 * most,
-                  "{}:{}: '{}' is {}, the sum of the rows above it: delete the line, which holds totals",
-                  series.origin, series.lines.back(), one_line(series.channels[channel]), value);
+FileReading reading_of_steps(const Series& series, const std::vector<std::string>& targets,
+                             const Wishes& wishes) {
+  FileReading reading;
+  std::vector<std::string> out;
+  for (const std::string& name : targets) {
+    const auto own = targets.size() > 1 ? step_of_values(series, {series.channel(name)}) : std::nullopt;
+    if (own)
+      out.push_back(fmt::format("'{}' has values {}", one_line(name), apart_text(*own)));
+    else
+      reading.targets.push_back(name);
   }
+  if (out.empty()) return reading;
+  require_input(!reading.targets.empty() && wishes.columns.empty() && !says(wishes, "data.targets") &&
+                    !says(wishes, "data.channels"),
+                "{}: {}, where rows are {}: --column NAME forecasts one of such columns by itself",
+                series.origin, fmt::join(out, ", "), apart_text(series.times.step));
+  for (const char* key : {"channels", "targets"})
+    reading.keys.emplace_back(key, toml_list(reading.targets, reading.targets.size()));
+  reading.guesses.push_back({"columns", fmt::format("{} of {}", reading.targets.size(), targets.size()),
+                             fmt::format("left out: {}", fmt::join(out, ", ")), "--column NAME"});
+  return reading;
 }
 
 FileReading reading_of_holes(const Series& series, const Wishes& wishes) {
-  require_no_totals(series);
   FileReading reading;
   const bool fills = series.follows_clock || series.left_out > 0;
   if (series.added_rows > 0 || fills) reading.keys.emplace_back("gaps", toml_string("fill"));

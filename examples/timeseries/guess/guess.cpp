@@ -10,6 +10,7 @@
 
 #include "examples/timeseries/baselines/combination.h"
 #include "examples/timeseries/data/series_data.h"
+#include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/guess/wishes.h"
@@ -37,15 +38,6 @@ int typical_series(const Series& series) {
   const auto middle = lengths.begin() + std::ssize(lengths) / 2;
   std::ranges::nth_element(lengths, middle);
   return middle->second;
-}
-
-// "rows are a day apart", "rows are a day apart in 3 series, a month apart in 1"
-std::string apart_text_of(const Series& series) {
-  std::map<std::string, int> counts;
-  for (int member = 0; member < series.count(); ++member) ++counts[apart_text(series.step_of(member))];
-  std::vector<std::string> words;
-  for (const auto& [apart, count] : counts) words.push_back(fmt::format("{} in {} series", apart, count));
-  return "rows are " + (words.size() == 1 ? counts.begin()->first : first_of(words));
 }
 
 // The first rows of each target of some series, evenly chosen among those of the common step.
@@ -125,7 +117,7 @@ class Guesser {
                                    "data.date_order", "data.only",      "data.missing",       "data.gaps",
                                    "data.id",         "data.channels",  "data.targets",       "data.period",
                                    "data.window",     "data.horizon",   "data.second_period", "data.ets",
-                                   "data.open_end",   "data.thousands"};
+                                   "data.open_end",   "data.thousands", "data.mend"};
       return std::ranges::none_of(
           keys, [&](const char* key) { return o.assignment.starts_with(std::string(key) + "="); });
     });
@@ -172,57 +164,57 @@ class Guesser {
     load();
   }
 
-  // Guesses how the file is read, and reads it.
+  // Guesses how the file is read, mends it where it must, and reads it.
   Series read_series() {
-    const std::string content = read_series_file(csv_);
-    const char separator = separator_of(content);
     if (csv_ != standard_input) set("data.file", toml_string(std::filesystem::absolute(csv_).string()));
-    set("data.separator", toml_string(std::string(1, separator)));
     if (says("data.gaps") && !says("data.missing")) set("data.missing", toml_string("previous"));
     load();
-    const FileReading columns =
-        reading_of_file(content, name_of_series_file(csv_), series_options(recipe_), wishes_);
+    const auto known = keys_;  // what a text tells that is not mended yet is forgotten
+    std::map<std::string, std::string> told;
+    std::vector<std::string> mended;
+    const auto read = [&](const std::string& text) {
+      for (;;) try {
+          keys_ = known, guesses_.clear();
+          keys_.insert(told.begin(), told.end());
+          return read_text(text);
+        } catch (const MendableFile& fault) {
+          if (fault.key.empty() || !may_mend() || says("data." + fault.key) ||
+              told.contains("data." + fault.key))
+            throw;
+          told["data." + fault.key] = toml_string(fault.value);
+        }
+    };
+    Series series = read_mended(read_series_file(csv_), may_mend(), mended, read);
+    if (!mended.empty()) set("data.mend", "true");
+    take(reading_of_holes(series, wishes_));
+    return series;
+  }
+  bool may_mend() const { return !says("data.mend") || recipe_.data.mend; }
+  Series read_text(const std::string& content) {
+    const char separator = separator_of(content);
+    set("data.separator", toml_string(std::string(1, separator)));
+    load();
+    SeriesOptions options = series_options(recipe_);
+    options.mend = may_mend();
+    const FileReading columns = reading_of_file(content, name_of_series_file(csv_), options, wishes_);
     if (!says("data.channels")) set("data.channels", toml_list(columns.targets, columns.targets.size()));
     if (!says("data.targets")) set("data.targets", toml_list(columns.targets, columns.targets.size()));
     take(columns);
-    SeriesOptions options = series_options(recipe_);
+    options = series_options(recipe_);
+    options.mend = may_mend();
     options.channels_guessed = wishes_.columns.empty() && !says("data.channels");
     if (!says("data.missing")) {
       options.missing = Missing::mask;
       if (!says("data.open_end")) options.open_end = recipe_.data.targets;
     }
     if (!says("data.gaps") && options.missing != Missing::error) options.gaps = Gaps::fill;
-    Series series = unroll::load_series(csv_, options);
-    if (leave_out_sparse(series)) {
-      options.channels = recipe_.data.channels;
-      if (!options.open_end.empty()) options.open_end = recipe_.data.targets;
-      series = unroll::load_series(csv_, options);
-    }
-    take(reading_of_holes(series, wishes_));
-    return series;
-  }
-
-  // Leaves out columns whose values keep to a longer step than the rows. Throws InputError if they are all, or asked for. True: the file is to
-  // be read again.
-  bool leave_out_sparse(const Series& series) {
-    std::vector<std::string> targets, sparse;
-    for (const std::string& name : recipe_.data.targets) {
-      const auto own =
-          recipe_.data.targets.size() > 1 ? step_of_values(series, {series.channel(name)}) : std::nullopt;
-      (own ? sparse : targets)
-          .push_back(own ? fmt::format("'{}' has values {}", one_line(name), apart_text(*own)) : name);
-    }
-    if (sparse.empty()) return false;
-    require_input(
-        !targets.empty() && wishes_.columns.empty() && !says("data.targets") && !says("data.channels"),
-        "{}: {}, where rows are {}: --column NAME forecasts one of such columns by itself", series.origin,
-        fmt::join(sparse, ", "), apart_text(series.times.step));
-    set("data.channels", toml_list(targets, targets.size()));
-    set("data.targets", toml_list(targets, targets.size()));
-    load();
-    say({"columns", fmt::format("{} of {}", targets.size(), targets.size() + sparse.size()),
-         fmt::format("left out: {}", fmt::join(sparse, ", ")), "--column NAME"});
-    return true;
+    Series series = parse_series(content, name_of_series_file(csv_), options);
+    const FileReading others = reading_of_steps(series, recipe_.data.targets, wishes_);
+    if (others.keys.empty()) return series;
+    take(others);
+    options.channels = recipe_.data.channels;
+    if (!options.open_end.empty()) options.open_end = recipe_.data.targets;
+    return parse_series(content, name_of_series_file(csv_), options);
   }
 
   // Counts series and rows: guesses rest on the one of median length.
@@ -238,10 +230,11 @@ class Guesser {
     if (several_)
       guesses_.push_back(
           {"series", fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
-           fmt::format("lengths are those of '{}', the median", one_line(series.members[typical].name)),
+           fmt::format("steps rest on '{}', of median length", one_line(series.members[typical].name)),
            "--set data.id=NAME"});
     say({"time", series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
-         series.time_name.empty() ? "no column of dates: rows are numbered" : apart_text_of(series),
+         series.time_name.empty() ? "no column of dates: rows are numbered"
+                                  : "rows are " + apart_text(series),
          "--set data.time=NAME"});
   }
 
@@ -257,6 +250,9 @@ class Guesser {
       set("data.second_period", season_.second_period);
     }
     has_season_ = season_.period > 1, is_short_season_ = has_season_ && season_.period <= 60;
+    is_day_ = has_season_ && !wishes_.network && season_.period <= 288 &&
+              !calendar_periods(series.times.step).empty() &&
+              calendar_period(season_.period, series.times.step) == CalendarPeriod::day;
   }
 
   // The steps to forecast, and the model's horizon, which may be shorter.
@@ -265,12 +261,15 @@ class Guesser {
     int64_t steps = wishes_.steps > 0 ? wishes_.steps : series.open_rows > 1 ? series.open_rows : 0;
     if (steps == 0 && says("data.horizon")) steps = recipe_.data.horizon;
     if (steps == 0) {
-      steps = is_short_season_ ? clamped(season_.period, 1, rows_ / 4)
-                               : clamped(12, 1, std::max<int64_t>(rows_ / 10, 1));
+      const bool is_season = is_short_season_ || is_day_;
+      steps = is_season ? clamped(season_.period, 1, rows_ / 4)
+                        : clamped(12, 1, std::max<int64_t>(rows_ / 10, 1));
       say({"steps", fmt::format("{}", steps),
            has_season_ && steps == season_.period ? "a season"
-           : is_short_season_                     ? "a quarter of the rows at most"
-                                                  : "a tenth of the rows at most",
+           : is_season                            ? "a quarter of the rows at most"
+           : steps < 12                           ? "a tenth of the rows"
+           : has_season_                          ? "the season is long"
+                                                  : "there is no season",
            "--steps N"});
     }
     // A network is validated on rows that hold its horizon.
@@ -370,7 +369,7 @@ class Guesser {
   Recipe recipe_;                            // as far as it is loaded
   std::vector<Guess> guesses_;
   bool several_ = false;  // series
-  bool has_season_ = false, is_short_season_ = false;
+  bool has_season_ = false, is_short_season_ = false, is_day_ = false;
   int64_t rows_ = 0, valid_rows_ = 0, window_ = 0, horizon_ = 0;
   Season season_;
 };

@@ -249,9 +249,10 @@ void leave_out_irregular(Series& series, const SeriesOptions& options) {
   series.members = std::move(kept), series.left_out = std::ssize(names);
   put_rows(series, rows, 0);
   series.notes.push_back(fmt::format(
-      "left out, for rows that keep to no step of time have no next one: {}; put the rows of each week or month of such a "
+      "{} of {} series left out, for rows that keep to no step of time have no next one: {}; put the rows of each week or month of such a "
       "series together first: their sum, mean or number{}",
-      first_of(names), or_zero(series.rows(), series.rows(), options)));
+      names.size(), names.size() + series.members.size(), first_of(names),
+      or_zero(series.rows(), series.rows(), options)));
 }
 
 // Throws InputError, or adds a note, if rows are not a step apart.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,6 +23,14 @@ void put_rows(Series& series, const NewRows& rows, double value) {
     series.times.at[row] = time;
     std::fill_n(series.values.begin() + static_cast<int64_t>(row * width), width, value);
   }
+}
+
+std::string apart_text(const Series& series) {
+  std::map<std::string, int> counts;
+  for (int member = 0; member < series.count(); ++member) ++counts[apart_text(series.step_of(member))];
+  std::vector<std::string> words;
+  for (const auto& [apart, count] : counts) words.push_back(fmt::format("{} in {} series", apart, count));
+  return words.size() == 1 ? counts.begin()->first : first_of(words);
 }
 
 std::string or_zero(int64_t missing, int64_t of, const SeriesOptions& options) {

@@ -32,6 +32,9 @@ std::optional<TimeStep> step_of_values(const Series& series, const std::vector<i
 // Drops the rows without any value if there is such a step, with a note.
 void cut_rows_of_others(Series& series);
 
+// "a day apart", "a day apart in 3 series, a month apart in 1 series"
+std::string apart_text(const Series& series);
+
 // The advice where much is missing and no model is there yet: all of it may be 0.
 std::string or_zero(int64_t missing, int64_t of, const SeriesOptions& options);
 
