@@ -19,8 +19,8 @@ namespace unroll {
 bool says_missing(std::string_view cell) {
   constexpr std::size_t longest = 4;
   if (cell.size() > longest || (!cell.empty() && cell[0] >= '0' && cell[0] <= '9')) return false;
-  constexpr std::array<std::string_view, 13> words = {"",    "na",   "n/a", "n.a.", "k.a.", "#n/a", "#nv",
-                                                      "nan", "null", "?",   ".",    "-",    "–"};
+  constexpr std::array<std::string_view, 15> words = {
+      "", "na", "n/a", "n.a.", "k.a.", "#n/a", "#nv", "nan", "null", "?", ".", "-", "–", "..", ":"};
   return std::ranges::find(words, lower_case(cell)) != words.end();
 }
 

@@ -39,6 +39,7 @@ std::string require_row(const SeriesText& file, const std::string& message) {
   CsvReader csv = file.csv;
   const auto begins_row = [&](std::size_t place) {
     const std::string_view cell = cell_of(csv, place);
+    if (says_total(cell)) return false;
     return columns.time_in(cell) || written_number(cell, {}) ||
            (csv.count() > 1 && looks_like_a_date(cell));  // a remark may end with a date
   };

@@ -1,6 +1,7 @@
 // How the file of a series without a recipe is read. See wishes.h.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -183,18 +184,19 @@ std::string left_out(const FileColumns& file, const Column& column) {
 
 char separator_of(const std::string& text) {
   constexpr int most_lines = 20;
-  const std::string header = text.substr(0, text.find('\n'));
   char best = ',';
-  std::pair<int, int64_t> most = {-1, 0};
-  for (const char c : {',', ';', '\t'}) {
-    int lines = 0;
+  int most = 0;
+  for (const char c : {'\t', ';', '|', ','}) {  // a comma may stand in names and numbers
+    std::map<int64_t, int> lines;               // by how many they have
     size_t begin = 0;
     for (int k = 0; k < most_lines && begin < text.size(); ++k) {
       const size_t end = std::min(text.find('\n', begin), text.size());
-      lines += std::string_view(text).substr(begin, end - begin).find(c) != std::string_view::npos;
+      if (const auto count = std::count(text.begin() + begin, text.begin() + end, c); count > 0)
+        ++lines[count];
       begin = end + 1;
     }
-    if (const std::pair found(lines, std::ranges::count(header, c)); found > most) best = c, most = found;
+    for (const auto& [count, of] : lines)
+      if (of > most) best = c, most = of;
   }
   return best;
 }
@@ -252,8 +254,8 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
                                            one_line(fmt::format("{}", fmt::join(open, "', '"))),
                                            one_line(fmt::format("{}", fmt::join(ahead, "', '")))),
                                "these options forecast them with it",
-                               fmt::format("--column {} --set 'data.known={}' --future {}",
-                                           fmt::join(open, " --column "), toml_list(ahead), origin)});
+                               fmt::format("--column '{}' --set 'data.known={}' --future {}",
+                                           fmt::join(open, "' --column '"), toml_list(ahead), origin)});
   return reading;
 }
 

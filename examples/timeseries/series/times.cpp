@@ -130,6 +130,8 @@ std::optional<Time> dotted_month(std::string_view text) {
   const std::size_t point = text.find('.');
   if (point == text.npos || text.find_first_not_of("0123456789.") != text.npos) return std::nullopt;
   std::string dashed(text);
+  if (point == 3 && text[0] == '0') return dotted_month(text.substr(1));  // 001.2020, as SAP writes periods
+  if (point == 4 && text.size() == 8 && text[5] == '0') return dotted_month(dashed.erase(5, 1));
   dashed[point] = text.size() - point == 5 ? '/' : '-';
   const auto time = parse_time(dashed);
   return time && time->form == TimeForm::month && is_year(month_day(time->count).month / 12) ? time
