@@ -137,7 +137,23 @@ std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks m
   return WrittenNumber{is_negative ? -*number : *number, core.unit};
 }
 
+std::string_view without_mark(std::string_view cell) {
+  constexpr std::array<std::string_view, 3> signs = {"*", "†", "‡"};
+  std::string_view bare = cell;
+  while (const std::size_t size = suffix_of(bare, signs).size()) bare.remove_suffix(size);
+  const std::size_t bracket = bare.rfind('('), blank = bare.rfind(' ');
+  if (bare.ends_with(')') && bracket != bare.npos && bracket > 0 && bare.size() - bracket <= 4)
+    bare = bare.substr(0, bracket);
+  else if (blank != bare.npos && blank + 2 == bare.size() &&
+           std::string_view("pre").find(bare.back()) != std::string_view::npos)
+    bare = bare.substr(0, blank);
+  while (const std::size_t size = suffix_of(bare, blanks).size()) bare.remove_suffix(size);
+  return bare;
+}
+
 std::string how_to_mend(std::string_view cell, NumberMarks marks, bool below_numbers) {
+  if (const auto bare = without_mark(cell); bare != cell && written_number(bare, marks))
+    return "delete the mark";
   constexpr const char* digits = "0123456789";
   std::size_t first = cell.find_first_of(digits);
   if (first == cell.npos || (looks_like_a_date(cell) && cell.find(',') == cell.npos)) return "";
