@@ -81,6 +81,8 @@ Core core_of(std::string_view cell) {
         text = text.substr(1, text.size() - 2);
       }
     }
+    if (core.sign.empty() && !core.enclosed && text.ends_with('-') && text.size() > 1)  // as SAP writes 12-
+      core.sign = minuses[0], text.remove_suffix(1);
     if (!core.unit.empty()) continue;
     core.unit = prefix_of(text, units);
     text.remove_prefix(core.unit.size());

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -323,13 +324,34 @@ class SeriesReader {
     if (columns_.id >= 0) members_.settle(series_);
     if (times_.go_back()) turn_around(series_);
     if (is_missing_ && options_.missing != Missing::zero) cut_rows_of_others(series_);
-    settle_step(series_, options_);
+    try {
+      settle_step(series_, options_);
+    } catch (const InputError& fault) {
+      if (options_.mend && series_.members.empty()) refuse_rows_without_values(fault.what());
+      throw;
+    }
     if (const auto& offsets = series_.times.offsets; !offsets.empty())
       series_.notes.push_back(fmt::format("the times have offsets from UTC: rows beyond the last keep its {}",
                                           offset_text(offsets.back())));
     cut_open_end(series_, options_);
     if (is_missing_ || options_.gaps == Gaps::fill) fill_in(series_, options_);
     if (options_.missing != Missing::zero) note_zeros_at_end(series_);
+  }
+
+  // Loggers write rows of something else than values. Those at the end are to be forecast.
+  void refuse_rows_without_values(const std::string& message) const {
+    std::set<int64_t> lines, since;  // since the last row with a value
+    for (int64_t row = 0; row < series_.rows(); ++row) {
+      bool is_empty = true;
+      for (int channel = 0; channel < series_.width(); ++channel)
+        is_empty = is_empty && std::isnan(series_.at(row, channel));
+      if (is_empty)
+        since.insert(series_.lines[row]);
+      else
+        lines.merge(since), since.clear();
+    }
+    if (!lines.empty())
+      refuse_lines(message, std::move(lines), "without a value, where others are not a step apart");
   }
 
   CsvReader csv_;

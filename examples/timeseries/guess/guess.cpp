@@ -185,8 +185,11 @@ class Guesser {
         }
     };
     Series series = read_mended(read_series_file(csv_), may_mend(), mended, read);
-    if (!mended.empty()) set("data.mend", "true");
     take(reading_of_holes(series, wishes_));
+    if (mended.empty()) return series;
+    set("data.mend", "true");
+    if (!keys_.contains("data.missing") && !says("data.missing"))  // rows that a mend leaves out may lack values
+      set("data.missing", toml_string("previous"));
     return series;
   }
   bool may_mend() const { return !says("data.mend") || recipe_.data.mend; }
