@@ -232,6 +232,33 @@ static void follow_clock(Series& series) {
   times.at = at, times.offsets.clear(), times.utc = false, series.follows_clock = true;
 }
 
+// Stamps of a logger that is late or early by a little each time: over more than an hour of it, days would lose their hours. Each row
+// is taken at the nearest place of the steps that divide a day, or the next one if the row before has that. fill_gaps() puts in those
+// that are passed; a row that is early by more than three quarters of a step is left out.
+static void keep_to_day(Series& series) {
+  Times& times = series.times;
+  TimeStep& step = times.step;
+  if (step.unit != TimeStep::Unit::microsecond || !series.members.empty() || 10 * step.jitter > step.count ||
+      2 * step.count > one_day)
+    return;
+  const int64_t places = (one_day + step.count / 2) / step.count, even = one_day / places;
+  const int64_t off = std::abs(step.count - even);
+  if (one_day % places != 0 || off > step.jitter || off * series.rows() <= one_hour) return;
+  std::vector<int64_t> from, at;
+  for (int64_t row = 0, next = 0; row < series.rows(); ++row) {
+    const int64_t since = times.at[row] - times.at[0];
+    if (4 * (next * even - since) > 3 * even) continue;
+    const int64_t place = std::max(next, floor_div(since + even / 2, even));
+    from.push_back(row), at.push_back(times.at[0] + place * even), next = place + 1;
+  }
+  series.notes.push_back(fmt::format(
+      "rows are {}: each is read at the nearest {}, so that days keep their hours; {} are left out",
+      apart_text(step), to_text(TimeStep{.unit = step.unit, .count = even}),
+      series.rows() - std::ssize(from)));
+  series.take_rows(from);
+  times.at = at, step.count = even, step.jitter = 0, series.follows_clock = true;
+}
+
 void settle_step(Series& series, const SeriesOptions& options) {
   Times& times = series.times;
   if (series.time_name.empty()) return;
@@ -250,6 +277,7 @@ void settle_step(Series& series, const SeriesOptions& options) {
     series.notes.push_back(fmt::format("{} does not say how far apart its rows are: taken from {}, {}",
                                        options.model, series.origin, to_text(times.step)));
   }
+  if (options.gaps == Gaps::fill && !options.step) keep_to_day(series);
   if (times.step == found.step)
     series.notes.insert(series.notes.end(), found.notes.begin(), found.notes.end());
   const bool rough = times.step.unit == TimeStep::Unit::microsecond && times.step.count % one_day == 0 &&
