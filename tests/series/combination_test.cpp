@@ -196,6 +196,26 @@ TEST_CASE("folds cover the longest season, or narrow no interval") {
   CHECK(factor(51) == 1);
 }
 
+TEST_CASE("of two seasons a member that reads one has the one by which it errs less on the folds") {
+  // Ten weeks of seven days of four rows, and five days of the next: Saturday is 10 higher, and Sunday.
+  Values y = noise(300, 100, 0.1);
+  for (size_t t = 0; t < y.size(); ++t) y[t] += static_cast<double>(t % 4) + (t / 4 % 7 < 5 ? 0 : 10);
+  const Series weeks = make_series({"y"}, y);
+  for (const std::string word : {"theta", "ces"}) {
+    const Combination mean(weeks, whole(weeks), 0,
+                           {.period = 4, .second_period = 28, .horizon = 4, .members = {word}});
+    REQUIRE(mean.members().size() == 1);
+    CHECK(mean.members()[0].name == (word == "ces" ? "CES (28)" : "Theta (28)"));
+    const auto found = mean.forecast(weeks, 300, 4);
+    for (size_t h = 0; h < 4; ++h) CHECK(std::abs(found.values[h] - (110 + static_cast<double>(h))) < 1);
+    // Without a week in the values the day's is as good or better.
+    const Series days = make_series({"y"}, noise(300, 100, 1));
+    const Combination of_days(days, whole(days), 0,
+                              {.period = 4, .second_period = 28, .horizon = 4, .members = {word}});
+    CHECK(of_days.members()[0].name == (word == "ces" ? "CES" : "Theta"));
+  }
+}
+
 TEST_CASE("a member that goes far outside of what the series was is left out") {
   const Series far = make_series({"y"}, noise(60, 1000)), near = make_series({"y"}, noise(60, 0));
   const Combination mean(far, whole(far), 0, {.horizon = 1, .members = {"last", "theta"}});
@@ -262,7 +282,7 @@ TEST_CASE("members know nothing of rows after those that they are fitted to") {
   for (size_t m = 0; m < a.members().size(); ++m) CHECK(a.members()[m].weight == b.members()[m].weight);
 }
 
-TEST_CASE("the network reads the season, of two, by which it errs less on the folds") {
+TEST_CASE("the network and Theta read the season, of two, by which they err less on the folds") {
   for (const bool has_week : {true, false}) {
     Values y = noise(360, 100, 2);
     for (size_t t = 0; t < y.size(); ++t)
@@ -275,7 +295,7 @@ TEST_CASE("the network reads the season, of two, by which it errs less on the fo
     REQUIRE(mean.members().size() == 2);
     CHECK(mean.members()[0].name == (has_week ? "pretrained (42)" : "pretrained"));
     CHECK(mean.members()[0].error < (has_week ? 6 : 3));
-    CHECK(mean.members()[1].name == "Theta");
+    CHECK(mean.members()[1].name == (has_week ? "Theta (42)" : "Theta"));
   }
 }
 

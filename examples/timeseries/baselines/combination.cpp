@@ -25,15 +25,16 @@ struct MemberWord {
   double first;                                                  // weight
   int64_t longest_season = std::numeric_limits<int64_t>::max();  // that suits it, rows
   const char* unsuited = nullptr;  // why a longer one does not, if that is to be said
+  bool reads_one_season = false;   // of two, weigh() chooses
 };
 constexpr MemberWord member_words[] = {
-    {"pretrained", false, 2},
+    {.word = "pretrained", .is_fast = false, .first = 2, .reads_one_season = true},
     {"last", true, 0.1, 1},
     {"seasonal", true, 0.1},
     {"second-seasonal", true, 0.1},
     {"ets", false, 1, 24, "a season of more than 24 rows has too many states"},  // one for each row
-    {"theta", true, 1},
-    {"ces", true, 1},
+    {.word = "theta", .is_fast = true, .first = 1, .reads_one_season = true},
+    {.word = "ces", .is_fast = true, .first = 1, .reads_one_season = true},
     {"ridge", false, 0.5}};
 
 // The members that can be fitted to these rows; the others are left out with the reason.
@@ -68,8 +69,8 @@ std::vector<Combination::Member> fitted(const Series& series, const Span& rows, 
       continue;
     const char* const unsuited = asked.empty() && !suits ? word.unsuited : nullptr;
     add(word, keys, unsuited);
-    if (&word != member_words || options.second_period <= 1) continue;
-    BaselineKeys by_second = keys;  // the network reads one season: weigh() chooses
+    if (!word.reads_one_season || options.second_period <= 1) continue;
+    BaselineKeys by_second = keys;
     by_second.period = options.second_period;
     add(word, by_second, unsuited);
     members.back().name += fmt::format(" ({})", options.second_period);
@@ -199,10 +200,11 @@ void Combination::weigh(const FoldRows& folds, std::vector<Member>& early) {
   std::vector<std::size_t> which;
   for (std::size_t m = 0; m < members_.size() && counted > 0; ++m)
     if (early[m].left_out.empty()) members_[m].error = std::sqrt(squares[m] / counted);
-  if (members_.size() > 1 && members_[1].name.starts_with(fmt::format("{} (", members_[0].name))) {
-    const bool worse = std::isnan(members_[1].error) || members_[0].error <= members_[1].error;
-    members_.erase(members_.begin() + worse);
-    if (!early.empty()) early.erase(early.begin() + worse);
+  for (std::size_t m = 0; m + 1 < members_.size(); ++m) {
+    if (!members_[m + 1].name.starts_with(fmt::format("{} (", members_[m].name))) continue;
+    const bool worse = std::isnan(members_[m + 1].error) || members_[m].error <= members_[m + 1].error;
+    members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(m + worse));
+    if (!early.empty()) early.erase(early.begin() + static_cast<std::ptrdiff_t>(m + worse));
   }
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Member& member = members_[m];
