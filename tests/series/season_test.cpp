@@ -167,6 +167,12 @@ TEST_CASE(
   std::vector<double> week = wave(1008, 24, 4);
   for (size_t t = 0; t < week.size(); ++t) week[t] -= t / 24 % 7 >= 5 ? 3 : 0;
   CHECK(to_text(find_season(week, numbers)) == "24 and 168 rows");
+  // The middle of an eighth may lie between two rows: a steep line has no season.
+  for (const double by : {0.0, 1.0}) {
+    std::vector<double> line = wave(997, 24, 0, "steep");
+    for (size_t t = 0; t < line.size(); ++t) line[t] = by * line[t] + 5 * static_cast<double>(t);
+    CHECK(find_season(line, numbers).period == 1);
+  }
   // Noise and walks of it have one no more often than by their differences, which find none here.
   int found = 0;
   for (int k = 0; k < 50; ++k) {

@@ -6,7 +6,7 @@
 // (Bates and Granger 1969); equal weights are hard to beat where they are few (Stock and Watson 2004). The network
 // begins with twice the others' weight, seasonal naive with a tenth, and ridge regression with a half. At each step the lowest
 // and the highest fifth of the weight do not count, so one member that errs far does not move the mean (Jose and Winkler 2008).
-// Of two seasons the network, Theta and CES have the one by which they err less on the folds.
+// The network, Theta and CES read one season: of two, that by which they err less on the folds.
 // The interval has the width of the first member that knows its own, the network's as a rule, and grows with the distance
 // between members. Errors on the folds change it, at each step; over many folds, the mean width at the step may take its place.
 #pragma once

@@ -161,7 +161,7 @@ Season by_autocorrelation(std::span<const double> y) {
 // The means of each eighth of all periods, less those of the period around it: noise has a smaller part in them than in rows.
 class Eighths {
  public:
-  explicit Eighths(std::span<const double> y) : sums_{0} {
+  explicit Eighths(std::span<const double> y) : sums_{0}, rounding_(1e-20 * variance(y)) {
     for (const double v : y) sums_.push_back(sums_.back() + v - y[0]);
   }
 
@@ -173,29 +173,34 @@ class Eighths {
   // one wave of noise over k periods, whose height and phase are free in each, more than x with the probability (1 - x)^(k - 1).
   Found of(int64_t period) const {
     const int64_t n = std::ssize(sums_) - 1, parts = std::min<int64_t>(period, 8);
+    const auto before = [&](int64_t halves) {  // of the rows: the middle of a part may lie between two
+      const int64_t row = halves / 2;
+      return halves % 2 == 0 ? sums_[row] : (sums_[row] + sums_[row + 1]) / 2;
+    };
     const auto mean = [&](int64_t begin, int64_t end) {
-      return (sums_[end] - sums_[begin]) / static_cast<double>(end - begin);
+      return (before(end) - before(begin)) / static_cast<double>(end - begin) * 2;
     };
     std::vector<double> all, places(parts), counts(parts);
     for (int64_t k = 0; k < n / period * parts; ++k) {
       const int64_t begin = k * period / parts, end = (k + 1) * period / parts;
-      const int64_t around = (begin + end) / 2 - period / 2;
-      if (around < 0 || around + period > n) continue;
-      all.push_back(mean(begin, end) - mean(around, around + period));
+      const int64_t around = begin + end - period;
+      if (around < 0 || around + 2 * period > 2 * n) continue;
+      all.push_back(mean(2 * begin, 2 * end) - mean(around, around + 2 * period));
       places[k % parts] += all.back(), ++counts[k % parts];
     }
     const double variance_of_all = variance(all), count = static_cast<double>(all.size());
-    if (!(variance_of_all > 0) || std::ssize(all) < 3 * parts) return {};
+    if (!(variance_of_all > rounding_) || std::ssize(all) < 3 * parts) return {};
     double share = 0;
     for (int64_t i = 0; i < parts; ++i) share += places[i] * places[i] / counts[i] / count / variance_of_all;
-    const double by_chance = static_cast<double>(parts - 1) / (count - 1);
-    const double strength = (share - by_chance) / (1 - by_chance), periods = static_cast<double>(n / period);
+    const double chance = static_cast<double>(parts - 1) / (count - 1);
+    const double strength = (share - chance) / (1 - chance), periods = static_cast<double>(n / period);
     if (strength < least_strength || share < 1 - std::pow(0.0003, 1 / (periods - 1))) return {};
     return {strength, strength * variance_of_all};
   }
 
  private:
   std::vector<double> sums_;  // of the rows before
+  double rounding_;           // a variance that is no more than this
 };
 
 // The season of the levels: the shortest period whose season has 0.8 of the variance of that of the strongest one.
