@@ -72,7 +72,9 @@ std::vector<Combination::Member> fitted(const Series& series, const Span& rows, 
     if (!word.reads_one_season || options.second_period <= 1) continue;
     BaselineKeys by_second = keys;
     by_second.period = options.second_period;
-    add(word, by_second, unsuited);
+    // Theta and CES estimate it from two of them at least.
+    const bool is_short = &word != member_words && rows.end - rows.begin < 2 * options.second_period;
+    add(word, by_second, is_short ? "too few rows" : unsuited);
     members.back().name += fmt::format(" ({})", options.second_period);
   }
   return members;

@@ -240,7 +240,7 @@ class Guesser {
     }
     has_season_ = season_.period > 1, is_short_season_ = has_season_ && season_.period <= 60;
     is_day_ = has_season_ && !wishes_.network && season_.period <= 288 &&
-              !calendar_periods(series.times.step).empty() &&
+              !calendar_periods(series.times.step, rows_).empty() &&
               calendar_period(season_.period, series.times.step) == CalendarPeriod::day;
   }
 
