@@ -74,9 +74,9 @@ int64_t segment_of(int64_t window) {
   return best;
 }
 
-std::vector<std::string> calendar_of(const Season& season, const TimeStep& step) {
+std::vector<std::string> calendar_of(const Season& season, const TimeStep& step, int64_t rows) {
   std::vector<std::string> features;
-  if (calendar_periods(step).empty()) return features;
+  if (calendar_periods(step, rows).empty()) return features;
   for (const int64_t period : {season.period, season.second_period}) {
     if (period <= 1) continue;
     // Of a cycle the place within: of an hour the minute, of a year of months the month.
@@ -254,7 +254,7 @@ class Guesser {
     }
     has_season_ = season_.period > 1, is_short_season_ = has_season_ && season_.period <= 60;
     is_day_ = has_season_ && !wishes_.network && season_.period <= 288 &&
-              !calendar_periods(series.times.step).empty() &&
+              !calendar_periods(series.times.step, rows_).empty() &&
               calendar_period(season_.period, series.times.step) == CalendarPeriod::day;
   }
 
@@ -320,7 +320,7 @@ class Guesser {
   }
 
   void guess_network(const Series& series) {
-    const auto calendar = calendar_of(season_, series.times.step);
+    const auto calendar = calendar_of(season_, series.times.step, rows_);
     if (!calendar.empty() && !says("data.calendar"))
       set("data.calendar", toml_list(calendar, calendar.size()));
     set({{"model.cell", "\"gru\""}, {"model.shared_channels", "true"}, {"model.normalization", "\"last\""}});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -102,6 +103,15 @@ bool are_parts(const std::vector<int64_t>& numbers, TimeForm form, const NameWor
   return std::ranges::any_of(numbers, [](int64_t number) { return number % 100 > 12; }) &&
          std::abs(NumberSteps(numbers).most.value_or(0)) == 1 &&
          words.say({"week", "wk", "woche", "kw", "sem", "date", "period", "time"});
+}
+
+// A minute, a second, a millisecond or a microsecond: the longest of which the last times are multiples.
+int64_t resolution(std::span<const int64_t> at) {
+  constexpr std::size_t most = 1000;
+  for (const int64_t part : {60 * one_second, one_second, one_second / 1000})
+    if (std::ranges::all_of(at.last(std::min(at.size(), most)), [&](int64_t t) { return t % part == 0; }))
+      return part;
+  return 1;
 }
 
 }  // namespace
@@ -228,6 +238,8 @@ Time Times::time(int64_t row) const {
     return result;
   }
   result.count = time_after(at.back(), step, ahead);
+  if (step.unit == TimeStep::Unit::microsecond && step.jitter > 0)
+    result.count = floor_div(result.count + resolution(at) / 2, resolution(at)) * resolution(at);
   require_input(result.count <= last_count(form),
                 "{} row{} after {} {} beyond {}, the last time that is read", ahead, ahead == 1 ? "" : "s",
                 text(rows - 1), ahead == 1 ? "lies" : "end", to_text({form, last_count(form), compact, utc}));
