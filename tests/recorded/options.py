@@ -138,7 +138,7 @@ export pretrained --to onnx --out model.onnx
 export net/best.safetensors --to java --out model.h
 export net/best.safetensors --out model.h""".strip().split("\n")
 TEXT = {
-    "grammar": """[model]\nembedding = 12\nhidden = 16\nlayers = 1\n[data]\ncorpus = "grammar"\ntrain_tokens = 8000\nvalid_tokens = 500\ntest_tokens = 500\nbatch = 10\nbptt = 10\n[training]\nepochs = 2\nreduction = "mean"\n[optimizer]\nkind = "adam"\nlearning_rate = 0.02\n""",
+    "grammar": """[model]\nembedding = 12\nhidden = 16\nlayers = 1\n[data]\ncorpus = "grammar"\ntrain_tokens = 8000\nvalid_tokens = 500\ntest_tokens = 500\nbatch = 10\nbptt = 10\n[training]\nepochs = 1\nreduction = "mean"\n[optimizer]\nkind = "adam"\nlearning_rate = 0.005\n""",
     "documents": """[model]\nembedding = 10\nhidden = 12\nlayers = 1\n[data]\ncorpus = "text"\nreset = "document"\nbatch = 4\neval_batch = 2\nbptt = 8\n[training]\nepochs = 3\nreduction = "mean"\n[optimizer]\nkind = "adam"\nlearning_rate = 0.02\n""",
     "rich": """[model]\nembedding = 12\nhidden = 16\nlayers = 2\nprojection = 12\nmogrifier = 3\nmogrifier_rank = 4\nresidual = true\npeepholes = true\ntied = true\ndropout = 0.2\nlocked_dropout = true\nweight_drop = 0.3\nzoneout_h = 0.1\nzoneout_c = 0.1\nembedding_dropout = 0.1\n[data]\ncorpus = "text"\nbatch = 8\nbptt = 8\n[training]\nepochs = 1\nreduction = "mean"\n[optimizer]\nkind = "adam"\nlearning_rate = 0.001\n""",
     "behind": """[model]\narchitecture = "recurrent-attention"\nembedding = 12\nhidden = 12\nheads = 3\nmemory = 8\nlayers = 1\n[data]\ncorpus = "text"\nbatch = 8\nbptt = 8\n[training]\nepochs = 2\nreduction = "mean"\n[optimizer]\nkind = "adam"\nlearning_rate = 0.02\n""",

@@ -200,7 +200,7 @@ def of_models(program: str, command: str, model: pathlib.Path, folder: pathlib.P
         path.parent.mkdir()
         path.write_bytes(raw)
         done = subprocess.run([program, *shlex.split(command.replace("MODEL", str(path.relative_to(folder))).replace("FOLDER", path.parent.name))], capture_output=True, text=True, cwd=folder, env=compare.environment())
-        return (f"exit code {done.returncode}: " * (done.returncode not in (0, 2)) + (done.stderr if done.returncode else "accepted")).strip().replace(f"damaged-{number}/", "").replace(f"damaged-{number}", "FOLDER").replace("\n", " / ")
+        return (f"exit code {done.returncode}: " * (done.returncode not in (0, 2)) + (done.stderr if done.returncode else "accepted")).strip().replace(f"damaged-{number}/", "").replace(f"damaged-{number}", "FOLDER").replace(program, "PROGRAM").replace("\n", " / ")
 
     files = damaged(model.read_bytes())
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
