@@ -7,6 +7,7 @@ def more_files(of: dict[str, str]) -> dict[str, str]:
     of["ends-missing"] = of["holes"] + "2024-05-20,\n"
     of["early"] = "".join(line + "\n" for line in of["shops"].splitlines() if not line.startswith("2021-1") or "north" not in line)
     of["unlabelled"] = "".join(line.rpartition(",")[0] + "\n" for line in of["labels"].splitlines())
+    of["many"] = "month,shop,sales\n" + "".join(f"{2019 + m // 12}-{m % 12 + 1:02},s{s},{1000 * s + m * 7 % 12 * (s % 9 + 1)}\n" for s in range(55) for m in range(30))
     of["zeros"] = re.sub(",1$", ",0", of["labels"], flags=re.M)
     of["far"] = re.sub(r",1(?=\d\d\.)", ",91", of["labels"])
     return of
@@ -16,10 +17,13 @@ def documents(sentences: list[str]) -> dict[str, str]:
     """With a blank line after every ninth sentence; the test has words that the others lack, and an end of its own."""
     sentences = [line.replace("large dog", "<unk> dog") for line in sentences]
     parts = ["".join(line + "\n" * (i % 9 == 8) for i, line in enumerate(of)) for of in (sentences, sentences[20:50], sentences[33:80])]
-    return {"train": parts[0], "valid": parts[1], "test": parts[2].replace("bird", "horse") + "a <eos> dog\n"}
+    return {"train": parts[0].replace("the <unk> dog", "<s> the <unk> dog </s>"), "valid": parts[1], "test": parts[2].replace("bird", "horse") + "a <eos> dog\n"}
 
 
 RECIPES = {
+    "ahead": """[model]\nhidden = 5\nnormalization = "window"\nhighway = 7\n[data]\nfile = "plan.csv"\ntargets = ["sales"]\nknown = ["price"]\ncalendar = ["weekday"]\nwindow = 7\nhorizon = 3\nperiod = 7\n[training]\nepochs = 2\n""",
+    "linear": """[model]\narchitecture = "linear"\n[data]\nfile = "plan.csv"\ntargets = ["sales"]\nknown = ["price"]\nwindow = 7\nhorizon = 3\nperiod = 7\n[training]\nepochs = 2\n""",
+    "filled": """[model]\nhidden = 5\n[data]\nfile = "holes.csv"\nmissing = "interpolate"\nwindow = 7\nhorizon = 2\nperiod = 7\n[training]\nepochs = 2\n""",
     "pretrain": """[model]\nhidden = 8\nlayers = 1\n[series]\nsteps = 2\nsegments = 144\nvalid = 144\n[training]\nepochs = 2\nlog_every = 1\n""",
     "pair": """[model]\ncell = "rnn"\nhidden = 5\nhighway = 6\n[data]\nfile = "two.csv"\ntargets = ["cost", "sales"]\nwindow = 6\nhorizon = 2\nperiod = 12\nsplit = "rows"\nvalid_rows = 8\ntest_rows = 8\nbounds = [0.0, 1000.0]\nces = true\nridge = true\npretrained = true\ncombination = true\n[scaling]\nkind = "minmax"\n[training]\nepochs = 4\n""",
     "logs": """[model]\narchitecture = "segment-rnn"\nhidden = 6\nsegment = 4\nnormalization = "last"\n[data]\nfile = "hours.csv"\ncalendar = ["hour", "weekday"]\nwindow = 48\nhorizon = 12\nperiod = 24\nsecond_period = 168\nsplit = "time"\nvalid_from = "2024-01-18"\ntest_from = "2024-01-22"\n[scaling]\ntransform = "log"\n[training]\nepochs = 2\nloss = "quantile"\nquantiles = [0.1, 0.5, 0.9]\n""",
@@ -135,6 +139,25 @@ export priced/best.safetensors --to c --out model.h
 export detector/best.safetensors --to c --out model.h
 export detector/best.safetensors --to onnx --out model.onnx
 export pretrained --to onnx --out model.onnx
+train ahead.toml --out ahead --threads 1 --quiet
+train linear.toml --out linear --threads 1 --quiet
+train filled.toml --out filled --threads 1 --quiet
+forecast ahead/best.safetensors --future plan-ahead.csv
+forecast filled/best.safetensors --csv ends-missing.csv
+export ahead/best.safetensors --to c --out model.h
+export ahead/best.safetensors --to onnx --out model.onnx
+export linear/best.safetensors --to c8 --out model.h
+export linear/best.safetensors --to onnx --out model.onnx
+export pretraining/forecaster.safetensors --to c --out model.h
+export pretraining/forecaster.safetensors --to onnx --out model.onnx
+train net.toml --set training.shards=2 --set model.dropout=0.2 --threads 1 --quiet --out shared
+train masked.toml --set training.shards=3 --threads 1 --quiet --out shared-masked
+train years.csv --steps 12 --set training.epochs=2 --threads 1 --quiet --out guessed-years
+train many.csv --set data.id=shop --steps 2 --set training.epochs=1 --threads 1 --quiet --out guessed-many
+forecast many.csv --set data.id=shop --steps 1 --members last,seasonal
+forecast several/best.safetensors --csv many.csv
+look shops.csv --set data.id=shop --series south --out look.html
+explain net.toml --set training.shards=4 --threads 1
 export net/best.safetensors --to java --out model.h
 export net/best.safetensors --out model.h""".strip().split("\n")
 TEXT = {
@@ -241,4 +264,5 @@ explain documents.toml --data documents --plot rates.svg --threads 1
 explain letters.toml --data text --threads 1
 explain ptb-small --plot rates.svg
 explain rich.toml --data text --set model.layer_norm=true --set schedule.kind=one_cycle --set training.epochs=9 --plot rates.svg --threads 1
-explain behind.toml --data text --threads 1""".strip().split("\n")
+explain behind.toml --data text --threads 1
+explain words.toml --data text --set training.shards=4 --threads 1""".strip().split("\n")
