@@ -116,7 +116,16 @@ std::string csv_cell(std::string text) {
   return "\"" + text + "\"";
 }
 
+void CsvReader::pass_empty_lines() {
+  while (first_count_ != 1) {
+    const std::size_t end = text_.find_first_not_of(separator_ == '\t' ? " \r" : " \t\r", at_);
+    if (end == text_.npos || text_[end] != '\n') return;
+    at_ = end + 1, ++next_line_;
+  }
+}
+
 bool CsvReader::next() {
+  pass_empty_lines();
   if (at_ >= text_.size()) return false;
   line_ = next_line_;
   quoted_.clear(), inside_.clear(), cells_.clear();
@@ -137,6 +146,7 @@ bool CsvReader::next() {
     ++at_;
   }
   count_ = static_cast<int64_t>(column);
+  if (first_count_ == 0) first_count_ = count_;
   return true;
 }
 

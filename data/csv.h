@@ -2,7 +2,8 @@
 //
 // Lines end with LF or CRLF; a byte-order mark is passed over; quotes enclose separators, line ends and,
 // doubled, quotes. Blanks around a cell without quotes do not belong to it. Lines at the end that are empty, or hold
-// separators alone, do not count; nor does a first line "sep=;", as spreadsheets write it.
+// separators alone, do not count; nor do empty lines above the first row or, where it has several cells, between rows; nor a first
+// line "sep=;", as spreadsheets write it.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,7 @@ class CsvReader {
 
  private:
   void skip_blanks();
+  void pass_empty_lines();
   std::string_view read_quoted(std::size_t column);
   std::string_view read_plain(const char* end_of_line, std::size_t column);
   std::string_view text_;
@@ -51,8 +53,8 @@ class CsvReader {
   std::vector<std::size_t> quoted_;                         // cells in quotes
   std::vector<std::shared_ptr<const std::string>> inside_;  // cells with quotes in them
   std::size_t kept_ = most_columns + 1;
-  int64_t count_ = 0;
-  std::size_t at_ = 0;  // the next byte
+  int64_t count_ = 0, first_count_ = 0;  // of this row and of the first; 0: none is read
+  std::size_t at_ = 0;                   // the next byte
   int64_t lines_ = 1;
   int64_t line_ = 0;       // of the row in cells_
   int64_t next_line_ = 1;  // of the next byte

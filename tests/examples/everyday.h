@@ -14,9 +14,9 @@ inline ProgramRun forecast_of(const Folder& folder, const std::string& csv, cons
   folder.write("x.csv", csv);
   return started(Words{"forecast", "x.csv", "--steps", "2"} + quick + more, folder.path());
 }
-// The one line in which a file is refused.
+// The one line in which a file is refused that is not mended.
 inline std::string refusal(const Folder& folder, const std::string& csv) {
-  const ProgramRun run = forecast_of(folder, csv);
+  const ProgramRun run = forecast_of(folder, csv, set({"data.mend=false"}));
   CHECK_MESSAGE((run.code == 2 && lines_of(run.err).size() == 1), run.err);
   return run.err;
 }

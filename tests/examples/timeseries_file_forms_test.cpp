@@ -94,7 +94,7 @@ TEST_CASE("a column that is not read shows its first cell that is no number") {
   const auto beside = [&](int day) { return cell(day) + "," + week(day); };
   for (const std::string& csv : {days(40, cell), days(84, beside).replace(5, 1, "x,y")}) {
     folder.write("x.csv", csv);
-    CHECK(error_of({"forecast", "x.csv"}, folder.path())
+    CHECK(error_of(Words{"forecast", "x.csv"} + set({"data.mend=false"}), folder.path())
               .find("x.csv:11: column 2 ('x'): 'None' is not a number; the cells above it are numbers") !=
           std::string::npos);
   }
@@ -237,13 +237,14 @@ TEST_CASE("a bare file of several series: the error says how, and each is foreca
         both +=
             std::string(shop) + "," + line.substr(0, 7) + "," + line.substr(14, line.rfind(',') - 14) + "\n";
   folder.write("shops.csv", both);
-  const std::string error = error_of({"forecast", "shops.csv"}, folder.path());
+  const std::string error =
+      error_of(Words{"forecast", "shops.csv"} + set({"data.mend=false"}), folder.path());
   CHECK_MESSAGE(error.find("as an option: --set data.id=shop") != std::string::npos, error);
   const Words words = set({"data.id=shop"});
   const ProgramRun run = started(Words{"forecast", "shops.csv", "--steps", "3"} + words, folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
   for (const std::string part :
-       {"series  2 by column 'shop': lengths are those of '", "season  12 rows: ", "Members of the mean",
+       {"series  2 by column 'shop': steps rest on '", "season  12 rows: ", "Members of the mean",
         "seasonal naive", "interval: 80 %, as wide as its members expect, times "})
     CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
   const auto lines = lines_of(run.out);

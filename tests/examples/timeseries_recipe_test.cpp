@@ -106,7 +106,7 @@ TEST_CASE("every key says what another value means to a run that is resumed") {
   CHECK(
       are(OnResume::harmless) ==
       "model.engine data.file data.test_files data.time data.date_order data.separator data.decimal "
-      "data.thousands data.missing data.gaps data.open_end data.period data.second_period data.ridge "
+      "data.thousands data.mend data.missing data.gaps data.open_end data.period data.second_period data.ridge "
       "data.ets data.theta data.ces data.pretrained data.combination data.bounds data.score training.epochs "
       "training.keep training.patience training.on_divergence training.save_every_steps "
       "training.save_every_minutes training.keep_every_epochs training.log_every");

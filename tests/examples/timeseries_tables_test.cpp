@@ -14,9 +14,9 @@ ProgramRun forecast_of(const Folder& folder, const std::string& csv, const Words
       Words{"forecast", "x.csv", "--steps", "2", "--members", "theta"} + set({"data.period=1"}) + more,
       folder.path());
 }
-// The one line in which a file is refused, without its end and the program's name.
+// The one line in which a file is refused that is not mended, without its end and the program's name.
 std::string refusal(const Folder& folder, const std::string& csv, const Words& more = {}) {
-  const ProgramRun run = forecast_of(folder, csv, more);
+  const ProgramRun run = forecast_of(folder, csv, set({"data.mend=false"}) + more);
   CHECK_MESSAGE((run.code == 2 && lines_of(run.err).size() == 1), run.err);
   return run.err.substr(12, run.err.find('\n') - 12);
 }

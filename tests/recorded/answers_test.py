@@ -80,6 +80,9 @@ def files() -> dict[str, str]:
     of["title"] = "Sales of the shop\n\n" + of["months"]
     of["total"] = of["months"] + f"Total,{sum(year):.1f}\n"
     of["units"] = of["months"].replace("\n", "\n-,EUR\n", 1)
+    of["export"] = "Report\n\nDay,Hour,load,load,state\n" + "".join(
+        f"{line[:10]},{line[11:16]},{line[17:]},{'off' if i == 50 else i % 24},ok\n" for i, line in enumerate(of["hours"].splitlines()[1:200])) + "Total,,9999,,\n"
+    of["lying"] = "\n".join(",".join(row) for row in zip(*(line.split(",") for line in of["two"].splitlines()))) + "\n"
     of["three"] = "".join(line + "\n" for line in of["months"].splitlines()[:4])
     of["one"] = "".join(line + "\n" for line in of["months"].splitlines()[:2])
     of["twice"] = of["months"] + of["months"].splitlines()[20] + "\n"
@@ -115,6 +118,14 @@ forecast gaps.csv --set data.gaps=allow --steps 3
 forecast labels.csv --column x --steps 3
 forecast plan.csv --column sales --steps 7
 forecast plan.csv --column sales --set data.known=[price] --future plan-ahead.csv --threads 1
+forecast wide.csv --set data.mend=false
+forecast lying.csv --set data.mend=false
+forecast export.csv --set data.mend=false
+forecast title.csv --set data.mend=false
+forecast total.csv --set data.mend=false
+forecast units.csv --set data.mend=false
+forecast words.csv --set data.mend=false
+forecast shops.csv --set data.mend=false
 forecast months.csv --column nothing
 forecast months.csv --steps 0
 forecast nothing.csv

@@ -87,6 +87,7 @@ SERIES = {
     "data.channels": "[y]", "data.targets": "[x]", "data.calendar": ["[hour]", "[minute]", "[weekday]", "[day]", "[day_of_year]", "[month]"],
     "data.known": "[x]", "data.label": "on " + DETECT.partition(" ")[2], "data.separator": "; data.decimal=, data.file=semicolons.csv",
     "data.decimal": ", data.file=semicolons.csv data.separator=;", "data.thousands": ". data.file=thousands.csv data.separator=; data.decimal=,",
+    "data.mend": "true data.file=export.csv",
     "data.missing": ["previous data.file=holes.csv", "mask data.file=holes.csv", "interpolate data.file=holes.csv", "zero data.file=holes.csv"],
     "data.gaps": ["allow data.file=gaps.csv", "fill data.file=gaps.csv data.missing=previous"], "data.open_end": "true data.file=open.csv data.missing=previous",
     "data.window": "10", "data.horizon": "2", "data.stride": "3", "data.batch": "8",
@@ -124,6 +125,7 @@ def write_inputs(folder: pathlib.Path) -> None:
     write("slashes.csv", [[f"03/04/{1900 + i}", *more] for i, (_, *more) in enumerate(rows)])
     write("semicolons.csv", [[t, y.replace(".", ","), x.replace(".", ","), *more] for t, y, x, *more in rows], separator=";")
     write("thousands.csv", [[t, f"{float(y) / 10 + 1.5:.3f},5", x.replace(".", ","), *more] for t, y, x, *more in rows], separator=";")
+    write("export.csv", rows + [["Total", "99"]])
     write("two.csv", [[t, "ab"[of], y if of else f"{2 * float(y) + 1:.2f}", *more] for of in (0, 1) for t, y, *more in rows[:80]], header="time,id,y,x,on,later")
 
 

@@ -146,6 +146,8 @@ TEST_CASE("numbers are read as people write them: with a unit, in parentheses, i
                                                  {"1,234", english, 1234, ""},
                                                  {"1,234", {.decimal = ','}, 1.234, ""},
                                                  {"-1,234,567", english, -1234567, ""},
+                                                 {"12,34,567.5", english, 1234567.5, ""},
+                                                 {"1,23,456", english, 123456, ""},
                                                  {"12.5 %", {}, 12.5, "%"},
                                                  {"12,5%", german, 12.5, "%"},
                                                  {"(12)", {}, -12, ""},
@@ -165,8 +167,9 @@ TEST_CASE("numbers are read as people write them: with a unit, in parentheses, i
     CHECK(number->unit == unit);
   }
   for (const char* cell :
-       {"",          "-",   "None", "$",    "()",   "1,23", "1,2345",    "12,34,567",  "0,123", ",123",
-        "1,234 567", "$5€", "5 kW", "-(5)", "(-5)", "1 23", "1,234.5.6", "2017-03-31", "1/2",   "$NaN"})
+       {"",      "-",    "None",      "$",          "()",           "1,23", "1,2345", "12 34 567",
+        "0,123", ",123", "1,234 567", "123,45,678", "1,234,56,789", "$5€",  "5 kW",   "-(5)",
+        "(-5)",  "1 23", "1,234.5.6", "2017-03-31", "1/2",          "$NaN"})
     CHECK_MESSAGE(!written_number(cell, english), cell);
   CHECK(!written_number("1,234", {}));  // nobody has said what the comma means
 }

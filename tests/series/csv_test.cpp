@@ -45,7 +45,7 @@ TEST_CASE("ragged rows are refused with line and column") {
   CHECK(refusal("a,b\n1,2\n3,4,5\n") ==
         "x.csv:3: column 3 is one too many; the row has 3 cells, the header 2");
   CHECK(
-      refusal("a,b\n1,2\n\n3,4\n") ==
+      refusal("a,b\n1,2\nx\n3,4\n") ==
       "x.csv:3: column 2 is missing; the row has 1 cell, the header 2; if line 3 is no row of the series, such "
       "as a total, delete it");
 }

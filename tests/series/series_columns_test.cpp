@@ -286,7 +286,7 @@ TEST_CASE(
     "a table with the months or quarters of a year side by side is refused, unless channels are named") {
   const std::string months = "Year,Jan,Feb,Mär,Apr,Mai,Jun,Jul,Aug,Sep,Okt,Nov,Dez,Total\n";
   CHECK(refusal(months + "2003,1,2,3,4,5,6,7,8,9,10,11,12,78\n") ==
-        "x.csv:1: columns are months ('Jan' to 'Nov'): write one month a line, as 2017-01 and its value");
+        "x.csv:1: columns are months ('Jan' to 'Dez'): write one month a line, as 2017-01 and its value");
   CHECK(refusal("Year,Q1,Q2,Q3,Q4\n2003,1,2,3,4\n") ==
         "x.csv:1: columns are quarters ('Q1' to 'Q4'): write one quarter a line, as 2017 Q1 and its value");
   CHECK(parse("Year,Q1,Q2,Q3,Q4\n2003,1,2,3,4\n2004,5,6,7,8\n", {.channels = {"Q2"}}).values == Values{2, 6});

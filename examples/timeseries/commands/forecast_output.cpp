@@ -22,7 +22,7 @@ std::string number(double value, double scale) {
   if (std::isnan(value)) return "";  // no interval
   const auto place = [](double x) { return static_cast<int>(std::floor(std::log10(std::abs(x)))); };
   const int above = value == 0 || !std::isfinite(value) ? 0 : place(value) - place(scale);
-  return fmt::format("{:.{}g}", value, 6 + std::clamp(above, 0, 11));  // a double has 17 digits
+  return fmt::format("{:.{}g}", value, 6 + std::clamp(above, 0, 9));  // a double holds 15
 }
 
 // Names are unique: targets keep theirs,

@@ -31,7 +31,8 @@ SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved) {
                         .open_end = d.open_end ? d.targets : std::vector<std::string>(),
                         .separator = d.separator[0],
                         .decimal = d.decimal[0],
-                        .thousands = d.thousands.empty() ? '\0' : d.thousands[0]};
+                        .thousands = d.thousands.empty() ? '\0' : d.thousands[0],
+                        .mend = d.mend};
   options.known.insert(options.known.end(), d.known.begin(), d.known.end());
   if (saved) {
     options.channels = saved->columns();

@@ -91,16 +91,22 @@ Core core_of(std::string_view cell) {
   return core;
 }
 
-// Removes the mark between groups of three digits. "": they are not grouped by one mark, or are a single group.
+// Removes the mark between groups of three digits, or, as in India, of two before the last three: 12,34,567. "": they are not
+// grouped by one mark, or are a single group.
 std::string without_groups(std::string_view digits, char thousands) {
   std::string all, mark;
-  while (!digits.empty()) {
+  std::size_t first = 0, inner = 0;  // digits of the first group, and of those between it and the last
+  for (;;) {
     std::size_t count = 0;
     while (count < digits.size() && digit(digits[count])) ++count;
-    if (all.empty() ? count == 0 || count > 3 || digits[0] == '0' : count != 3) return "";
+    const bool is_first = all.empty(), is_last = count == digits.size();
+    if (is_first ? count == 0 || count > 3 || digits[0] == '0' : is_last && count != 3) return "";
+    if (!is_first && !is_last && inner != 0 && count != inner) return "";
+    if (is_first) first = count;
+    if (!is_first && !is_last) inner = count;
     all += digits.substr(0, count);
     digits.remove_prefix(count);
-    if (digits.empty()) break;
+    if (is_last) break;
     constexpr std::array<std::string_view, 2> apostrophes = {"'", "’"};
     std::string_view found = prefix_of(digits, blanks);
     if (found.empty()) found = prefix_of(digits, apostrophes);
@@ -108,9 +114,9 @@ std::string without_groups(std::string_view digits, char thousands) {
     if (found.empty() || (!mark.empty() && mark != found)) return "";
     mark = found;
     digits.remove_prefix(found.size());
-    if (digits.empty()) return "";
   }
-  return mark.empty() ? "" : all;
+  const bool is_grouped = inner == 0 || inner == 3 || (inner == 2 && first < 3 && mark == ",");
+  return mark.empty() || !is_grouped ? "" : all;
 }
 
 }  // namespace

@@ -3,17 +3,38 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "examples/timeseries/files/cells.h"
+#include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/series/calendar.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
 namespace unroll {
 
-std::string or_no_row(const SeriesText& file) {
+namespace {
+
+std::string or_delete(int64_t line) {
+  return fmt::format("; if line {} is no row of the series, such as a total, delete it", line);
+}
+
+// Whether a row that cannot be read is none by its words: the names again, a total, or nothing.
+bool is_plainly_none(const SeriesText& file, const CsvReader& csv) {
+  std::size_t empty = 0, named = 0;
+  for (std::size_t i = 0; i < csv.cells().size(); ++i) {
+    const auto column = i - static_cast<std::size_t>(file.columns.skipped);
+    empty += csv.cells()[i].empty();
+    named += column < file.columns.names.size() && csv.cells()[i] == file.columns.names[column];
+  }
+  return std::max(empty, named) == csv.cells().size() || says_total(cell_of(csv, 0));
+}
+
+}  // namespace
+
+std::string require_row(const SeriesText& file, const std::string& message) {
   const auto& columns = file.columns;
   CsvReader csv = file.csv;
   const auto begins_row = [&](std::size_t place) {
@@ -23,14 +44,48 @@ std::string or_no_row(const SeriesText& file) {
   };
   if (begins_row(0)) return "";
   const std::vector<int> of_row = columns.time < 0 ? columns.chosen : std::vector{columns.time};
+  const int64_t line = csv.line();
+  std::set<int64_t> all, plain;
   const bool is_footer = each_row(csv, [&] {  // false for a quote in a remark, too
+    all.insert(csv.line());
     return (csv.count() == 1 && columns.names.size() > 1) ||
            std::ranges::none_of(of_row, [&](int column) { return begins_row(columns.place(column)); });
   });
-  const int64_t line = file.csv.line();
-  if (is_footer && csv.lines() > line)
-    return fmt::format("; lines {} to {} look like a footer: delete them", line, csv.lines());
-  return fmt::format("; if line {} is no row of the series, such as a total, delete it", line);
+  if (is_footer)
+    refuse_lines(csv.lines() > line ? fmt::format("{}; lines {} to {} look like a footer: delete them",
+                                                  message, line, csv.lines())
+                                    : message + or_delete(line),
+                 std::move(all), "below the rows");
+  if (is_plainly_none(file, file.csv)) {
+    CsvReader again = file.csv;
+    each_row(again, [&] {
+      if (is_plainly_none(file, again)) plain.insert(again.line());
+    });
+    refuse_lines(message + or_delete(line), std::move(plain),
+                 fmt::format("no rows of the series, as '{}'", one_line(cell_of(file.csv, 0))));
+  }
+  return or_delete(line);
+}
+
+void refuse_words(const SeriesText& file, int column, const std::string& message) {
+  const std::string or_none = require_row(file, message);
+  const std::size_t place = file.columns.place(column);
+  const NumberMarks marks = {file.options.decimal, file.options.thousands};
+  const auto is_word = [marks](std::string_view cell) {
+    return !says_missing(cell) && !written_number(cell, marks) && how_to_mend(cell, marks, true).empty();
+  };
+  int64_t rows = 0, words = 0;
+  CsvReader csv = file.at_first_row();
+  each_row(csv, [&] { ++rows, words += is_word(cell_of(csv, place)); });
+  constexpr int64_t most = 20;  // a word in so many rows
+  if (words == 0 || most * words > rows) throw InputError(message + or_none);
+  refuse_rows(message,
+              fmt::format("{} in {} {} read as missing, as '{}' in line {}",
+                          words == 1 ? "a word" : fmt::format("{} words", words), file.columns.called(column),
+                          words == 1 ? "is" : "are", one_line(file.cell(column)), file.csv.line()),
+              file.csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
+                if (row++ > 0 && place < cells.size() && is_word(cells[place])) cells[place].clear();
+              });
 }
 
 namespace {
@@ -68,10 +123,12 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
     file.refuse(columns.time,
                 "the row has no time: only the first of several rows has it; fill it down into the others");
   const bool is_large = std::abs(parse_number(cell).value_or(0)) >= static_cast<double>(largest_number);
-  file.refuse(columns.time, "'{}' is not a time; these forms are read: whole numbers{}, {}{}{}",
-              one_line(cell),
-              is_large ? fmt::format(" up to {} (nanoseconds since 1970 in 2065)", largest_number) : "",
-              forms_of_time, or_a_channel(columns, file.options), is_first ? "" : or_no_row(file));
+  const std::string message = file.about(
+      columns.time, "'{}' is not a time; these forms are read: whole numbers{}, {}{}", one_line(cell),
+      is_large ? fmt::format(" up to {} (nanoseconds since 1970 in 2065)", largest_number) : "",
+      forms_of_time, or_a_channel(columns, file.options));
+  if (is_first) throw InputError(message);
+  throw InputError(message + require_row(file, message));
 }
 
 }  // namespace
@@ -80,6 +137,15 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
 void RowTimes::refuse_order(const SeriesText& file, const Times& times, const Time& time,
                             int64_t last) const {
   const auto& [text, csv, columns, options] = file;
+  // Columns are judged by all rows: those that are none go first.
+  CsvReader below = csv;
+  const bool all = each_row(
+      below, [&] { return columns.time_in(cell_of(below, columns.place(columns.time))).has_value(); });
+  if (!all) {
+    const SeriesText at{text, below, columns, options};
+    require_row(at, at.about(columns.time, "'{}' is not a time",
+                             one_line(cell_of(below, columns.place(columns.time)))));
+  }
   require_one_series(file);
   Time before = times.time(static_cast<int64_t>(times.at.size()) - 1);
   before.count = last;
@@ -96,11 +162,26 @@ void RowTimes::refuse_order(const SeriesText& file, const Times& times, const Ti
                         time.form == TimeForm::date_time && !clock ? "hour or day" : "time");
   const std::string of_series =
       columns.id < 0 ? "" : fmt::format(" of series '{}'", one_line(file.cell(columns.id)));
-  if (time.count == last)
-    file.refuse(columns.time, "{}{} stands there twice{}", to_text(before), of_series, hint);
-  file.refuse(columns.time, "{}{} comes after {}: rows must be in order of time{}{}", to_text(time),
-              of_series, to_text(before),
-              direction_ == Direction::back ? ", and those above it have the newest first" : "", hint);
+  const std::string message =
+      time.count == last
+          ? file.about(columns.time, "{}{} stands there twice{}", to_text(before), of_series, hint)
+          : file.about(columns.time, "{}{} comes after {}: rows must be in order of time{}{}", to_text(time),
+                       of_series, to_text(before),
+                       direction_ == Direction::back ? ", and those above it have the newest first" : "",
+                       hint);
+  if (!clock || columns.id >= 0) throw InputError(message);
+  std::set<int64_t> again;  // lines whose time has passed, by an hour at most
+  CsvReader rows = file.at_first_row();
+  const int64_t forward = direction_ == Direction::back ? -1 : 1;
+  std::optional<int64_t> latest;
+  each_row(rows, [&] {
+    const auto at = columns.time_in(cell_of(rows, columns.place(columns.time)));
+    if (at && latest && forward * (at->count - *latest) <= 0 && std::abs(*latest - at->count) <= one_hour)
+      again.insert(rows.line());
+    else if (at)
+      latest = at->count;
+  });
+  refuse_lines(message, std::move(again), "clocks are set back, and an hour comes twice");
 }
 
 void RowTimes::read(const SeriesText& file, Times& times, const int64_t* last) {

@@ -8,9 +8,12 @@
 
 namespace unroll {
 
-// A line below the rows may hold a total or a remark: its first cell is neither a time nor a number. Advises to delete it then,
-// with the lines below it if none of them is a row.
-std::string or_no_row(const SeriesText& file);
+// Throws MendableFile with a message about the reader's row, if it is none: its first cell is neither a time nor a number, and it
+// stands in a footer, or is a total, empty or the names again. Returns the advice to delete it, where it may be none.
+std::string require_row(const SeriesText& file, const std::string& message);
+
+// Throws InputError about a cell below numbers; MendableFile: it and few others of the column are words in place of values.
+[[noreturn]] void refuse_words(const SeriesText& file, int column, const std::string& message);
 
 class RowTimes {
  public:

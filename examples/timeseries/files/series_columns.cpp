@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/files/cells.h"
+#include "examples/timeseries/files/mend.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
@@ -83,10 +84,12 @@ void require_no_units(CsvReader csv, const std::vector<std::string>& names) {
   if (!std::ranges::all_of(units, is_unit) || !csv.next()) return;
   for (std::size_t i = 0; i < std::min({names.size(), units.size(), csv.cells().size()}); ++i)
     for (const char mark : {'.', ','})
-      require_input(
-          says_missing(units[i]) || !written_number(csv.cells()[i], {mark, other_mark(mark)}),
-          "{}:{}: column {} ('{}'): '{}' is not a number; line {} looks like a row of units: delete it",
-          csv.origin(), line, i + 1, one_line(names[i]), one_line(units[i]), line);
+      if (!says_missing(units[i]) && written_number(csv.cells()[i], {mark, other_mark(mark)}))
+        refuse_lines(
+            fmt::format(
+                "{}:{}: column {} ('{}'): '{}' is not a number; line {} looks like a row of units: delete it",
+                csv.origin(), line, i + 1, one_line(names[i]), one_line(units[i]), line),
+            {line}, fmt::format("it holds units, as '{}'", one_line(units[i])));
 }
 
 // The columns as they are understood, part by part. The reader stands at the first row below the header.
@@ -132,11 +135,15 @@ class HeaderReader {
     if (unnamed) name_first_column();
     for (std::size_t i = 0; i < columns_.names.size(); ++i) {
       const std::size_t place = i + 1 + static_cast<std::size_t>(columns_.skipped);
-      require_input(!columns_.names[i].empty(),
-                    "{}:1: column {} has no name: name it, or delete it if it is empty", origin(), place);
+      if (columns_.names[i].empty())
+        refuse_name(csv_, place, "has no name: name it, or delete it if it is empty",
+                    fmt::format("column {}", place));
       const auto [same, is_new] = columns_.places.emplace(columns_.names[i], static_cast<int>(i));
-      require_input(is_new, "{}:1: column {} is named '{}', as column {} is", origin(), place,
-                    one_line(columns_.names[i]), same->second + 1 + columns_.skipped);
+      if (!is_new)
+        refuse_name(csv_, place,
+                    fmt::format("is named '{}', as column {} is", one_line(columns_.names[i]),
+                                same->second + 1 + columns_.skipped),
+                    fmt::format("{} ({})", columns_.names[i], place));
     }
   }
 
@@ -300,9 +307,10 @@ class HeaderReader {
     // A model without times may read a file that has some.
     if (first != 0 && !options_.model.empty()) return;
     if (first != 0 && dated.size() > 1)
-      throw InputError(fmt::format("{}: columns '{}' and '{}' hold dates: {} makes one the time", origin(),
-                                   name(first), name(dated[1]),
-                                   toml_line("data.time", columns_.names[first])));
+      throw MendableFile(
+          fmt::format("{}: columns '{}' and '{}' hold dates: {} makes one the time", origin(), name(first),
+                      name(dated[1]), toml_line("data.time", columns_.names[first])),
+          "time", columns_.names[first]);
     columns_.time = first, columns_.form = form, columns_.time_found = true;
     if (!is_sure)
       columns_.notes.push_back(fmt::format("{} holds {}, and is taken as the time (data.time)",

@@ -78,11 +78,15 @@ struct SeriesText {
     first.next(), first.next();
     return first;
   }
-  // Throws InputError about the row's cell in a column, with file and line.
+  // A message about the row's cell in a column, with file and line; refuse() throws it as InputError.
+  template <class... Args>
+  std::string about(int column, fmt::format_string<Args...> format, Args&&... args) const {
+    return fmt::format("{}:{}: {}: {}", csv.origin(), csv.line(), columns.called(column),
+                       fmt::format(format, std::forward<Args>(args)...));
+  }
   template <class... Args>
   [[noreturn]] void refuse(int column, fmt::format_string<Args...> format, Args&&... args) const {
-    throw InputError(fmt::format("{}:{}: {}: {}", csv.origin(), csv.line(), columns.called(column),
-                                 fmt::format(format, std::forward<Args>(args)...)));
+    throw InputError(about(column, format, std::forward<Args>(args)...));
   }
 };
 
@@ -108,7 +112,10 @@ bool reads_as_value(const std::string& name, char decimal);
 void require_names_first(CsvReader at_first_row, const std::vector<std::string>& header,
                          const SeriesOptions& options);
 
-// Throws InputError if nobody names columns and most names are times: the table lies on its side.
+// Among names fewer times may be there by chance.
+constexpr int least_times = 4;
+// Throws InputError if nobody names columns and most names are times, or parts of a year: the table lies on its side. MendableFile:
+// a row a year, a column a year, or a row a series.
 void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
                      const SeriesOptions& options);
 
@@ -130,5 +137,7 @@ void require_one_series(const SeriesText& file);
 // Throws InputError with the rows to delete if the first column, of a file without times, has words for totals, or years among
 // months. Not if most rows are such.
 void require_no_totals(const SeriesText& file);
+// Whether a label says that its row is a sum or mean of others: "Grand Total", "Total 2018", "Mittelwert", "North Total".
+bool says_total(std::string_view label);
 
 }  // namespace unroll

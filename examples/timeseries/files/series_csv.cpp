@@ -9,6 +9,7 @@
 
 #include "data/csv.h"
 #include "examples/timeseries/files/cells.h"
+#include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/row_times.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/series/series.h"
@@ -42,9 +43,7 @@ std::string advice(const SeriesText& file, int column, std::string_view cell, bo
   const bool is_bound = cell.find_first_of("<>~") == 0;
   const std::string mended = has_numbers || is_bound ? how_to_mend(cell, marks_of(options), has_numbers) : "";
   if (!mended.empty()) return ": " + mended;
-  if (has_numbers)
-    return fmt::format("; the cells above it are numbers: leave it empty if its value is missing{}",
-                       or_no_row(file));
+  if (has_numbers) return "; the cells above it are numbers: leave it empty if its value is missing";
   const bool is_date = reads_as_date(cell);
   if (!is_date && looks_like_a_date(cell))
     return fmt::format("; if it is a time, these forms are read: {}", forms_of_time);
@@ -81,8 +80,11 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
   const auto parsed = written_number(cell, marks_of(options));
   if (!parsed) {
     require_one_series(file);
-    file.refuse(column, "'{}' is not a number{}", one_line(cell),
-                advice(file, column, cell, written.unit.has_value()));
+    const std::string told = advice(file, column, cell, written.unit.has_value()),
+                      message = file.about(column, "'{}' is not a number{}", one_line(cell), told);
+    if (!written.unit) throw InputError(message);
+    if (told.starts_with(';')) refuse_words(file, column, message);
+    throw InputError(message);
   }
   const double value = parsed->value;
   if (!written.unit) written.unit = parsed->unit;
@@ -242,11 +244,12 @@ class SeriesReader {
     if (count == width || (columns_.has_empty_end && count == width + 1))
       return;  // not require_input(): formats only on failure
     const bool may_be_split = count > width && csv_.separator() == ',' && series_.rows() == 0;
-    throw InputError(fmt::format("{}:{}: column {} is {}; the row has {} cell{}, the header {}{}{}",
-                                 csv_.origin(), csv_.line(), std::min(count, width) + 1,
-                                 count < width ? "missing" : "one too many", count, count == 1 ? "" : "s",
-                                 width, may_be_split ? std::string("; ") + split_by_decimal_commas : "",
-                                 series_.rows() > 0 ? or_no_row(file_) : ""));
+    const std::string message = fmt::format(
+        "{}:{}: column {} is {}; the row has {} cell{}, the header {}{}", csv_.origin(), csv_.line(),
+        std::min(count, width) + 1, count < width ? "missing" : "one too many", count, count == 1 ? "" : "s",
+        width, may_be_split ? std::string("; ") + split_by_decimal_commas : "");
+    if (series_.rows() == 0) throw InputError(message);
+    throw InputError(message + require_row(file_, message));
   }
 
   // Whether the row has options.only's word. Notes other words.
@@ -300,15 +303,36 @@ class SeriesReader {
                   one_line(columns_.only_word),
                   columns_.only < 0 ? "" : one_line(columns_.names[columns_.only]),
                   which_was_meant(columns_.only_word, others_));
-    for (const WrittenChannel& channel : written_)
-      if (!channel.note.empty()) series_.notes.push_back(channel.note);
+    const auto has_note = [](const WrittenChannel& channel) { return !channel.note.empty(); };
+    if (const auto noted = std::ranges::count_if(written_, has_note); noted > 0)
+      series_.notes.push_back(std::ranges::find_if(written_, has_note)->note +
+                              (noted == 1 ? "" : fmt::format("; so in {} columns", noted)));
     if (missing_words_ > 0)
       series_.notes.push_back(fmt::format("{} cell{} read as missing, as {}", missing_words_,
                                           missing_words_ == 1 ? " is" : "s are", missing_word_));
     const bool has_no_times = columns_.time < 0 && columns_.id < 0;
-    if (has_no_times && (options_.channels.empty() || options_.channels_guessed))
+    if (has_no_times && (options_.channels.empty() || options_.channels_guessed || options_.mend))
       require_time_in_one_column(file_);
     if (has_no_times) require_no_totals(file_), require_no_times(series_, columns_, first_, options_);
+    if (has_no_times && (options_.mend || options_.channels_guessed)) require_no_sums();
+  }
+
+  // Rows without times may end with their sums.
+  void require_no_sums() const {
+    const int64_t last = series_.rows() - 1;
+    for (int channel = 0; channel < series_.width(); ++channel) {
+      double sum = 0, most = 0;
+      for (int64_t row = 0; row < last; ++row)
+        if (const double value = series_.at(row, channel); !std::isnan(value))
+          sum += value, most = std::max(most, std::abs(value));
+      const double value = series_.at(last, channel);
+      if (std::abs(value - sum) <= 1e-3 * std::abs(sum) && std::abs(value) > 3 * most)
+        refuse_lines(
+            fmt::format(
+                "{}:{}: '{}' is {}, the sum of the rows above it: delete the line, which holds totals",
+                series_.origin, series_.lines.back(), one_line(series_.channels[channel]), value),
+            {series_.lines.back()}, "the sum of the rows above it");
+    }
   }
 
   void settle() {
@@ -346,7 +370,12 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
 }
 
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options) {
-  return parse_series(read_series_file(path), name_of_series_file(path), options);
+  std::vector<std::string> done;
+  Series series = read_mended(read_series_file(path), options.mend, done, [&](const std::string& text) {
+    return parse_series(text, name_of_series_file(path), options);
+  });
+  series.notes.insert(series.notes.begin(), done.begin(), done.end());
+  return series;
 }
 
 }  // namespace unroll

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/files/cells.h"
+#include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
@@ -25,6 +26,7 @@ struct Candidate {
   bool is_number[2] = {true, true};  // all words of the column, of the second
   int64_t doubles = 0;               // rows with the time of the row before of their series
   std::string first_double = {};
+  bool is_panel = false;  // most series have a row at most times
 
   // The row's word; "": it has none.
   const std::string& word_of(const std::vector<std::string_view>& cells) {
@@ -110,6 +112,7 @@ bool read_for(std::vector<Candidate>& candidates, const SeriesText& file) {
         (is_pair || columns.id < 0) && (candidate.is_number[0] || candidate.is_number[1]);
     candidate.holds = candidate.holds && are_few(candidate.doubles, rows - different) && count >= 2 &&
                       2 * count <= rows && !(is_pair && are_single) && !(are_values && has_numbers);
+    candidate.is_panel = 2 * rows >= count * different;
   }
   return !ascends;
 }
@@ -156,8 +159,11 @@ void require_one_series(const SeriesText& file) {
                                        count, one_line(name), words, count > most ? ", ..." : "");
   require_input(!found->is_filled, "{}; only the first row of each names it: fill the column down", said);
   require_input(options.model.empty(), "{}; the model of {} reads one", said, options.model);
-  throw InputError(fmt::format("{}: {} reads them all, {} one of them{}", said, toml_line("data.id", name),
-                               toml_line("data.only", name + "=" + found->words[0]), and_double(*found)));
+  const std::string message =
+      fmt::format("{}: {} reads them all, {} one of them{}", said, toml_line("data.id", name),
+                  toml_line("data.only", name + "=" + found->words[0]), and_double(*found));
+  if (found->doubles == 0 && found->is_panel) throw MendableFile(message, "id", name);
+  throw InputError(message);
 }
 
 }  // namespace unroll

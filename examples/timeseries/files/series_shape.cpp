@@ -3,12 +3,14 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <functional>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "examples/timeseries/files/cells.h"
+#include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
@@ -18,18 +20,18 @@ namespace {
 
 // A number that makes a time finer, by the name of its column.
 struct NumberPart {
-  std::array<std::string_view, 4> names;
+  std::array<std::string_view, 5> names;
   TimeForm of;
   const char* joined;
 };
 constexpr std::array number_parts = {
-    NumberPart{{"mon", "mois", "mes", "mês"}, TimeForm::year, "{}-{:02}"},
-    NumberPart{{"week", "woche", "kw", "sem"}, TimeForm::year, "{}-W{:02}"},
-    NumberPart{{"qua", "qtr", "quartal", "trim"}, TimeForm::year, "{} Q{}"},
-    NumberPart{{"day", "tag", "jour", "dia"}, TimeForm::month, "{}-{:02}"},
-    NumberPart{{"hour", "hr", "stunde", "heure"}, TimeForm::date, "{} {:02}:00"}};
+    NumberPart{{"mon", "mois", "mes", "mês", "maand"}, TimeForm::year, "{}-{:02}"},
+    NumberPart{{"week", "woche", "kw", "sem", "wk"}, TimeForm::year, "{}-W{:02}"},
+    NumberPart{{"qua", "qtr", "quartal", "trim", "kwartaal"}, TimeForm::year, "{} Q{}"},
+    NumberPart{{"day", "tag", "jour", "dia", "dag"}, TimeForm::month, "{}-{:02}"},
+    NumberPart{{"hour", "hr", "stunde", "heure", "hora"}, TimeForm::date, "{} {:02}:00"}};
 
-bool says_one_of(const std::string& name, const std::array<std::string_view, 4>& words) {
+bool says_one_of(const std::string& name, const std::array<std::string_view, 5>& words) {
   const std::string small = lower_case(name);
   return std::ranges::any_of(words, [&](auto word) { return small.find(word) != small.npos; });
 }
@@ -40,7 +42,8 @@ std::string joined(const Time& time, std::string_view cell, const std::string& n
   const auto number = parse_number(cell);
   if (!number) return fmt::format("{} {}", before, cell);
   const auto is_named = [&](const NumberPart& part) {
-    return part.of == time.form && says_one_of(name, part.names);
+    const bool is_hour_ending = part.of == TimeForm::date && lower_case(name) == "he";
+    return part.of == time.form && (is_hour_ending || says_one_of(name, part.names));
   };
   const auto part = std::find_if(number_parts.begin(), number_parts.end(), is_named);
   if (part == number_parts.end() || *number != std::floor(*number) || *number < 0 || *number > 99) return "";
@@ -73,8 +76,6 @@ bool are_neighbours(const Time& a, const Time& b) {
          std::abs(calendar_of(a).year - calendar_of(b).year) == 1;
 }
 
-constexpr int least_times = 4;  // among names: fewer may be there by chance
-
 // How many cells name columns, in a row that does so: words, and behind them years in turn. 0: it does not.
 std::size_t count_names(const std::vector<std::string>& cells, char decimal) {
   std::size_t count = cells.size(), words = 0;
@@ -97,6 +98,31 @@ bool reads_as_value(const std::string& name, char decimal) {
          (with_digit && (reads_as_date(name) || looks_like_a_date(name)));
 }
 
+// The line of names below up to 20 rows that have more cells than any of a table that follows: it has words alone, and eight rows below
+// it have as many cells, the first with a value. 0: there is none.
+template <class IsWord>
+static int64_t line_of_table(CsvReader csv, std::size_t cells_above, const IsWord& is_word) {
+  constexpr int64_t most_above = 20, least_rows = 8;
+  int64_t line = 0, above = 0, rows = 0;  // of the table so far
+  std::size_t width = 0;
+  bool has_value = false;
+  each_row(csv, [&] {
+    const std::size_t cells = csv.cells().size();
+    if (cells == cells_above) return width = 0, rows = 0, line = 0, ++above <= most_above;
+    if (cells != width || rows == 0) {
+      const bool are_names =
+          cells > 1 && cells < cells_above &&
+          std::ranges::all_of(csv.cells(), [&](auto cell) { return is_word(std::string(cell)); });
+      width = cells, rows = are_names, line = are_names ? csv.line() : 0;
+      return ++above <= most_above;
+    }
+    if (++rows == 2)
+      has_value = !std::ranges::all_of(csv.cells(), [&](auto cell) { return is_word(std::string(cell)); });
+    return rows <= least_rows;
+  });
+  return rows > least_rows && has_value ? line : 0;
+}
+
 void require_names_first(CsvReader csv, const std::vector<std::string>& header,
                          const SeriesOptions& options) {
   constexpr int64_t most_lines = 20;
@@ -106,6 +132,7 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
   const auto words = static_cast<std::size_t>(std::ranges::count_if(header, is_word));
   std::vector<std::string> names;  // of the line above
   int64_t line = 0, rows = 0, found = 0;
+  const CsvReader csv_at_first = csv;
   each_row(csv, [&] {
     const std::vector<std::string> above = std::exchange(names, {csv.cells().begin(), csv.cells().end()});
     const std::size_t count = count_names(above, options.decimal);
@@ -115,51 +142,13 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
     line = csv.line();
     return found == 0 && ++rows <= most_lines;
   });
-  require_input(found == 0, "{}:1: '{}' names no columns, but line {} does: delete what is above it",
-                csv.origin(), one_line(header.front()), found);
-}
-
-void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
-                     const SeriesOptions& options) {
-  if (!options.channels.empty() || !options.known.empty()) return;
-  const auto is_time = [](const std::string& name) {
-    const auto time = parse_time(name, TimeForm::year);
-    return reads_as_date(name) || (time && time->form != TimeForm::number);
-  };
-  constexpr std::ptrdiff_t most = 64;  // of a million names these tell enough
-  const auto end = names.begin() + std::min(most, std::ssize(names));
-  std::vector<std::string> parts;  // of a year: Jan, February; Q1
-  std::vector<int64_t> counts;     // which of a year
-  for (auto name = names.begin(); name != end; ++name) {
-    const auto time = parse_time(name->substr(0, 3) + " 2000");
-    const bool is_part = time && (time->form == TimeForm::month
-                                      ? name->find_first_of("0123456789") == name->npos
-                                      : time->form == TimeForm::quarter && lower_case(*name)[0] == 'q');
-    if (is_part && std::ranges::find(counts, time->count) == counts.end())
-      parts.push_back(*name), counts.push_back(time->count);
-  }
-  if (std::ssize(parts) >= least_times && 3 * std::ssize(parts) >= end - names.begin()) {
-    const char* const part = std::tolower(parts[0][0]) == 'q' ? "quarter" : "month";
-    throw InputError(fmt::format(
-        "{}:1: columns are {}s ('{}' to '{}'): write one {} a line, as {} and its value", csv.origin(), part,
-        one_line(parts.front()), one_line(parts.back()), part, *part == 'q' ? "2017 Q1" : "2017-01"));
-  }
-  const auto count = std::count_if(names.begin(), end, is_time);
-  if (count < least_times || 2 * count < end - names.begin()) return;
-  const auto first = std::find_if(names.begin(), end, is_time);
-  const auto year = parse_time(*first, TimeForm::year);
-  const auto part =
-      parse_time(fmt::format("{} 2000", csv.cells().empty() ? "" : one_line(csv.cells().front())));
-  const char* const times_of_year = part && part->form == TimeForm::month ? "month" : "quarter";
-  if (year && year->form == TimeForm::year && part &&
-      (part->form == TimeForm::month || part->form == TimeForm::quarter))
-    throw InputError(fmt::format(
-        "{}:1: columns are years, and rows their {}s: write one {} a line, as '{} {}' and its value",
-        csv.origin(), times_of_year, times_of_year, one_line(csv.cells().front()), one_line(*first)));
-  throw InputError(fmt::format(
-      "{}:1: the first line holds times, as '{}': transpose the table, so that each time has a line and each series "
-      "a column",
-      csv.origin(), one_line(*first)));
+  if (found == 0) found = line_of_table(csv_at_first, header.size(), is_word);
+  if (found == 0) return;
+  std::set<int64_t> lines;
+  for (line = 1; line < found; ++line) lines.insert(line);
+  refuse_lines(fmt::format("{}:1: '{}' names no columns, but line {} does: delete what is above it",
+                           csv.origin(), one_line(header.front()), found),
+               std::move(lines), fmt::format("above the names, which are in line {}", found));
 }
 
 void require_no_split_numbers(CsvReader csv, std::size_t names) {
@@ -192,6 +181,18 @@ void require_no_split_numbers(CsvReader csv, std::size_t names) {
       csv.origin(), line, digits.size(), names, split_by_decimal_commas);
 }
 
+// Writes times by row into the first of some columns, and takes the others out.
+static RowEdit in_place(const std::vector<Time>& times, std::vector<std::size_t> columns) {
+  std::ranges::sort(columns.begin() + 1, columns.end(), std::greater());
+  return [=, row = std::size_t{0}](std::vector<std::string>& cells, int64_t) mutable {
+    if (row > 0 && row <= times.size() && columns[0] < cells.size())
+      cells[columns[0]] = to_text(times[row - 1]);
+    ++row;
+    for (auto i = columns.begin() + 1; i != columns.end(); ++i)
+      if (*i < cells.size()) cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(*i));
+  };
+}
+
 void require_time_in_one_column(const SeriesText& file) {
   const SeriesColumns& columns = file.columns;
   const CsvReader csv = file.at_first_row();
@@ -199,7 +200,7 @@ void require_time_in_one_column(const SeriesText& file) {
   std::vector<Time> times;
   std::string above;  // a year that stands only in the first row of several; "": each row has one
   for (std::size_t i = 0; i < columns.names.size() && times.empty(); ++i) {
-    const bool is_named = says_one_of(columns.names[i], {"year", "yr", "jahr", "ann"});
+    const bool is_named = says_one_of(columns.names[i], {"year", "yr", "jahr", "ann", "año"});
     if (columns.time >= 0 && static_cast<int>(i) != columns.time) continue;
     std::optional<Time> last;
     std::size_t filled = 0;
@@ -235,13 +236,21 @@ void require_time_in_one_column(const SeriesText& file) {
     found.push_back(i), i = static_cast<std::size_t>(-1);  // a further part may stand before it
   }
   const bool is_whole = found.size() < 2 || !are_in_order(times);
-  require_input(!is_whole || above.empty(), "{}: {}", csv.origin(), above);
-  if (is_whole) return;
+  if (is_whole && above.empty()) return;
   std::vector<std::string> names;
   for (const std::size_t i : found) names.push_back("'" + one_line(columns.names[i]) + "'");
-  throw InputError(fmt::format(
-      "{}: the time stands in columns {}: {}write one column in their place, as {} in line {}", csv.origin(),
-      listed(names), above.empty() ? "" : above + ", and ", one_line(example), csv.line()));
+  for (std::size_t& i : found) i += static_cast<std::size_t>(columns.skipped);
+  if (is_whole)
+    refuse_rows(fmt::format("{}: {}", csv.origin(), above),
+                fmt::format("{} is filled down: only the first of several rows has it", names[0]),
+                csv.separator(), in_place(times, {found[0]}));
+  refuse_rows(
+      fmt::format("{}: the time stands in columns {}: {}write one column in their place, as {} in line {}",
+                  csv.origin(), listed(names), above.empty() ? "" : above + ", and ", one_line(example),
+                  csv.line()),
+      fmt::format("the time stands in columns {}, and is read as {} in line {}", listed(names),
+                  to_text(times[0]), csv.line()),
+      csv.separator(), in_place(times, found));
 }
 
 }  // namespace unroll

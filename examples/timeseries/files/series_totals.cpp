@@ -1,9 +1,11 @@
 // Rows that are totals of others, as pivot tables have them. See series_columns.h.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "framework/one_line.h"
 
@@ -27,7 +29,7 @@ std::vector<std::string> words_of(std::string_view label) {
 // Words, each between blanks.
 constexpr std::string_view sums =
     " total totals subtotal subtotals sum average avg mean gesamt summe gesamtsumme ergebnis gesamtergebnis zwischensumme "
-    "mittelwert durchschnitt somme moyenne suma promedio média totale somma ";
+    "mittelwert durchschnitt 合計 平均 somme moyenne suma promedio média totale somma ";
 constexpr std::string_view beside_sums = " grand general général geral sub sous ";
 constexpr std::string_view quarters_of_pivots = " q qtr trim t ";
 
@@ -35,8 +37,9 @@ bool is_among(std::string_view words, const std::string& word) {
   return words.find(fmt::format(" {} ", word)) != words.npos;
 }
 
-// "Grand Total", "Total 2018", "Mittelwert", "North Total": a word for a sum or mean, beside numbers and words such as grand. Total
-// may have any words on one side, as of a place.
+}  // namespace
+
+// A word for a sum or mean, beside numbers and words such as grand. Total may have any words on one side, as of a place.
 bool says_total(std::string_view label) {
   const std::vector<std::string> words = words_of(label);
   const auto is_sum = [](const std::string& word) { return is_among(sums, word); };
@@ -47,6 +50,8 @@ bool says_total(std::string_view label) {
          (std::ranges::all_of(words, fits) || is_among(" total gesamt totale ", words.front()) ||
           is_among(" total ergebnis ", words.back()));
 }
+
+namespace {
 
 // Q1, Qtr1
 bool is_quarter(std::string_view label) {
@@ -92,12 +97,26 @@ void require_no_totals(const SeriesText& file) {
   for (std::size_t k = 1; k < std::min(totals.size(), most_said); ++k)
     lines += fmt::format(", {}", totals[k].first);
   if (totals.size() > most_said) lines += ", ...";
-  throw InputError(fmt::format(
+  const bool lacks_year = in_years && !years.empty();
+  const std::string message = fmt::format(
       "{}:{}: {}: '{}' holds a total of other rows: delete line{} {}{}{}", csv.origin(), totals[0].first,
       columns.called(0), one_line(totals[0].second), totals.size() > 1 ? "s" : "", totals[0].first, lines,
-      in_years && !years.empty()
-          ? fmt::format(", and write the year into each row, as Jan {}", years[0].second)
-          : ""));
+      lacks_year ? fmt::format(", and write the year into each row, as Jan {}", years[0].second) : "");
+  std::set<int64_t> of_totals;
+  for (const auto& [line, label] : totals) of_totals.insert(line);
+  const std::string why = fmt::format("'{}' is a total", one_line(totals[0].second));
+  if (!lacks_year) refuse_lines(message, std::move(of_totals), why);
+  const std::map<int64_t, std::string> of_years(years.begin(), years.end());
+  const auto edit = [of_totals, of_years](std::vector<std::string>& cells, int64_t line) {
+    const auto below = of_years.upper_bound(line);
+    if (of_totals.contains(line))
+      cells.clear();
+    else if (below != of_years.begin() && !cells.empty())
+      cells[0] += ' ' + std::prev(below)->second;
+  };
+  refuse_rows(message,
+              fmt::format("{} left out: {}; the year above is read with each row", lines_are(of_totals), why),
+              csv.separator(), edit);
 }
 
 }  // namespace unroll

@@ -143,10 +143,16 @@ bool guess_time(FileReading& reading, const FileColumns& file, const Column& col
 bool names_a_counter(const std::string& name) {
   std::string last = lower_case(name.substr(name.find_last_of(" _-") + 1));
   if (last.ends_with('.')) last.pop_back();
-  constexpr std::string_view words = " id no nr nummer index idx ";
+  constexpr std::string_view words = " id no nr nummer index idx # ";
   const bool is_joined = name.size() > 2 && std::islower(static_cast<unsigned char>(name[name.size() - 3]));
   return words.find(fmt::format(" {} ", last)) != words.npos || last.ends_with("nummer") ||
          (is_joined && (name.ends_with("ID") || name.ends_with("Id")));
+}
+
+// Whether it is one of numbers but for a cell or two, or few words that are mended: reading it says which.
+bool is_of_numbers_nearly(const Column& column, bool mend) {
+  if (column.others <= 2) return column.others > 0 && column.numbers >= 8 * column.others;
+  return mend && column.mend.empty() && column.numbers >= 20 * column.others;
 }
 
 // Why it is not forecast; "": it is.
@@ -213,8 +219,7 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
     if (!is_wished && file.columns.size() > 1 && guess_time(reading, file, column, wishes)) continue;
     ++count;
     if (!wishes.columns.empty()) continue;
-    // But for a cell or two it is one of numbers: reading it says which.
-    const bool is_nearly = 0 < column.others && column.others <= 2 && column.numbers >= 8 * column.others;
+    const bool is_nearly = is_of_numbers_nearly(column, options.mend);
     const std::string why = is_nearly ? "" : left_out(file, column);
     if (!why.empty())
       out.push_back(fmt::format("{} ({})", one_line(column.name), why));
@@ -252,24 +257,7 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   return reading;
 }
 
-// Rows without times may end with their sums.
-static void require_no_totals(const Series& series) {
-  const int64_t last = series.rows() - 1;
-  for (int channel = 0; channel < series.width() && series.time_name.empty() && series.members.empty();
-       ++channel) {
-    double sum = 0, most = 0;
-    for (int64_t row = 0; row < last; ++row)
-      if (!series.is_filled(row, channel))
-        sum += series.at(row, channel), most = std::max(most, std::abs(series.at(row, channel)));
-    const double value = series.at(last, channel);
-    require_input(std::abs(value - sum) > 1e-3 * std::abs(sum) || std::abs(value) <= 3 * most,
-                  "{}:{}: '{}' is {}, the sum of the rows above it: delete the line, which holds totals",
-                  series.origin, series.lines.back(), one_line(series.channels[channel]), value);
-  }
-}
-
 FileReading reading_of_holes(const Series& series, const Wishes& wishes) {
-  require_no_totals(series);
   FileReading reading;
   if (series.added_rows > 0 || series.follows_clock) reading.keys.emplace_back("gaps", toml_string("fill"));
   if (series.added_rows > 0)

@@ -37,9 +37,9 @@ bool is_series_file(const std::string& word) {
 
 void require_read_without_network(const std::string& command, const std::vector<Override>& overrides,
                                   const std::string& more) {
-  constexpr std::array read = {"channels",  "targets",       "time",      "date_order", "only", "id",
-                               "separator", "decimal",       "thousands", "missing",    "gaps", "open_end",
-                               "period",    "second_period", "horizon",   "bounds"};
+  constexpr std::array read = {"channels",  "targets", "time",          "date_order", "only",    "id",
+                               "separator", "decimal", "thousands",     "mend",       "missing", "gaps",
+                               "open_end",  "period",  "second_period", "horizon",    "bounds"};
   for (const Override& o : overrides) {
     Recipe any;
     RecipeReader keys;

@@ -10,6 +10,7 @@
 
 #include "examples/timeseries/baselines/combination.h"
 #include "examples/timeseries/data/series_data.h"
+#include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/guess/wishes.h"
@@ -112,7 +113,7 @@ class Guesser {
                                    "data.date_order", "data.only",      "data.missing",       "data.gaps",
                                    "data.id",         "data.channels",  "data.targets",       "data.period",
                                    "data.window",     "data.horizon",   "data.second_period", "data.ets",
-                                   "data.open_end",   "data.thousands"};
+                                   "data.open_end",   "data.thousands", "data.mend"};
       return std::ranges::none_of(
           keys, [&](const char* key) { return o.assignment.starts_with(std::string(key) + "="); });
     });
@@ -159,28 +160,50 @@ class Guesser {
     load();
   }
 
-  // Guesses how the file is read, and reads it.
+  // Guesses how the file is read, mends it where it must, and reads it.
   Series read_series() {
-    const std::string content = read_series_file(csv_);
-    const char separator = separator_of(content);
     if (csv_ != standard_input) set("data.file", toml_string(std::filesystem::absolute(csv_).string()));
+    load();
+    const auto known = keys_;  // what a text tells that is not mended yet is forgotten
+    std::map<std::string, std::string> told;
+    std::vector<std::string> mended;
+    const auto read = [&](const std::string& text) {
+      for (;;) try {
+          keys_ = known, guesses_.clear();
+          keys_.insert(told.begin(), told.end());
+          return read_text(text);
+        } catch (const MendableFile& fault) {
+          if (fault.key.empty() || !may_mend() || says("data." + fault.key) ||
+              told.contains("data." + fault.key))
+            throw;
+          told["data." + fault.key] = toml_string(fault.value);
+        }
+    };
+    Series series = read_mended(read_series_file(csv_), may_mend(), mended, read);
+    if (!mended.empty()) set("data.mend", "true");
+    take(reading_of_holes(series, wishes_));
+    return series;
+  }
+  bool may_mend() const { return !says("data.mend") || recipe_.data.mend; }
+  Series read_text(const std::string& content) {
+    const char separator = separator_of(content);
     set("data.separator", toml_string(std::string(1, separator)));
     load();
-    const FileReading columns =
-        reading_of_file(content, name_of_series_file(csv_), series_options(recipe_), wishes_);
+    SeriesOptions options = series_options(recipe_);
+    options.mend = may_mend();
+    const FileReading columns = reading_of_file(content, name_of_series_file(csv_), options, wishes_);
     if (!says("data.channels")) set("data.channels", toml_list(columns.targets, columns.targets.size()));
     if (!says("data.targets")) set("data.targets", toml_list(columns.targets, columns.targets.size()));
     take(columns);
-    SeriesOptions options = series_options(recipe_);
+    options = series_options(recipe_);
+    options.mend = may_mend();
     options.channels_guessed = wishes_.columns.empty() && !says("data.channels");
     if (!says("data.missing")) {
       options.missing = Missing::mask;
       if (!says("data.open_end")) options.open_end = recipe_.data.targets;
     }
     if (!says("data.gaps") && options.missing != Missing::error) options.gaps = Gaps::fill;
-    Series series = unroll::load_series(csv_, options);
-    take(reading_of_holes(series, wishes_));
-    return series;
+    return parse_series(content, name_of_series_file(csv_), options);
   }
 
   // Counts series and rows: guesses rest on the one of median length.
@@ -196,7 +219,7 @@ class Guesser {
     if (several_)
       guesses_.push_back(
           {"series", fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
-           fmt::format("lengths are those of '{}', the median", one_line(series.members[typical].name)),
+           fmt::format("steps rest on '{}', of median length", one_line(series.members[typical].name)),
            "--set data.id=NAME"});
     say({"time", series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
          series.time_name.empty() ? "no column of dates: rows are numbered"
@@ -217,6 +240,9 @@ class Guesser {
       set("data.second_period", season_.second_period);
     }
     has_season_ = season_.period > 1, is_short_season_ = has_season_ && season_.period <= 60;
+    is_day_ = has_season_ && !wishes_.network && season_.period <= 288 &&
+              !calendar_periods(series.times.step).empty() &&
+              calendar_period(season_.period, series.times.step) == CalendarPeriod::day;
   }
 
   // The steps to forecast, and the model's horizon, which may be shorter.
@@ -225,12 +251,15 @@ class Guesser {
     int64_t steps = wishes_.steps > 0 ? wishes_.steps : series.open_rows > 1 ? series.open_rows : 0;
     if (steps == 0 && says("data.horizon")) steps = recipe_.data.horizon;
     if (steps == 0) {
-      steps = is_short_season_ ? clamped(season_.period, 1, rows_ / 4)
-                               : clamped(12, 1, std::max<int64_t>(rows_ / 10, 1));
+      const bool is_season = is_short_season_ || is_day_;
+      steps = is_season ? clamped(season_.period, 1, rows_ / 4)
+                        : clamped(12, 1, std::max<int64_t>(rows_ / 10, 1));
       say({"steps", fmt::format("{}", steps),
            has_season_ && steps == season_.period ? "a season"
-           : is_short_season_                     ? "a quarter of the rows at most"
-                                                  : "a tenth of the rows at most",
+           : is_season                            ? "a quarter of the rows at most"
+           : steps < 12                           ? "a tenth of the rows"
+           : has_season_                          ? "the season is long"
+                                                  : "there is no season",
            "--steps N"});
     }
     // A network is validated on rows that hold its horizon.
@@ -330,7 +359,7 @@ class Guesser {
   Recipe recipe_;                            // as far as it is loaded
   std::vector<Guess> guesses_;
   bool several_ = false;  // series
-  bool has_season_ = false, is_short_season_ = false;
+  bool has_season_ = false, is_short_season_ = false, is_day_ = false;
   int64_t rows_ = 0, valid_rows_ = 0, window_ = 0, horizon_ = 0;
   Season season_;
 };

@@ -37,6 +37,7 @@ struct Recipe {
     std::vector<std::string> channels, targets, calendar, known;
     std::string label;
     std::string separator = ",", decimal = ".", thousands;
+    bool mend = false;
     Missing missing = Missing::error;
     Gaps gaps = Gaps::error;
     bool open_end = false;

@@ -19,22 +19,38 @@ std::string lower_case(std::string_view text) {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> month_names = {"january",   "february", "march",    "april",
-                                                          "may",       "june",     "july",     "august",
-                                                          "september", "october",  "november", "december"};
-constexpr std::array<std::string_view, 7> weekday_names = {"monday", "tuesday",  "wednesday", "thursday",
-                                                           "friday", "saturday", "sunday"};
+// Written out and short, in English, German, French, Spanish, Italian, Portuguese and Dutch, each between blanks.
+constexpr std::array<std::string_view, 12> month_names = {
+    " january jan januar jän janvier janv enero ene gennaio gen janeiro januari ",
+    " february feb februar février fevrier févr fév fev febrero febbraio fevereiro februari ",
+    " march mar märz maerz mär mrz mars marzo março marco maart mrt ",
+    " april apr avril avr abril abr aprile ",
+    " may mai mayo maggio mag maio mei ",
+    " june jun juni juin junio giugno giu junho ",
+    " july jul juli juillet juil julio luglio lug julho ",
+    " august aug août aout aoû agosto ago augustus ",
+    " september sep sept septembre septiembre settembre set setembro ",
+    " october oct oktober okt octobre octubre ottobre ott outubro out ",
+    " november nov novembre noviembre novembro ",
+    " december dec dezember dez décembre decembre déc diciembre dic dicembre dezembro "};
+constexpr std::array<std::string_view, 7> weekday_names = {
+    " monday mon montag mo lundi lun lunes lunedì segunda seg maandag ma ",
+    " tuesday tue tues dienstag di mardi mar martes martedì terça ter dinsdag ",
+    " wednesday wed mittwoch mi mercredi mer miércoles mié mercoledì quarta qua woensdag wo ",
+    " thursday thu thurs donnerstag do jeudi jeu jueves jue giovedì gio quinta qui donderdag ",
+    " friday fri freitag fr vendredi ven viernes vie venerdì sexta sex vrijdag vr ",
+    " saturday sat samstag sa samedi sam sábado sáb sabato sab zaterdag za ",
+    " sunday sun sonntag so dimanche dim domingo dom domenica zondag zo "};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
 
-// The index of a name, written out or as its first three letters; -1: not among `names`.
+// The index of a name; -1: not among `names`.
 template <std::size_t count>
 int place_in(const std::array<std::string_view, count>& names, std::string_view word) {
-  std::string small = lower_case(word);
-  if (small == "sept") small = "sep";
+  const std::string whole = ' ' + lower_case(word) + ' ';
   for (std::size_t i = 0; i < count; ++i)
-    if (small == names[i] || small == names[i].substr(0, 3)) return static_cast<int>(i);
+    if (names[i].find(whole) != names[i].npos) return static_cast<int>(i);
   return -1;
 }
 
@@ -71,8 +87,11 @@ struct Scanner {
     return true;
   }
   void expect(char c) { good = accept(c) && good; }
+  // Letters, also é and ä: U+00C0 to U+00FF.
   std::string_view word() {
-    const auto end = std::find_if_not(left.begin(), left.end(), is_letter) - left.begin();
+    std::size_t end = 0;
+    while (end < left.size() && (is_letter(left[end]) || (left[end] == '\xc3' && end + 1 < left.size())))
+      end += left[end] == '\xc3' ? 2 : 1;
     const std::string_view found = left.substr(0, end);
     left.remove_prefix(found.size());
     return found;
@@ -105,7 +124,7 @@ struct PartOfYear {
 constexpr PartOfYear parts_of_year[] = {{" q t qtr quarter quartal trim ", 4, 3},
                                         {" h half ", 2, 6},
                                         {" p m period ", 12, 1},
-                                        {" w wk week cw kw woche semaine semana ", 53, 0}};
+                                        {" w wk week cw kw woche semaine semana sem s ", 53, 0}};
 
 // The numbers of a date; 0: it has none of these.
 struct DateNumbers {
@@ -148,7 +167,8 @@ void read_part(Scanner& scan, DateNumbers& found) {
   found.part = std::ranges::find_if(parts_of_year, [&](const PartOfYear& part) {
     return part.words.find(fmt::format(" {} ", word)) != part.words.npos;
   });
-  scan.good = scan.good && found.part != std::end(parts_of_year);
+  // S46 is a week in French and Spanish, S1 half a year.
+  scan.good = scan.good && found.part != std::end(parts_of_year) && (word != "s" || scan.digits_ahead() == 2);
   found.may_be_short = scan.good && (word.size() > 1 || word == "q" || word == "h");
   scan.accept(' ');
 }
@@ -227,9 +247,15 @@ std::optional<Time> read_form_of_date(Scanner& scan, DateOrder order) {
 // Reads a quarter, a month or a date, with or without a weekday in front. The rest is a time of day.
 std::optional<Time> read_date(Scanner& scan, DateOrder order) {
   Scanner named = scan;
-  const int weekday = place_in(weekday_names, named.word());
-  if (weekday < 0) return read_form_of_date(scan, order);
+  const std::string_view word = named.word();
+  const int weekday = place_in(weekday_names, word);
+  if (weekday < 0 || word == "mar" || word == "Mar") {  // a month, too
+    Scanner rest = scan;
+    const auto date = read_form_of_date(rest, order);
+    if (weekday < 0 || date) return scan = rest, date;
+  }
   scan = named;
+  scan.accept('.');
   scan.accept(',');
   scan.expect(' ');
   const auto date = read_form_of_date(scan, order);
@@ -309,8 +335,23 @@ std::optional<Time> iso_time(std::string_view text) {
 
 }  // namespace
 
+// 2025年3月1日(土) as 2025-3-1, 2025年3月 as 2025-03.
+static std::string with_hyphens(std::string text) {
+  constexpr std::size_t mark = std::string_view("年").size();
+  for (const auto& [opens, closes] : {std::pair("(", ")"), std::pair("（", "）")})
+    if (const std::size_t begin = text.find(opens), end = text.find(closes); begin < end && end != text.npos)
+      text.erase(begin, end + std::string_view(closes).size() - begin);
+  const std::size_t month = text.find("月"), day = text.find("日");
+  if (month == text.npos || day < month) return "";
+  if (day != text.npos) text.erase(day, mark);
+  text.replace(month, mark, day == text.npos ? "" : "-");
+  return text.replace(4, mark, day == text.npos && month < 4 + mark + 2 ? "-0" : "-");
+}
+
 std::optional<Time> parse_time(std::string_view text, DateOrder order) {
   if (const auto time = iso_time(text)) return time;
+  if (text.size() > 4 && text.substr(4).starts_with("年"))
+    return parse_time(with_hyphens(std::string(text)), order);
   if (const auto count = number(text)) return count;
   Scanner scan{text};
   const auto date = read_date(scan, order);
@@ -346,7 +387,7 @@ bool looks_like_a_date(std::string_view text) {
     } else if (is_letter(c)) {
       Scanner scan{text.substr(i)};
       const std::string_view word = scan.word();
-      month = month || (word.size() >= 3 && place_in(month_names, word.substr(0, 3)) >= 0);
+      month = month || place_in(month_names, word) >= 0 || place_in(month_names, word.substr(0, 3)) >= 0;
       i += word.size() - 1;
     } else {
       slashes += c == '/' || c == ':';

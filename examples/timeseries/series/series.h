@@ -52,8 +52,9 @@ struct SeriesOptions {
   // Drops rows to forecast: those at the end of a series in which all these channels are missing. Empty: drops none.
   std::vector<std::string> open_end = {};
   char separator = ',';
-  char decimal = '.';                 // decimal separator, or ','
-  char thousands = '\0';              // separator of three digits, or ',' or '.'
+  char decimal = '.';     // decimal separator, or ','
+  char thousands = '\0';  // separator of three digits, or ',' or '.'
+  bool mend = false;      // reads a file as programs export it (files/mend.h); notes say what was mended
   std::optional<TimeStep> step = {};  // required step, if the rows have times
   // The file of the trained model that these options come from. Messages then name it and advise no change of options.
   std::string model = {};

@@ -1,0 +1,104 @@
+// See mend.h.
+#include "examples/timeseries/files/mend.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "framework/one_line.h"
+
+namespace unroll {
+
+std::string lines_are(const std::set<int64_t>& lines) {
+  const int64_t first = *lines.begin(), last = *lines.rbegin();
+  if (first == last) return fmt::format("line {} is", first);
+  if (last - first + 1 == std::ssize(lines)) return fmt::format("lines {} to {} are", first, last);
+  return fmt::format("{} lines, the first is line {}, are", lines.size(), first);
+}
+
+void refuse_lines(const std::string& message, std::set<int64_t> lines, const std::string& why) {
+  std::string done = fmt::format("{} left out: {}", lines_are(lines), why);
+  throw MendableFile(message, std::move(done), [lines = std::move(lines)](const std::string& text) {
+    std::string kept;
+    int64_t line = 1;
+    for (const char c : text) {
+      if (c == '\n')
+        kept += c, ++line;
+      else if (!lines.contains(line))
+        kept += c;
+    }
+    return kept;
+  });
+}
+
+static std::string with_rows(const std::string& text, char separator, RowEdit edit) {
+  CsvReader csv(text, "", separator);
+  std::string written;
+  int64_t line = 1;  // that the next byte is written in
+  while (csv.next()) {
+    std::vector<std::string> cells(csv.cells().begin(), csv.cells().end());
+    const std::vector<bool> quoted = csv.quoted();
+    edit(cells, csv.line());
+    for (; line < csv.line(); ++line) written += '\n';
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      std::string& cell = cells[i];
+      line += std::ranges::count(cell, '\n');
+      const bool needs_quotes = (i < quoted.size() && quoted[i]) ||
+                                cell.find_first_of(std::string("\"\n\r") + separator) != cell.npos;
+      for (std::size_t at = 0; (at = cell.find('"', at)) != cell.npos; at += 2) cell.insert(at, 1, '"');
+      if (i > 0) written += separator;
+      written += needs_quotes ? '"' + cell + '"' : cell;
+    }
+  }
+  return written += '\n';
+}
+
+void refuse_rows(const std::string& message, std::string done, char separator, RowEdit edit) {
+  throw MendableFile(message, std::move(done),
+                     [=](const std::string& text) { return with_rows(text, separator, edit); });
+}
+
+void refuse_name(const CsvReader& csv, std::size_t place, const std::string& why, const std::string& called) {
+  refuse_rows(fmt::format("{}:1: column {} {}", csv.origin(), place, why),
+              fmt::format("column {} is called '{}'", place, one_line(called)), csv.separator(),
+              [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
+                if (row++ == 0 && place <= cells.size()) cells[place - 1] = called;
+              });
+}
+
+std::string as_utf8(std::string text, std::vector<std::string>& done) {
+  // The code points of bytes 80 to 9f; 0: there is none. Others are their own.
+  constexpr std::array<uint16_t, 32> points = {
+      0x20ac, 0,      0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160,
+      0x2039, 0x0152, 0,      0x017d, 0,      0,      0x2018, 0x2019, 0x201c, 0x201d, 0x2022,
+      0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0,      0x017e, 0x0178};
+  std::size_t first = 0;
+  while (first < text.size()) {
+    const std::size_t size = code_point_size(std::string_view(text).substr(first));
+    if (size == 0) break;
+    first += size;
+  }
+  if (first >= text.size()) return text;
+  std::string utf8;
+  utf8.reserve(text.size() + text.size() / 8);
+  for (const char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    const unsigned point = byte >= 0x80 && byte < 0xa0 ? points[byte - 0x80] : byte;
+    if (byte < 0x80) {
+      utf8 += c;
+    } else if (point < 0x800) {
+      utf8 += static_cast<char>(0xc0 | point >> 6), utf8 += static_cast<char>(0x80 | (point & 63));
+    } else {
+      utf8 += static_cast<char>(0xe0 | point >> 12), utf8 += static_cast<char>(0x80 | (point >> 6 & 63)),
+          utf8 += static_cast<char>(0x80 | (point & 63));
+    }
+  }
+  const int64_t line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(first), '\n');
+  done.push_back(fmt::format(
+      "the file is not UTF-8 (line {}) and is read as Windows-1252: where names have wrong letters, save it as UTF-8",
+      line));
+  return utf8;
+}
+
+}  // namespace unroll

@@ -1,0 +1,65 @@
+// Files as programs export them: what is wrong with one, and how its text is mended.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "data/csv.h"
+#include "framework/check.h"
+
+namespace unroll {
+
+// A file is refused for a fault of which there is one mend: of its text, or with a key of [data] that says how it is read.
+class MendableFile : public InputError {
+ public:
+  using Mend = std::function<std::string(const std::string& text)>;
+  // `done`: the mend in words, as "line 7 is left out: a total".
+  MendableFile(const std::string& message, std::string done, Mend mend)
+      : InputError(message), done(std::move(done)), mend(std::move(mend)) {}
+  MendableFile(const std::string& message, std::string key, std::string value)
+      : InputError(message), key(std::move(key)), value(std::move(value)) {}
+
+  std::string done;
+  Mend mend = {};
+  std::string key = {}, value = {};  // "id", "SKU"
+};
+
+// "line 7 is", "lines 1 to 3 are"; of more than one gap "5 lines, the first is line 7, are".
+std::string lines_are(const std::set<int64_t>& lines);
+// Throws MendableFile: these lines are no rows. `why`: "a total".
+[[noreturn]] void refuse_lines(const std::string& message, std::set<int64_t> lines, const std::string& why);
+
+// Each row is written anew, in its line, after edit(cells, line); one that is left without cells is left out.
+using RowEdit = std::function<void(std::vector<std::string>& cells, int64_t line)>;
+// Throws MendableFile: `edit` mends the rows of a text with this separator.
+[[noreturn]] void refuse_rows(const std::string& message, std::string done, char separator, RowEdit edit);
+// Throws MendableFile: the column at a place of the header, from 1, may be called otherwise.
+[[noreturn]] void refuse_name(const CsvReader& csv, std::size_t place, const std::string& why,
+                              const std::string& called);
+
+// read(text), and after each mend again; without `mend` once. `done` says what was mended. A text that is not UTF-8 is read as
+// Windows-1252. Throws what read() throws that has no mend.
+template <class Read>
+auto read_mended(std::string text, bool mend, std::vector<std::string>& done, const Read& read);
+
+// A text of Windows-1252 as UTF-8; what is UTF-8 stays. Notes it in `done`.
+std::string as_utf8(std::string text, std::vector<std::string>& done);
+
+template <class Read>
+auto read_mended(std::string text, bool mend, std::vector<std::string>& done, const Read& read) {
+  constexpr int most = 12;  // mends of one file
+  if (mend) text = as_utf8(std::move(text), done);
+  for (int mends = 0;; ++mends) try {
+      return read(text);
+    } catch (const MendableFile& fault) {
+      if (!mend || !fault.mend || mends == most) throw;
+      text = fault.mend(text), done.push_back(fault.done);
+    }
+}
+
+}  // namespace unroll

@@ -1,0 +1,217 @@
+// Files as programs export them are forecast as those that a person has mended by hand, and what was mended is said.
+#include "tests/examples/everyday.h"
+#include "tests/examples/timeseries.h"
+
+using namespace everyday;
+
+namespace {
+
+std::string dated(int row) {
+  return fmt::format("{}-{:02}-{:02}", day(row).year, day(row).month, day(row).day);
+}
+std::string table(const std::string& header, int count = 84) {
+  return rows(header, count, [](int row) { return fmt::format("{},{}", dated(row), week(row)); });
+}
+std::string with(std::string text, const std::string& what, const std::string& to) {
+  const size_t at = text.find(what);
+  REQUIRE_MESSAGE(at != text.npos, what);
+  return text.replace(at, what.size(), to);
+}
+
+void check_mended(const Folder& folder, const std::string& exported, const std::string& by_hand,
+                  const std::vector<std::string>& notes, const Words& more = {}) {
+  const ProgramRun run = forecast_of(folder, exported), plain = forecast_of(folder, by_hand, more);
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  REQUIRE_MESSAGE(plain.code == 0, plain.err);
+  CHECK(run.out == plain.out);
+  for (const std::string& note : notes)
+    CHECK_MESSAGE(count_of(run.err, "note    " + note + "\n") == 1, note, "\n", run.err);
+}
+
+}  // namespace
+
+TEST_CASE("lines above the names and below the rows are left out") {
+  const Folder folder;
+  const std::string plain = table("t,x");
+  check_mended(folder, "Report of the shop\nGenerated 28/11/2026 09:12\n\n" + plain, plain,
+               {"lines 1 to 3 are left out: above the names, which are in line 4"});
+  check_mended(folder,
+               "Meter;Kind;From;To\n0912;Load;26/02/2024;07/04/2024\n" +
+                   [&] {
+                     std::string semicolons = plain;
+                     std::ranges::replace(semicolons, ',', ';');
+                     return semicolons;
+                   }(),
+               plain, {"lines 1 to 2 are left out: above the names, which are in line 3"});
+  check_mended(folder, plain + ",1090\n\nExported by ERP\n", plain,
+               {"2 lines, the first is line 86, are left out: below the rows"});
+  check_mended(folder, with(plain, "2021-01-20", "t,x\n,\nTotal,70\n2021-01-20"), plain,
+               {"lines 18 to 20 are left out: no rows of the series, as 't'"});
+  check_mended(folder, with(plain, "t,x\n", "t,x\nday,kWh\n"), plain,
+               {"line 2 is left out: it holds units, as 'kWh'"});
+  const std::string numbered =
+      rows("name,x", 84, [](int row) { return fmt::format("d{},{}", row, week(row)); });
+  check_mended(folder, numbered + ",1092\n", numbered, {"line 86 is left out: the sum of the rows above it"});
+  check_mended(folder, numbered + "Total,1090\n", numbered, {"line 86 is left out: 'Total' is a total"});
+}
+
+TEST_CASE("Windows-1252 is read as what it says") {
+  const Folder folder;
+  check_mended(
+      folder,
+      table("Tag,Gr\xf6\xdf"
+            "e in \x80"),
+      table("Tag,Größe in €"),
+      {"the file is not UTF-8 (line 1) and is read as Windows-1252: where names have wrong letters, save it "
+       "as UTF-8"});
+}
+
+TEST_CASE("a time in several columns is read as one") {
+  const Folder folder;
+  const auto hours = [](const char* form) {
+    return [=](int row) { return fmt::format(fmt::runtime(form), 4 + row / 24, row % 24, week(row)); };
+  };
+  check_mended(folder, rows("Date,at,x", 84, hours("2021-01-{:02},{}:00,{}")),
+               rows("Date,x", 84, hours("2021-01-{:02} {:02}:00,{}")),
+               {"the time stands in columns 'Date' and 'at', and is read as 2021-01-04 00:00:00 in line 2"});
+  const auto months = [](bool filled) {
+    return rows("Year,Month,x", 84, [=](int row) {
+      return fmt::format("{},{},{}", filled || row % 12 == 0 ? std::to_string(2014 + row / 12) : "",
+                         row % 12 + 1, week(row));
+    });
+  };
+  const std::string joined = rows("Year,x", 84, [](int row) {
+    return fmt::format("{}-{:02},{}", 2014 + row / 12, row % 12 + 1, week(row));
+  });
+  for (const bool filled : {true, false})
+    check_mended(folder, months(filled), joined,
+                 {"the time stands in columns 'Year' and 'Month', and is read as 2014-01 in line 2"});
+  // A pivot table: the year stands above its months.
+  std::string pivot = "Row Labels,x\n";
+  for (int row = 0; row < 84; ++row) {
+    if (row % 12 == 0) pivot += fmt::format("{},150\n", 2014 + row / 12);
+    constexpr const char* names[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    pivot += fmt::format("{},{}\n", names[row % 12], week(row));
+  }
+  check_mended(
+      folder, pivot, with(joined, "Year,x", "Row Labels,x"),
+      {"7 lines, the first is line 2, are left out: '2014' is a total; the year above is read with each row"});
+}
+
+TEST_CASE("an hour that comes twice is read once") {
+  const Folder folder;
+  // Quarters of an hour; clocks are set back at 03:00 of the second day.
+  const auto quarters = [](bool twice) {
+    std::string csv = "t,x\n";
+    for (int row = 0; row < 192; ++row) {
+      const auto line = [&](int of) {
+        csv += fmt::format("2021-10-{} {:02}:{:02},{}\n", 30 + of / 96, of % 96 / 4, of % 4 * 15, week(of));
+      };
+      line(row);
+      for (int again = 104; twice && row == 107 && again < 108; ++again) line(again);
+    }
+    return csv;
+  };
+  check_mended(folder, quarters(true), quarters(false),
+               {"lines 110 to 113 are left out: clocks are set back, and an hour comes twice"});
+}
+
+TEST_CASE("a table by year and month, and one on its side, are turned") {
+  const Folder folder;
+  const std::vector<std::string> months = {"Ene", "Feb", "Mar", "Abr", "May", "Jun",
+                                           "Jul", "Ago", "Sep", "Oct", "Nov", "Dic"};
+  const auto value = [](int year, int month) { return std::to_string(week(12 * year + month)); };
+  const auto cell = [&](int year, int month) { return year == 6 && month > 9 ? "" : value(year, month); };
+  const std::string plain = rows("time,value", 82, [&](int row) {
+    return fmt::format("{}-{:02},{}", 2014 + row / 12, row % 12 + 1, value(row / 12, row % 12));
+  });
+  std::string down = "Gasto", across = "Mes";
+  for (const std::string& month : months) down += "," + month;
+  down += ",Total\n";
+  for (int year = 0; year < 7; ++year) {
+    down += std::to_string(2014 + year), across += "," + std::to_string(2014 + year);
+    for (int month = 0; month < 12; ++month) down += "," + cell(year, month);
+    down += ",150\n";
+  }
+  across += "\n";
+  for (int month = 0; month < 12; ++month) {
+    across += months[static_cast<size_t>(month)];
+    for (int year = 0; year < 7; ++year) across += "," + cell(year, month);
+    across += "\n";
+  }
+  const std::string note =
+      "each month of a year is read as a row of its own, and lines are counted in the table that this makes";
+  check_mended(folder, down, plain, {note});
+  check_mended(folder, across, plain, {note});
+  std::string side = "Product", tea = "Tea", milk = "Milk";
+  for (int row = 0; row < 30; ++row)
+    side += "," + dated(row), tea += fmt::format(",{}", week(row)), milk += fmt::format(",{}", 2 * week(row));
+  check_mended(
+      folder, side + "\n" + tea + "\n" + milk + "\n",
+      rows("time,Tea,Milk", 30,
+           [](int row) { return fmt::format("{},{},{}", dated(row), week(row), 2 * week(row)); }),
+      {"each column of a time is read as a row of its own, and lines are counted in the table that this makes"});
+}
+
+TEST_CASE("words in place of values are missing values, where they are few") {
+  const Folder folder;
+  const auto words = [](const char* word, int each) {
+    return rows("t,x", 84, [=](int row) {
+      return fmt::format("{},{}", dated(row), row % each == 5 ? word : std::to_string(week(row)));
+    });
+  };
+  check_mended(folder, words("closed", 40), words("", 40),
+               {"2 words in column 2 ('x') are read as missing, as 'closed' in line 7"});
+  const ProgramRun run = forecast_of(folder, words("closed", 10));
+  CHECK_MESSAGE((run.code == 2 && run.err.find("'closed' is not a number") != std::string::npos), run.err);
+}
+
+TEST_CASE("columns of one name or none get another; rows of several series are each series' own") {
+  const Folder folder;
+  const auto three = [](const char* header) {
+    return rows(header, 84, [](int row) {
+      return fmt::format("{},{},{},{}", dated(row), week(row), week(row), week(row));
+    });
+  };
+  check_mended(folder, three("t,x,,x"), three("t,x,column 3,x (4)"),
+               {"column 3 is called 'column 3'", "column 4 is called 'x (4)'"});
+  const std::string shops = rows("t,shop,until,x", 168, [](int row) {
+    return fmt::format("{},{},{},{}", dated(row % 84), row / 84 ? "north" : "south", dated(row % 84 + 1),
+                       week(row));
+  });
+  check_mended(folder, shops, shops, {}, set({"data.id=shop", "data.time=t"}));
+  // Events of many kinds, few of each.
+  std::string events = "t,kind,x\n";
+  for (int row = 0; row < 84; ++row) {
+    events += fmt::format("{},food,{}\n", dated(row), week(row));
+    if (row % 7 == 0) events += fmt::format("{},{},5\n", dated(row), "abcd"[row / 7 % 4]);
+  }
+  const ProgramRun run = forecast_of(folder, events);
+  CHECK_MESSAGE((run.code == 2 && run.err.find("as an option: --set data.id=kind") != std::string::npos),
+                run.err);
+}
+
+TEST_CASE("all at once, and the recipe that is guessed reads the file again") {
+  const Folder folder;
+  std::string exported =
+      "Lastgang der Stra\xdf"
+      "e\n\nTag;von;bis;Menge;Menge;Status\n";
+  for (int row = 0; row < 168; ++row)
+    exported += fmt::format("{};{:02}:00;{:02}:00;{};{},5;W\n", dated(row / 24), row % 24, (row + 1) % 24,
+                            row == 30 ? "St\xf6rung" : std::to_string(week(row)), week(row));
+  exported += "Summe;;;2180;2264,0;\n";
+  const std::string plain = rows("Tag,Menge,Menge (5)", 168, [](int row) {
+    return fmt::format("{} {:02}:00,{},{}.5", dated(row / 24), row % 24,
+                       row == 30 ? "" : std::to_string(week(row)), week(row));
+  });
+  check_mended(
+      folder, exported, plain,
+      {"lines 1 to 2 are left out: above the names, which are in line 3", "column 5 is called 'Menge (5)'"});
+}
+
+TEST_CASE("a date that no calendar has is refused: a row is not left out for it") {
+  const Folder folder;
+  const ProgramRun run = forecast_of(folder, with(table("t,x"), "2021-02-10", "2021-02-30"));
+  CHECK_MESSAGE((run.code == 2 && run.err.find("'2021-02-30' is not a time") != std::string::npos), run.err);
+}
