@@ -209,8 +209,8 @@ def of_models(program: str, command: str, model: pathlib.Path, folder: pathlib.P
         for path in (folder / f"damaged-{number}").iterdir():
             path.unlink()
         (folder / f"damaged-{number}").rmdir()
-    # The header's size depends on the kernels' name, a parser's words on its version.
-    refused = "".join(f"{name}: {re.sub(r'(?<=takes )[0-9]+|(?<=not TOML: ).*', 'N', text)}\n" for name, text in zip(files, said) if text != "accepted")
+    # The header's size depends on the kernels' name, a parser's words on its version, a line's number on the keys.
+    refused = "".join(f"{name}: {re.sub(r'(?<=takes )[0-9]+|(?<=recipe:)[0-9]+:[0-9]+: not TOML: .*', 'N', text)}\n" for name, text in zip(files, said) if text != "accepted")
     return refused + "accepted: " + ", ".join(name for name, text in zip(files, said) if text == "accepted") + "\n"
 
 

@@ -105,7 +105,8 @@ def written(path: pathlib.Path) -> str:
     elif path.suffix == ".safetensors":
         lines = tensors(path.read_bytes())
     elif path.suffix == ".onnx":
-        lines = [f"{path.stat().st_size} bytes"]
+        found = re.finditer(rb"\x22([\x03-\x20])([A-Z][A-Za-z]+)", path.read_bytes())  # a node's field 4: the name of its operation
+        lines = ["operations " + " ".join(of[2][:of[1][0]].decode() for of in found if of[1][0] <= len(of[2]))]
     else:
         text = path.read_text()
         lines = drawing(text) if path.suffix == ".svg" else header(text) if path.suffix == ".h" else shortened(text).splitlines()

@@ -92,7 +92,7 @@ SplitText of_files(const Recipe& recipe, std::vector<int32_t> tokens, Reading re
         unroll::name(split), Vocabulary::end_of_sentence, times(reading.written_ends)));
   if (reading.sentence_marks > 0)
     text.notes.push_back(fmt::format(
-        "the {} text has <s> or </s> {}: each is scored like a word, and easy to predict if all lines have it",
+        "the {} text has <s> or </s> {}: each is scored like a word, easy to predict if all lines have it",
         unroll::name(split), times(reading.sentence_marks)));
   return text;
 }
