@@ -120,7 +120,7 @@ TEST_CASE("rows at several places of a week, a month or a day go on at the next 
     return input_error_of([&] { parse_series(text, "x.csv"); });
   };
   CHECK(lacks(refusal(gap),
-              {"x.csv:12: a gap of 2 rows after 2022-01-24", "on Monday, Wednesday and Friday"}) == "");
+              {"x.csv:12: a gap of a row after 2022-01-24", "on Monday, Wednesday and Friday"}) == "");
   CHECK(lacks(refusal({"2022-01-03", "2022-01-05", "2022-01-08", "2022-01-09", "2022-01-11", "2022-01-14"}),
               {"keep to no rule", "steps of one length", "data.gaps = \"allow\""}) == "");
 }

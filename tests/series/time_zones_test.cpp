@@ -124,14 +124,14 @@ TEST_CASE("days of business and of the month are told by the clock of the offset
   // An offset that is another each day is no zone's.
   CHECK(step_of({"2020-01-02T00:00+01:00", "2020-01-03T00:00+03:00", "2020-01-04T00:00+05:00"}) ==
         "22 hours");
-  // A holiday is a gap of two business days.
+  // A holiday is a gap of a business day.
   auto holiday = berlin;
   holiday.erase(holiday.begin() + 7);
   std::string text = "t,x\n";
   for (const std::string& time : holiday) text += time + ",1\n";
   CHECK(lacks(input_error_of([&] { parse_series(text, "x.csv"); }),
-              {"x.csv:9: a gap of 2 business days after 2020-03-31 00:00:00+02:00",
-               "a business day apart"}) == "");
+              {"x.csv:9: a gap of a business day after 2020-03-31 00:00:00+02:00", "a business day apart"}) ==
+        "");
 }
 
 TEST_CASE(

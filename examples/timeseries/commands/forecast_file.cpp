@@ -221,9 +221,10 @@ void FileForecasts::forecast(const std::vector<std::string>& members, bool seaso
       continue;
     }
     if (series.members.empty()) warnings = warnings_of_outliers(series, {{0, end, 0}});
-    if (time < last && !series.time_name.empty())
+    const TimeStep& step = series.step_of(chosen[k]);
+    if (!series.time_name.empty() && steps_between(time, last, step) >= 1)  // its next row was due
       early.push_back(fmt::format("{} ends at {}, {} before the last", name, series.times.text(end - 1),
-                                  difference_text(series.times.form, time, last, series.times.step)));
+                                  difference_text(series.times.form, time, last, step)));
     for (const std::string& season : means[k]->seasons) ++seasons[season];
     output.all.push_back(means[k]->forecast);
     output.all.back().origin = end;

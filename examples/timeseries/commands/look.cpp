@@ -63,8 +63,9 @@ void look_at_file(const Command& command, const LookOptions& asked) {
   const int64_t begin = series.begin_of(member), end = series.end_of(member) - steps;
   const int channel = series.channel(target);
   const Season guessed{.period = recipe.data.period, .second_period = recipe.data.second_period};
-  const Season season =
-      tells_season(wishes) ? guessed : find_season(values_of(series, channel, begin, end), series.times.step);
+  const Season season = tells_season(wishes)
+                            ? guessed
+                            : find_season(values_of(series, channel, begin, end), series.step_of(member));
   if (to_text(season) != to_text(guessed))
     show(stderr, "note: the season of '{}' is: {}\n", one_line(asked.only.empty() ? target : asked.only),
          to_text(season));

@@ -206,6 +206,13 @@ SeriesData::SeriesData(const Recipe& recipe, const fs::path& csv, const Purpose&
   if (!csv.empty() || !is_name(recipe.data.file)) file = csv.empty() ? fs::path(recipe.data.file) : csv;
   all.push_back(saved ? load_series(*saved, csv) : load_series(recipe, csv));
   notes = series().notes;
+  for (const SeriesMember& member : series().members)
+    require_input(
+        !member.step,
+        "{}: rows of '{}' are {}, those of other series {}: scores and a network have one step of time; "
+        "leave out its rows, or read one series: data.only = {}",
+        series().origin, one_line(member.name), apart_text(member.step.value_or(TimeStep{})),
+        apart_text(series().times.step), toml_string(series().id_name + "=" + member.name));
   std::vector<int> not_split;
   split = fold ? *fold : make_split(recipe, series(), 0, not_split);
   if (trains) require_valid_rows(recipe, series(), split);

@@ -94,7 +94,7 @@ void add_rows(Series& series, int64_t rows) {
                         .compact = series.times.compact,
                         .utc = series.times.utc,
                         .at = {series.times.at[end - 1]},
-                        .step = series.times.step};
+                        .step = series.step_of(member)};
       (void)times.time(rows);  // says how many rows there are, if the last lies too far ahead
       for (int64_t row = series.begin_of(member); row < end; ++row) all.from.push_back(row);
       for (int64_t k = 1; k <= rows; ++k) all.add_empty(end - 1, times.time(k).count);

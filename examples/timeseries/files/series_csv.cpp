@@ -338,6 +338,7 @@ class SeriesReader {
   void settle() {
     if (columns_.id >= 0) members_.settle(series_);
     if (times_.go_back()) turn_around(series_);
+    if (is_missing_ && options_.missing != Missing::zero) cut_rows_of_others(series_);
     settle_step(series_, options_);
     if (const auto& offsets = series_.times.offsets; !offsets.empty())
       series_.notes.push_back(fmt::format("the times have offsets from UTC: rows beyond the last keep its {}",

@@ -26,7 +26,8 @@ struct Candidate {
   bool is_number[2] = {true, true};  // all words of the column, of the second
   int64_t doubles = 0;               // rows with the time of the row before of their series
   std::string first_double = {};
-  bool is_panel = false;  // most series have a row at most times
+  bool are_events = false;  // most times have one row
+  bool is_panel = false;    // most series have a row at most times
 
   // The row's word; "": it has none.
   const std::string& word_of(const std::vector<std::string_view>& cells) {
@@ -110,6 +111,7 @@ bool read_for(std::vector<Candidate>& candidates, const SeriesText& file) {
         candidates.size() == 1 || are_single || count * different > (is_pair ? 2 : 10) * rows;
     const bool has_numbers =
         (is_pair || columns.id < 0) && (candidate.is_number[0] || candidate.is_number[1]);
+    candidate.are_events = are_single;
     candidate.holds = candidate.holds && are_few(candidate.doubles, rows - different) && count >= 2 &&
                       2 * count <= rows && !(is_pair && are_single) && !(are_values && has_numbers);
     candidate.is_panel = 2 * rows >= count * different;
@@ -163,7 +165,11 @@ void require_one_series(const SeriesText& file) {
       fmt::format("{}: {} reads them all, {} one of them{}", said, toml_line("data.id", name),
                   toml_line("data.only", name + "=" + found->words[0]), and_double(*found));
   if (found->doubles == 0 && found->is_panel) throw MendableFile(message, "id", name);
-  throw InputError(message);
+  throw InputError(
+      message +
+      (found->are_events
+           ? "; if the rows are events of one series, put those of each day, week or month together first: their sum or number"
+           : ""));
 }
 
 }  // namespace unroll

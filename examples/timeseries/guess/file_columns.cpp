@@ -9,6 +9,7 @@
 #include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "examples/timeseries/guess/wishes.h"
+#include "examples/timeseries/series/series_rows.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -226,8 +227,9 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
     else if (!column.changes && !is_nearly)
       constant.push_back(column.name);
     else {
-      reading.targets.push_back(column.name), (column.open > 1 ? open : ahead).push_back(column.name);
-      ends.insert(column.open > 1 ? column.open : -column.missing);
+      const bool is_open = column.open > 1 && column.numbers > column.missing - column.open;
+      reading.targets.push_back(column.name), (is_open ? open : ahead).push_back(column.name);
+      ends.insert(is_open ? column.open : -column.missing);
     }
     if (column.others > 0 && column.numbers > (nearly ? nearly->numbers : 0)) nearly = &column;
   }
@@ -257,14 +259,37 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   return reading;
 }
 
+FileReading reading_of_steps(const Series& series, const std::vector<std::string>& targets,
+                             const Wishes& wishes) {
+  FileReading reading;
+  std::vector<std::string> out;
+  for (const std::string& name : targets) {
+    const auto own = targets.size() > 1 ? step_of_values(series, {series.channel(name)}) : std::nullopt;
+    if (own)
+      out.push_back(fmt::format("'{}' has values {}", one_line(name), apart_text(*own)));
+    else
+      reading.targets.push_back(name);
+  }
+  if (out.empty()) return reading;
+  require_input(!reading.targets.empty() && wishes.columns.empty() && !says(wishes, "data.targets") &&
+                    !says(wishes, "data.channels"),
+                "{}: {}, where rows are {}: --column NAME forecasts one of such columns by itself",
+                series.origin, fmt::join(out, ", "), apart_text(series.times.step));
+  for (const char* key : {"channels", "targets"})
+    reading.keys.emplace_back(key, toml_list(reading.targets, reading.targets.size()));
+  reading.guesses.push_back({"columns", fmt::format("{} of {}", reading.targets.size(), targets.size()),
+                             fmt::format("left out: {}", fmt::join(out, ", ")), "--column NAME"});
+  return reading;
+}
+
 FileReading reading_of_holes(const Series& series, const Wishes& wishes) {
   FileReading reading;
-  if (series.added_rows > 0 || series.follows_clock) reading.keys.emplace_back("gaps", toml_string("fill"));
+  const bool fills = series.follows_clock || series.left_out > 0;
+  if (series.added_rows > 0 || fills) reading.keys.emplace_back("gaps", toml_string("fill"));
   if (series.added_rows > 0)
     reading.guesses.push_back(
         {"gaps", fmt::format("{} rows that the file lacks are put in", series.added_rows),
-         series.filled.empty() ? "they count as 0" : "few are, and rows keep their season so",
-         "--set data.gaps=allow"});
+         series.filled.empty() ? "they count as 0" : "rows keep their season so", "--set data.gaps=allow"});
   if (series.open_rows > 0) {
     reading.keys.emplace_back("open_end", "true");
     reading.guesses.push_back({"ahead",
@@ -274,8 +299,7 @@ FileReading reading_of_holes(const Series& series, const Wishes& wishes) {
                                "without a value of what is forecast", "--set data.missing=previous"});
   }
   const bool early = std::ranges::find(series.filled, 2) != series.filled.end();
-  if (says(wishes, "data.missing") ||
-      (series.filled.empty() && series.open_rows == 0 && !series.follows_clock))
+  if (says(wishes, "data.missing") || (series.filled.empty() && series.open_rows == 0 && !fills))
     return reading;
   reading.keys.emplace_back("missing", toml_string(early ? "mask" : "previous"));
   if (!series.filled.empty())

@@ -15,6 +15,7 @@
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/guess/wishes.h"
 #include "examples/timeseries/series/season.h"
+#include "examples/timeseries/series/series_rows.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -39,15 +40,18 @@ int typical_series(const Series& series) {
   return middle->second;
 }
 
-// The first rows of each target of some series, evenly chosen among them.
+// The first rows of each target of some series, evenly chosen among those of the common step.
 std::vector<std::vector<double>> sample_of(const Series& series, const std::vector<std::string>& targets,
                                            double share) {
   constexpr int64_t most = 25;
   std::vector<std::vector<double>> sample;
-  const auto all = series.count() * std::ssize(targets), count = std::min(all, most);
+  std::vector<int> members;
+  for (int member = 0; member < series.count(); ++member)
+    if (series.step_of(member) == series.times.step) members.push_back(member);
+  const auto all = std::ssize(members) * std::ssize(targets), count = std::min(all, most);
   for (int64_t k = 0; k < count; ++k) {
     const int64_t chosen = k * all / count;
-    const int member = static_cast<int>(chosen / std::ssize(targets));
+    const int member = members[static_cast<size_t>(chosen / std::ssize(targets))];
     const int channel = series.channel(targets[chosen % std::ssize(targets)]);
     const int64_t begin = series.begin_of(member);
     sample.push_back(values_of(series, channel, begin, begin + rows_in(series, member, share)));
@@ -163,6 +167,7 @@ class Guesser {
   // Guesses how the file is read, mends it where it must, and reads it.
   Series read_series() {
     if (csv_ != standard_input) set("data.file", toml_string(std::filesystem::absolute(csv_).string()));
+    if (says("data.gaps") && !says("data.missing")) set("data.missing", toml_string("previous"));
     load();
     const auto known = keys_;  // what a text tells that is not mended yet is forgotten
     std::map<std::string, std::string> told;
@@ -203,6 +208,12 @@ class Guesser {
       if (!says("data.open_end")) options.open_end = recipe_.data.targets;
     }
     if (!says("data.gaps") && options.missing != Missing::error) options.gaps = Gaps::fill;
+    Series series = parse_series(content, name_of_series_file(csv_), options);
+    const FileReading others = reading_of_steps(series, recipe_.data.targets, wishes_);
+    if (others.keys.empty()) return series;
+    take(others);
+    options.channels = recipe_.data.channels;
+    if (!options.open_end.empty()) options.open_end = recipe_.data.targets;
     return parse_series(content, name_of_series_file(csv_), options);
   }
 
@@ -223,7 +234,7 @@ class Guesser {
            "--set data.id=NAME"});
     say({"time", series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
          series.time_name.empty() ? "no column of dates: rows are numbered"
-                                  : "rows are " + apart_text(series.times.step),
+                                  : "rows are " + apart_text(series),
          "--set data.time=NAME"});
   }
 

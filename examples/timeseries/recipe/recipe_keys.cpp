@@ -153,8 +153,8 @@ void declare_data(RecipeReader& reader, Recipe& r) {
   choice(
       reader, "gaps", d.gaps, harmless,
       {{"error", Gaps::error}, {"allow", Gaps::allow}, {"fill", Gaps::fill}},
-      "times that are not a step apart: an error; taken as if evenly spaced; a few rows that are missing are "
-      "put in, without values (any number if missing = \"zero\")");
+      "times that are not a step apart: an error; taken as if evenly spaced; rows that are missing are put "
+      "in, without values, if gaps are few (any number if missing = \"zero\")");
   key(reader, "open_end", d.open_end, harmless,
       "rows at the end without a value of any target are to be forecast, and no part of the series");
   rows_key(reader, "window", d.window, fixed, "rows that are read", 1);

@@ -34,8 +34,9 @@ void check_missing(const RecipeReader& reader, const Recipe& r) {
   reader.refuse_if(d.open_end && d.targets.empty(), "data.open_end",
                    "= true needs to know which channels are to be forecast (data.targets)");
   if (d.missing != Missing::error) return;
-  reader.refuse_if(d.gaps == Gaps::fill, "data.gaps",
-                   "= \"fill\" puts rows without values in: data.missing says how to fill them in");
+  reader.refuse_if(
+      d.gaps == Gaps::fill, "data.gaps",
+      "= \"fill\" puts rows without values in: data.missing says how to fill them in (previous, mask, interpolate, zero)");
   reader.refuse_if(d.open_end, "data.open_end", "= true reads cells without a value: data.missing says how");
 }
 

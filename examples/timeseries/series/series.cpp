@@ -41,7 +41,7 @@ Series Series::part(int64_t begin, int64_t end) const {
                .compact = times.compact,
                .utc = times.utc,
                .at = rows_of(times.at, 1),
-               .step = times.step,
+               .step = step_of(member_of(begin)),
                .offsets = rows_of(times.offsets, 1)};
   one.values = rows_of(values, width()), one.filled = rows_of(filled, width()), one.lines = rows_of(lines, 1);
   return one;

@@ -24,7 +24,8 @@ enum class Missing : uint8_t {
 enum class Gaps : uint8_t {
   error,
   allow,  // rows count as evenly spaced; a note says where they are not
-  fill    // adds rows without values if few are missing, or those that are missing are 0; a note says where
+  fill  // adds rows without values if gaps are few and lack fewer rows than there are, or those that are missing are 0; a note says
+        // where. Leaves out series whose rows keep to no step.
 };
 
 struct SeriesOptions {
@@ -64,6 +65,7 @@ struct SeriesOptions {
 struct SeriesMember {
   std::string name;
   int64_t begin = 0, end = 0;
+  std::optional<TimeStep> step = {};  // between them, if it is not the step of the other series
 };
 
 struct Series {
@@ -80,6 +82,8 @@ struct Series {
   std::vector<int64_t> lines;  // line in the file, by row; empty if there was no file
   int64_t open_rows = 0;       // dropped by SeriesOptions::open_end, the most of any series
   int64_t added_rows = 0;      // added by Gaps::fill
+  int64_t left_out =
+      0;  // series whose rows keep to no step, by Gaps::fill; or rows without a value between those with one
   bool follows_clock = false;  // by Gaps::fill: the times had offsets that change
   // If the file has several series: the column that names them, and the rows of each. Series stand one after the other,
   // in the order in which the file first names them; times ascend within a series. Empty: all rows are one series.
@@ -101,6 +105,9 @@ struct Series {
   int member_of(int64_t row) const;
   int64_t begin_of(int member) const { return members.empty() ? 0 : members[member].begin; }
   int64_t end_of(int member) const { return members.empty() ? rows() : members[member].end; }
+  const TimeStep& step_of(int member) const {
+    return members.empty() || !members[member].step ? times.step : *members[member].step;
+  }
   // A copy of the rows [begin, end), as the only series.
   Series part(int64_t begin, int64_t end) const;
   Series alone(int member) const { return part(begin_of(member), end_of(member)); }

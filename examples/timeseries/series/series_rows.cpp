@@ -3,14 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <optional>
-#include <span>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "examples/timeseries/series/calendar.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -28,158 +25,20 @@ void put_rows(Series& series, const NewRows& rows, double value) {
   }
 }
 
-namespace {
-
-// The number of the series with the most rows.
-int longest_series(const Series& series) {
-  int longest = 0;
-  for (int k = 1; k < series.count(); ++k)
-    if (series.end_of(k) - series.begin_of(k) > series.end_of(longest) - series.begin_of(longest))
-      longest = k;
-  return longest;
+std::string apart_text(const Series& series) {
+  std::map<std::string, int> counts;
+  for (int member = 0; member < series.count(); ++member) ++counts[apart_text(series.step_of(member))];
+  std::vector<std::string> words;
+  for (const auto& [apart, count] : counts) words.push_back(fmt::format("{} in {} series", apart, count));
+  return words.size() == 1 ? counts.begin()->first : first_of(words);
 }
 
-constexpr int64_t most_new = 100;  // rows without values by row that has them, where these are to be 0
-
-bool adds_zeros(const SeriesOptions& options) {
-  return options.gaps == Gaps::fill && options.missing == Missing::zero;
-}
-
-// Calls use(row) for each row that has one before it in its series.
-template <class Use>
-void each_following(const Series& series, const Use& use) {
-  for (int member = 0; member < series.count(); ++member)
-    for (int64_t row = series.begin_of(member) + 1; row < series.end_of(member); ++row) use(row);
-}
-
-// Whether all rows are a whole number of steps apart.
-bool all_keep_to(const Series& series, const TimeStep& step) {
-  bool whole = true;
-  const std::vector<int64_t>& at = series.times.at;
-  each_following(series, [&](int64_t row) {
-    const double steps = steps_between(at[row - 1], at[row], step);
-    whole = whole && steps >= 0.99 && std::abs(steps - std::round(steps)) < 0.01;
-  });
-  return whole;
-}
-
-// Takes the model's step if the file's rows fit it; where gaps are to be 0, if they lie on its grid.
-void take_step_of_model(Series& series, std::span<const int64_t> at, const SeriesOptions& options) {
-  Times& times = series.times;
-  const TimeStep& model = *options.step;
-  const bool on_grid = adds_zeros(options) && model.unit == times.step.unit && all_keep_to(series, model);
-  const auto step = on_grid ? std::optional(model) : same_step(times.form, at, model, times.step);
-  require_input(step.has_value(), "{}{} rows are {}, those of {} {}", options.model,
-                options.model.empty() ? "the first file's" : ": the model's", apart_text(model),
-                series.origin, apart_text(times.step));
-  times.step = *step;
-}
-
-// The longest step of which all differences are multiples, if months, days, hours or numbers are not evenly spaced. Stamps that
-// jitter a little, and times written with offsets, keep the step that was found.
-void take_common_step(Series& series) {
-  Times& times = series.times;
-  const TimeStep& found = times.step;
-  const bool is_month = found.unit == TimeStep::Unit::month && found.slots.empty();
-  if (!is_month && found.unit != TimeStep::Unit::microsecond && found.unit != TimeStep::Unit::number) return;
-  if (!times.offsets.empty() || found.summer >= 0 || (found.jitter > 0 && 10 * found.jitter <= found.count))
-    return;
-  TimeStep one = found;
-  one.count = 1;
-  int64_t common = 0;
-  double steps = 0;  // of 100,000 series in microseconds: beyond 64 bits
-  each_following(series, [&](int64_t row) {
-    const int64_t a = times.at[row - 1], b = times.at[row];
-    const int64_t apart = is_month ? std::llround(steps_between(a, b, one)) : b - a;
-    common = std::gcd(common, apart), steps += static_cast<double>(apart);
-  });
-  if (common > 0 && steps / static_cast<double>(common) <= static_cast<double>(most_new * series.rows()))
-    times.step.count = common, times.step.jitter = 0;
-}
-
-// The advice where much is missing and no model is there yet: all of it may be 0.
 std::string or_zero(int64_t missing, int64_t of, const SeriesOptions& options) {
   constexpr int64_t least = 8, part = 10;  // a tenth of all
   if (!options.model.empty() || options.missing == Missing::zero || missing < std::max(least, of / part))
     return "";
   return "; if what is not there means 0, data.missing = \"zero\" with data.gaps = \"fill\" reads it so";
 }
-
-// Adds a row for each step without one, if these are few, or are to be 0. Many gaps are a pattern of the rows, and stay.
-void fill_gaps(Series& series, bool any_number) {
-  constexpr int64_t rows_by_gap = 20, rows_by_new = 4;
-  constexpr double most_off = 1.0 / 3;
-  const Times& times = series.times;
-  NewRows rows;
-  rows.from.reserve(times.at.size());
-  const int64_t most = (any_number ? most_new : 1) * series.rows();
-  int64_t gaps = 0, line = 0;
-  for (int member = 0; member < series.count() && std::ssize(rows.from) <= series.rows() + most; ++member)
-    for (int64_t row = series.begin_of(member); row < series.end_of(member); ++row) {
-      const int64_t now = times.at[row];
-      if (row > series.begin_of(member)) {
-        const int64_t before = times.at[row - 1];
-        const double steps = steps_between(before, now, times.step);
-        const double whole = std::round(steps);
-        if (whole >= 2 && whole <= static_cast<double>(most) && std::abs(steps - whole) <= most_off) {
-          if (++gaps == 1) line = series.lines[row];
-          for (int64_t k = 1; k < static_cast<int64_t>(whole); ++k)
-            rows.add_empty(row - 1, time_after(before, times.step, k));
-        }
-      }
-      rows.from.push_back(row);
-    }
-  const int64_t added = std::ssize(rows.from) - series.rows();
-  const bool are_many = rows_by_gap * (gaps - 1) > series.rows() || rows_by_new * added > series.rows();
-  if (added == 0 || added > most || (are_many && !any_number)) return;
-  put_rows(series, rows, std::nan(""));
-  series.added_rows = added;
-  series.notes.push_back(fmt::format(
-      "{} row{} that the file lacks {} put in, without values (data.gaps = \"fill\"); the first above line {}",
-      added, added == 1 ? "" : "s", added == 1 ? "is" : "are", line));
-}
-
-// Throws InputError, or adds a note, if rows are not a step apart.
-void check_gaps(Series& series, const SeriesOptions& options) {
-  const Times& times = series.times;
-  // Slots of a day follow the clock that the file shows.
-  const auto shown = [&](int64_t row) {
-    return times.step.unit == TimeStep::Unit::slots && row < std::ssize(times.offsets)
-               ? times.at[row] + times.offsets[row] - times.step.zone
-               : times.at[row];
-  };
-  int64_t uneven = 0, line = 0;
-  std::string first;
-  bool is_gap = false;
-  each_following(series, [&](int64_t row) {
-    const int64_t before = shown(row - 1), now = shown(row);
-    const double steps = steps_between(before, now, times.step);
-    if ((3 * steps >= 2 && 2 * steps <= 3) || ++uneven > 1) return;
-    const bool clock = times.form == TimeForm::date_time && !times.utc && times.step.count <= one_hour &&
-                       now - before == times.step.count + one_hour;
-    first =
-        fmt::format("{} after {}, where rows are {}{}", difference_text(times.form, before, now, times.step),
-                    times.text(row - 1), apart_text(times.step),
-                    clock ? "; where clocks are set forward, times with an offset (+01:00) have no gap" : "");
-    line = series.lines[row], is_gap = steps > 1;
-  });
-  if (uneven == 0) return;
-  // Such stamps are at any time of the day.
-  const bool of_events = times.form == TimeForm::date_time && times.step.count < one_day &&
-                         10 * times.step.jitter > times.step.count && 4 * uneven > series.rows();
-  const std::string zero =
-      of_events
-          ? "; rows of events become a series when those of each hour or day are put together: their sum, mean or number"
-          : or_zero(uneven, series.rows(), options);
-  require_input(options.gaps == Gaps::allow, "{}:{}: {}{}{}{}{}", series.origin, line,
-                is_gap ? "a gap of " : "", first,
-                options.model.empty() ? "; data.gaps = \"allow\" takes the rows as they come" : "",
-                options.model.empty() && options.gaps == Gaps::error ? ", \"fill\" puts rows in" : "", zero);
-  series.notes.push_back(fmt::format("{} gap{} in the times; the first, line {}: {}{}", uneven,
-                                     uneven == 1 ? "" : "s", line, first, zero));
-}
-
-}  // namespace
 
 void cut_open_end(Series& series, const SeriesOptions& options) {
   if (options.open_end.empty()) return;
@@ -206,61 +65,6 @@ void cut_open_end(Series& series, const SeriesOptions& options) {
                   series.open_rows == 1 ? "a row" : fmt::format("{} rows", series.open_rows),
                   one_line(fmt::format("'{}'", fmt::join(options.open_end, "', '"))), series.lines[first]));
   put_rows(series, rows, std::nan(""));
-}
-
-// Takes the times of the clock that the file shows if it is set within rows of an hour or less, so that days keep their season: the
-// hour that is skipped lacks rows, and of one that comes twice the first counts.
-static void follow_clock(Series& series) {
-  Times& times = series.times;
-  const auto& offsets = times.offsets;
-  if (!series.members.empty() || offsets.empty()) return;
-  const auto [least, most] = std::ranges::minmax(offsets);
-  if (least == most || most - least > one_hour) return;
-  const TimeStep step = find_step(times.form, times.at, offsets).step;
-  if (step.unit != TimeStep::Unit::microsecond || step.count > one_hour ||
-      times.at.back() - times.at.front() < 4 * one_day)
-    return;
-  std::vector<int64_t> from, at;
-  for (int64_t row = 0; row < series.rows(); ++row)
-    if (const int64_t now = times.at[row] + offsets[row]; at.empty() || now > at.back())
-      from.push_back(row), at.push_back(now);
-  series.notes.push_back(fmt::format(
-      "clocks are set within the rows: times are read without offsets, so that days keep their hours; {} rows of an "
-      "hour that comes twice are left out",
-      series.rows() - std::ssize(from)));
-  series.take_rows(from);
-  times.at = at, times.offsets.clear(), times.utc = false, series.follows_clock = true;
-}
-
-void settle_step(Series& series, const SeriesOptions& options) {
-  Times& times = series.times;
-  if (series.time_name.empty()) return;
-  if (options.gaps == Gaps::fill) follow_clock(series);
-  const int longest = longest_series(series);
-  const auto begin = static_cast<std::size_t>(series.begin_of(longest)),
-             rows = static_cast<std::size_t>(series.end_of(longest)) - begin;
-  const auto at = std::span(std::as_const(times.at)).subspan(begin, rows);
-  const auto offsets = std::span(std::as_const(times.offsets));
-  const FoundStep found = find_step(times.form, at, offsets.empty() ? offsets : offsets.subspan(begin, rows));
-  times.step = found.step;
-  if (adds_zeros(options) && !options.step) take_common_step(series);
-  if (options.step && options.step->unit != TimeStep::Unit::unknown) {
-    take_step_of_model(series, at, options);
-  } else if (!options.step && !options.model.empty() && times.step.unit != TimeStep::Unit::unknown) {
-    series.notes.push_back(fmt::format("{} does not say how far apart its rows are: taken from {}, {}",
-                                       options.model, series.origin, to_text(times.step)));
-  }
-  if (times.step == found.step)
-    series.notes.insert(series.notes.end(), found.notes.begin(), found.notes.end());
-  const bool rough = times.step.unit == TimeStep::Unit::microsecond && times.step.count % one_day == 0 &&
-                     4 * times.step.jitter > times.step.count;
-  require_input(
-      !rough || options.gaps == Gaps::allow || !options.model.empty(),
-      "{}: the dates keep to no rule: rows are {}, so no row beyond the last has a date; put rows together by "
-      "steps of one length, as by weeks; data.gaps = \"allow\" takes them as they come{}",
-      series.origin, apart_text(times.step), rough ? or_zero(series.rows(), series.rows(), options) : "");
-  if (options.gaps == Gaps::fill) fill_gaps(series, adds_zeros(options));
-  check_gaps(series, options);
 }
 
 void turn_around(Series& series) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -20,9 +22,21 @@ struct NewRows {
 void put_rows(Series& series, const NewRows& rows, double value);
 
 // Finds the step between rows and checks that they are a step apart: else throws InputError with the line, or adds a
-// note. Throws InputError, naming both, if it is not the step that the options ask for. Gaps::fill adds rows of NaN; with
-// Missing::zero of any number, and the step is one that fits all rows.
+// note. Throws InputError, naming both, if it is not the step that the options ask for. A series that keeps to another step than
+// the longest one gets it. Gaps::fill adds rows of NaN, and leaves out series that keep to no step; with Missing::zero of any
+// number, and the step is one that fits all rows.
 void settle_step(Series& series, const SeriesOptions& options);
+
+// The step of the rows in which one of the channels has a value, if most rows have none and these keep to another than all. None: several series.
+std::optional<TimeStep> step_of_values(const Series& series, const std::vector<int>& channels);
+// Drops the rows without any value if there is such a step, with a note.
+void cut_rows_of_others(Series& series);
+
+// "a day apart", "a day apart in 3 series, a month apart in 1 series"
+std::string apart_text(const Series& series);
+
+// The advice where much is missing and no model is there yet: all of it may be 0.
+std::string or_zero(int64_t missing, int64_t of, const SeriesOptions& options);
 
 // Drops rows as SeriesOptions::open_end says, and adds a note.
 void cut_open_end(Series& series, const SeriesOptions& options);

@@ -233,7 +233,7 @@ std::string difference_text(TimeForm form, int64_t from, int64_t to, const TimeS
   if (form == TimeForm::number) return fmt::format("{}", to - from);
   if (has_months_alone(form)) return months_text(month_day(to).month - month_day(from).month);
   const double steps = steps_between(from, to, step);
-  if (!step.slots.empty()) return fmt::format("{} rows", steps);
+  if (!step.slots.empty() && steps >= 1) return counted(std::llround(steps), "row");
   if ((step.unit == Unit::business_day || step.unit == Unit::month) && steps >= 1) {
     const auto count = static_cast<int64_t>(std::lround(steps * static_cast<double>(step.count)));
     return to_text(TimeStep{.unit = step.unit, .count = count});
