@@ -225,8 +225,8 @@ std::string apart_text(const TimeStep& step) {
   const std::string text = (step.unit == Unit::number ? "numbers " : "") + to_text(step) + " apart";
   if (step.jitter == 0) return text;
   const auto [size, name] = unit_for(step);
-  return fmt::format("{}, give or take {:.1g}{}", text,
-                     static_cast<double>(step.jitter) / static_cast<double>(size), name);
+  const double by = static_cast<double>(step.jitter) / static_cast<double>(size);
+  return fmt::format("{}, give or take {:.{}g}{}", text, by, by < 10 ? 1 : 2, name);
 }
 
 std::string difference_text(TimeForm form, int64_t from, int64_t to, const TimeStep& step) {
