@@ -116,7 +116,6 @@ def tables() -> dict[str, str]:
         of[f"time {cell}"] = "month,sales\n" + "".join(row + "\n" if i != 5 else f"{cell}{row[7:]}\n" for i, row in enumerate(rows))
     for form, step in FORMS.items():
         moments = [datetime.datetime(2023, 11, 20) + i * (step * 5 if step < HOUR else step) for i in range(48)]
-        of[f"form {form}"] = table("time,y", [moment.replace(tzinfo=datetime.timezone.utc).strftime(form.replace(",", "#")).replace("#", " ") if "," in form else moment.replace(tzinfo=datetime.timezone.utc).strftime(form) for moment in moments], waves(48, 7))
         of[f"form {form}"] = table("time;y", [moment.replace(tzinfo=datetime.timezone.utc).strftime(form) for moment in moments], waves(48, 7), separator=";")
     for form in MONTHS:
         of[f"form {form}"] = table("month,y", [datetime.date(2019 + i // 12, i % 12 + 1, 1).strftime(form) for i in range(48)], waves(48, 12))
