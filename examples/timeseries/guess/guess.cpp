@@ -243,11 +243,12 @@ class Guesser {
 
   void guess_season(const Series& series) {
     const auto& d = recipe_.data;
-    if (tells_season(wishes_)) {
+    if (says("data.period")) {
       season_.period = d.period, season_.second_period = d.second_period;
     } else {
       season_ =
           season_of_most(sample_of(series, d.targets, wishes_.train + wishes_.valid), series.times.step);
+      if (says("data.second_period")) season_.second_period = d.second_period;
       say({"season", to_text(season_), season_.why, "--set data.period=N"});
       set("data.period", season_.period);
       set("data.second_period", season_.second_period);
