@@ -72,8 +72,10 @@ std::string_view CsvReader::read_quoted(std::size_t column) {
   std::string inside;
   bool doubled = false;
   for (;; ++at_) {
-    require_input(at_ < text_.size(), "{}:{}: column {}: the quote that begins here is not closed", origin_,
-                  opened, column);
+    if (at_ >= text_.size())
+      throw CsvQuoteError(
+          fmt::format("{}:{}: column {}: the quote that begins here is not closed", origin_, opened, column),
+          opened);
     if (text_[at_] == '"') {
       if (!text_.substr(at_ + 1).starts_with('"')) break;
       if (!doubled) inside = text_.substr(first, at_ - first);
@@ -86,8 +88,9 @@ std::string_view CsvReader::read_quoted(std::size_t column) {
   if (doubled) cell = *inside_.emplace_back(std::make_shared<const std::string>(std::move(inside)));
   ++at_;
   skip_blanks();
-  require_input(at_ == text_.size() || text_[at_] == separator_ || text_[at_] == '\n',
-                "{}:{}: column {}: text after a closing quote", origin_, next_line_, column);
+  if (at_ != text_.size() && text_[at_] != separator_ && text_[at_] != '\n')
+    throw CsvQuoteError(
+        fmt::format("{}:{}: column {}: text after a closing quote", origin_, next_line_, column), next_line_);
   return cell;
 }
 
@@ -98,9 +101,10 @@ inline std::string_view CsvReader::read_plain(const char* end_of_line, std::size
   while (end != begin && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r')) --end;
   const std::string_view cell(begin, static_cast<std::size_t>(end - begin));
   if (quote)  // what a message says is made for none of the other cells
-    throw InputError(
+    throw CsvQuoteError(
         fmt::format("{}:{}: column {}: a quote inside '{}', which does not begin with one: write {}", origin_,
-                    next_line_, column, one_line(cell), one_line(csv_cell(std::string(cell)))));
+                    next_line_, column, one_line(cell), one_line(csv_cell(std::string(cell)))),
+        next_line_);
   return cell;
 }
 

@@ -12,7 +12,15 @@
 #include <string_view>
 #include <vector>
 
+#include "framework/check.h"
+
 namespace unroll {
+
+// A quote that is not closed, stands inside a cell without quotes, or is followed by text.
+struct CsvQuoteError : InputError {
+  CsvQuoteError(const std::string& message, int64_t line) : InputError(message), line(line) {}
+  int64_t line;
+};
 
 class CsvReader {
  public:
@@ -22,8 +30,7 @@ class CsvReader {
   // The text must outlive the reader; `origin` names it in errors. InputError: nothing but blanks, not UTF-8.
   CsvReader(std::string_view text, std::string origin, char separator = ',');
 
-  // The next row into cells() and line(); false at the end. InputError with line and column (a cell's number,
-  // from 1): a quote that is not closed, stands inside a cell without quotes, or is followed by text.
+  // The next row into cells() and line(); false at the end. CsvQuoteError with line and column (a cell's number, from 1).
   bool next();
   // The cells that are kept. They point into the text; a cell with quotes inside quotes points into the reader, and lives until
   // the next row, or as long as a copy of the reader made in this row.

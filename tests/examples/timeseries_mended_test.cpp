@@ -163,8 +163,100 @@ TEST_CASE("words in place of values are missing values, where they are few") {
   };
   check_mended(folder, words("closed", 40), words("", 40),
                {"2 words in column 2 ('x') are read as missing, as 'closed' in line 7"});
-  const ProgramRun run = forecast_of(folder, words("closed", 10));
-  CHECK_MESSAGE((run.code == 2 && run.err.find("'closed' is not a number") != std::string::npos), run.err);
+  check_mended(folder, words("closed", 10), words("", 10),
+               {"8 words in column 2 ('x') are read as missing, as 'closed' in line 7"});
+  const ProgramRun run =
+      forecast_of(folder, rows("t,x", 84, [](int row) {
+                    return fmt::format("{},{}", dated(row),
+                                       row % 10 == 5 ? fmt::format("w{}", row) : std::to_string(week(row)));
+                  }));
+  CHECK_MESSAGE((run.code == 2 && run.err.find("'w5' is not a number") != std::string::npos), run.err);
+}
+
+TEST_CASE("numbers of nines or eights far from all others, and marks behind numbers, are no values") {
+  const Folder folder;
+  const auto cells = [](const char* other, int each) {
+    return rows("t,x", 84, [=](int row) {
+      return fmt::format("{},{}", dated(row), row % each == 5 ? other : std::to_string(week(row)));
+    });
+  };
+  for (const char* sentinel : {"-99.9", "9999", "-888.88"})
+    check_mended(
+        folder, cells(sentinel, 20), cells("", 20),
+        {fmt::format("{} in column 2 ('x') is read as missing, 4 times: the other values lie from 10 to 16",
+                     sentinel)});
+  // Near the others, or of other digits: values.
+  for (const char* value : {"19", "999.5"})
+    CHECK(forecast_of(folder, cells(value, 20)).err.find("is read as missing") == std::string::npos);
+  const auto marked = [](const char* form) {
+    return rows("t,x", 84, [=](int row) {
+      return fmt::format(
+          "{},{}", dated(row),
+          row % 9 == 0 ? fmt::format(fmt::runtime(form), week(row)) : std::to_string(week(row)));
+    });
+  };
+  for (const char* mark : {" (p)", "*", " r", " (*)"})
+    check_mended(
+        folder, marked((std::string("{}") + mark).c_str()), marked("{}"),
+        {fmt::format("marks behind the numbers of column 2 ('x') are left out, as in '10{}' in line 2",
+                     mark)});
+}
+
+TEST_CASE("a table that is drawn with bars, quotes in a remark, and rows of a logger without a value") {
+  const Folder folder;
+  const std::string plain = rows("Werk,Periode,Menge", 84, [](int row) {
+    return fmt::format("{},{}-{:02},{}", 10 + row / 42, 2019 + row % 42 / 12,
+                       row % 12 + 1 == 0 ? 1 : row % 42 % 12 + 1, week(row % 42));
+  });
+  std::string drawn =
+      "29.11.2026    Liste\n\n-------------------\n|Werk|Periode |Menge|\n-------------------\n";
+  for (int row = 0; row < 84; ++row) {
+    drawn += fmt::format("|{}| {:03}.{}| {}|\n", 10 + row / 42, row % 42 % 12 + 1, 2019 + row % 42 / 12,
+                         week(row % 42));
+    if (row == 41) drawn += "|* 10|         |546|\n-------------------\n";
+  }
+  check_mended(folder, drawn, plain,
+               {"the bars around the rows, from line 4 on, are left out",
+                "lines 1 to 3 are left out: above the names, which are in line 4",
+                "line 48 is left out: no rows of the series, as '* 10'"});
+  const std::string weeks = table("t,x");
+  check_mended(folder, weeks + "\".\" not known\n", weeks,
+               {"line 86 is read with its quotes as they stand", "line 86 is left out: below the rows"});
+  const auto logger = [](bool logs) {
+    std::string csv = "t,x,y\n";
+    for (int row = 0; row < 84; ++row) {
+      csv += fmt::format("2021-01-{:02} {:02}:00,{},{}\n", 4 + row / 24, row % 24, week(row), week(row));
+      if (logs && row == 30) csv += fmt::format("2021-01-{:02} {:02}:03,,\n", 4 + row / 24, row % 24);
+    }
+    return csv;
+  };
+  check_mended(folder, logger(true), logger(false),
+               {"line 33 is left out: without a value, where others are not a step apart"});
+}
+
+TEST_CASE("of two tables beside each other that of more rows is read; an empty column is left out") {
+  const Folder folder;
+  const auto beside = [](int left, int right) {
+    std::string csv = "t,x,,day,y\n";
+    for (int row = 0; row < std::max(left, right); ++row)
+      csv += (row < left ? fmt::format("{},{}", dated(row), week(row)) : ",") + ",," +
+             (row < right ? fmt::format("{},{}", dated(row + 7), 2 * week(row)) : ",") + "\n";
+    return csv;
+  };
+  check_mended(folder, beside(84, 20), table("t,x"),
+               {"two tables stand beside each other: columns 3 to 5 are left out"});
+  check_mended(folder, beside(20, 84),
+               rows("day,y", 84, [](int row) { return fmt::format("{},{}", dated(row + 7), 2 * week(row)); }),
+               {"two tables stand beside each other: columns 1 to 3 are left out"});
+  check_mended(
+      folder,
+      rows("t,x,,y", 84, [](int row) { return fmt::format("{},{},,{}", dated(row), week(row), week(row)); }),
+      rows("t,x,y", 84, [](int row) { return fmt::format("{},{},{}", dated(row), week(row), week(row)); }),
+      {"column 3 is left out: it is empty"});
+  // A comma in a name and in numbers separates nothing where each row has semicolons.
+  check_mended(
+      folder, rows("t;x, EUR", 84, [](int row) { return fmt::format("{};{},5", dated(row), week(row)); }),
+      rows("t,\"x, EUR\"", 84, [](int row) { return fmt::format("{},{}.5", dated(row), week(row)); }), {});
 }
 
 TEST_CASE("columns of one name or none get another; rows of several series are each series' own") {

@@ -133,3 +133,8 @@ TEST_CASE("the checker refuses to judge at a kink") {
                                 {.fill = [](int, const Tensor& x, RandomStream&) { x.fill(0); }});
   CHECK_FALSE(result);
 }
+
+TEST_CASE("the checker refuses a value that differs when nothing records") {
+  const auto result = gradcheck("square", {{3}}, [](auto& v) { return v[0] * v[0] + (Tape::recording() ? 0 : 1); });
+  CHECK(lacks(result.failure, {"square", "output 0 differs when nothing records"}) == "");
+}

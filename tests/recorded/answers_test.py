@@ -3,20 +3,15 @@
 The files are made here, each with a pattern that can be seen in the line that makes it.
 
 Usage: answers_test.py PTB TIMESERIES [--record]"""
-import base64
 import datetime
-import json
 import math
 import pathlib
-import re
-import shlex
-import struct
-import subprocess
 import sys
 import tempfile
-import zlib
 
 import compare
+import options
+from written import answer
 
 DAY, HOUR, MINUTE = datetime.timedelta(days=1), datetime.timedelta(hours=1), datetime.timedelta(minutes=1)
 
@@ -179,7 +174,9 @@ look masked/best.safetensors --out look.html --at 2024-04-20
 look several/best.safetensors --out look.html --series south
 look months.csv --out look.html
 generate --count 12 --rows 16
-generate --count 12 --rows 16 --seed 2 --held-out""".strip().split("\n")
+generate --count 12 --rows 16 --seed 2 --held-out
+generate --count 40 --rows 200 --out drawn.csv
+generate --count 30 --rows 120 --held-out --out drawn.csv""".strip().split("\n")
 TEXT = {
     "words": """[model]\nembedding = 10\nhidden = 12\nlayers = 2\n[data]\ncorpus = "text"\nbatch = 8\nbptt = 8\n[training]\nepochs = 6\nreduction = "mean"\n[optimizer]\nkind = "adam"\nlearning_rate = 0.02\n""",
     "letters": """[model]\ncell = "gru"\nembedding = 8\nhidden = 16\nlayers = 1\n[data]\ncorpus = "text"\nlevel = "char"\nbatch = 8\nbptt = 12\n[training]\nepochs = 3\nreduction = "mean"\n[optimizer]\nkind = "adam"\nlearning_rate = 0.02\n""",
@@ -208,66 +205,12 @@ look words/last.safetensors --text "a small cat sleeps" --out look.html
 look letters/last.safetensors --text "a red dog" --out look.html
 look attention/last.safetensors --text "a small cat sleeps" --out look.html
 look words/last.safetensors --text "a small cat sleeps" --against mixture/last.safetensors --out look.html""".strip().split("\n")
-CLOCK = re.compile(r"^(speed|memory|engine|folder|report|next| +packed weights|model   \S+\.safetensors| +(fp32|bf16) on| +\d.* of \d+ settings|.* ETA ).*\n"
-                   r"|(  +\S+ (words|values|windows|rows|letters|characters)/s)? +\d+:\d\d(?=\n)|, (in|made in) \d+(\.\d)? s\b", re.M)
-
-
-def plain(text: str) -> str:
-    """Without what the clock and the processor decide."""
-    text = re.sub("there is no NVIDIA driver|this build has no CUDA|no CUDA-capable device is detected", "there is no GPU", text)
-    return re.sub(r"(?<=the kernels for )\w+", "this processor", CLOCK.sub("", text))
-
-
-def summary(value: object, path: str = "") -> list[str]:
-    """A page's numbers: of each array their count, their sum and that of their absolute values."""
-    if isinstance(value, dict) and isinstance(value.get("data"), str):  # of 16 bits with their unit, or float32
-        raw = base64.b64decode(value["data"])
-        units = value["largest"] / 32767 if "largest" in value else 1
-        value = [units * of for of in struct.unpack(f"<{len(raw) // 2}h" if "largest" in value else f"<{len(raw) // 4}f", raw)]
-    if path.endswith(".operations"):
-        return [f"{path}: " + " ".join(of["name"] for of in value)]
-    if isinstance(value, dict):
-        return [line for key, of in sorted(value.items()) for line in summary(of, f"{path}.{key}")]
-    if isinstance(value, list) and value and all(isinstance(v, (int, float)) for v in value):
-        return [f"{path}: {len(value)} numbers, sum {sum(value):#.5g}, of absolute ones {sum(map(abs, value)):#.5g}, last {value[-1]:#.5g}"]
-    if isinstance(value, list) and not any(isinstance(v, (dict, list)) for v in value):
-        return [f"{path}: " + ", ".join(f"{of:.4g}" if isinstance(of, float) else str(of)[:200] for of in value)]
-    if isinstance(value, list):
-        return [line for k, of in enumerate(value) for line in summary(of, f"{path}[{k}]")]
-    return [f"{path}: {value:.5g}" if isinstance(value, float) else f"{path}: {str(value)[:200]}"]
-
-
-def shortened(text: str) -> str:
-    """Of a long table its first and last lines, and of the others the words' checksum and the sum of all numbers."""
-    lines = text.splitlines()
-    if len(lines) <= 40:
-        return text
-    middle = "\n".join(lines[6:-4])
-    total = sum(float(number) for number in re.findall(r"(?<=[ ,])-?\d+\.\d+", middle))
-    words = zlib.crc32(compare.NUMBER.sub("#", middle).encode())
-    return "\n".join([*lines[:6], f"({len(lines) - 10} lines, words {words:08x}, numbers with a point sum to {total:#.6g})", *lines[-4:]]) + "\n"
-
-
 def answers(program: str, commands: list[str], folder: pathlib.Path) -> dict[str, str]:
-    blocks = {}
-    for command in commands:
-        (folder / "look.html").unlink(missing_ok=True)
-        done = subprocess.run([program, *shlex.split(command)], capture_output=True, text=True, cwd=folder, env=compare.environment())
-        text = f"exit code {done.returncode}\n" * (done.returncode != 0) + shortened(plain(done.stdout)) + plain(done.stderr)
-        if command.startswith("anomalies"):  # without the errors: small differences of large numbers
-            text = re.sub(r"^((?:[^,\n]*,){6})[^,\n]*,", r"\1", text, flags=re.M)
-        if "--json" in command and not done.returncode:
-            found = json.loads(done.stdout)
-            text = "\n".join(line for line in summary(found) if not re.search(r"second|memory|path|file", line.split(":")[0])) + "\n"
-        if command.startswith("look") and not done.returncode:
-            page = (folder / "look.html").read_text()
-            for model in re.findall(r'<script type="application/json" class="model">(.*?)</script>', page, re.S):
-                text += "".join(line + "\n" for line in summary(json.loads(model)))
-        blocks[command] = text.replace(str(folder) + "/", "").replace(program, "PROGRAM")
-    return blocks
+    return {command: answer(program, command, folder) for command in commands}
 
 
 def write(folder: pathlib.Path, contents: dict[str, str], ending: str) -> None:
+    folder.mkdir(exist_ok=True)
     for name, text in contents.items():
         (folder / (name + ending)).write_text(text)
 
@@ -275,16 +218,19 @@ def write(folder: pathlib.Path, contents: dict[str, str], ending: str) -> None:
 def main() -> None:
     ptb, timeseries = (str(pathlib.Path(program).resolve()) for program in sys.argv[1:3])
     with tempfile.TemporaryDirectory() as made:
-        folder = pathlib.Path(made)
-        write(folder, files(), ".csv")
-        write(folder, RECIPES, ".toml")
+        folder = pathlib.Path(made) / "series"
+        write(folder, options.more_files(files()), ".csv")
+        write(folder, RECIPES | options.RECIPES, ".toml")
         right = compare.check("answers-of-timeseries", answers(timeseries, [f"train {name}.toml --out {name} --threads 1" for name in RECIPES] + SERIES, folder))
-        write(folder, TEXT, ".toml")
-        (folder / "text").mkdir()
+        right = compare.check("options-of-timeseries", answers(timeseries, options.SERIES, folder)) and right
+        folder = pathlib.Path(made) / "texts"
+        write(folder, TEXT | options.TEXT, ".toml")
         sentences = [f"{'a the'.split()[i % 2]} {'small large red'.split()[i % 3]} {'cat dog bird'.split()[i * i % 7 % 3]} {'sleeps runs'.split()[i % 2]}\n" for i in range(200)]
         write(folder / "text", {"train": "".join(sentences), "valid": "".join(sentences[20:50]), "test": "".join(sentences[33:80])}, ".txt")
-        trained = [f"train {name}.toml --data text --out {name} --threads 1" for name in TEXT]
-        right = compare.check("answers-of-ptb", answers(ptb, trained + COMMANDS, folder)) and right
+        write(folder / "documents", options.documents(sentences), ".txt")
+        (folder / "fixtures").symlink_to(pathlib.Path(__file__).resolve().parents[1] / "fixtures/language_model")
+        right = compare.check("answers-of-ptb", answers(ptb, [f"train {name}.toml --data text --out {name} --threads 1" for name in TEXT] + COMMANDS, folder)) and right
+        right = compare.check("options-of-ptb", answers(ptb, options.COMMANDS, folder)) and right
     sys.exit(not right)
 
 

@@ -23,9 +23,11 @@ def same(one: str, other: str) -> bool:
     if NUMBER.split(one) != NUMBER.split(other):
         return False
     for a, b in zip(NUMBER.findall(one), NUMBER.findall(other)):
+        if a == b:
+            continue
         near = RELATIVE * max(abs(float(a)), abs(float(b))) + max(last_place(a), last_place(b)) * 1.001
         is_count = "." not in a + b and abs(float(a)) < 10_000
-        if a != b and (is_count or abs(float(a) - float(b)) > near):
+        if is_count or abs(float(a) - float(b)) > near:
             return False
     return True
 

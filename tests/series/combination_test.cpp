@@ -101,6 +101,64 @@ TEST_CASE(
   CHECK(Combination(few, whole(few), 0, {.horizon = 1, .members = {"last"}}).folds().interval_factor == 1);
 }
 
+TEST_CASE("each step's interval goes towards the errors on the folds at the steps nearby") {
+  // A walk's interval grows by the root of the step, and errors of the last value in noise do not grow.
+  const Series series = make_series({"y"}, noise(100, 0));
+  const Combination mean(series, whole(series), 0, {.horizon = 5, .members = {"last"}});
+  REQUIRE(mean.folds().windows == 16);
+  const auto reach = [&](int64_t origin, int h) {  // by the square steps before
+    double squares = 0;
+    for (int64_t row = 1; row < origin; ++row)
+      squares += std::pow(series.at(row, 0) - series.at(row - 1, 0), 2) / static_cast<double>(origin - 1);
+    return z * std::sqrt(squares * h) * (1 + 1 / static_cast<double>(origin));
+  };
+  const auto quantile = [](Values all) {
+    std::ranges::sort(all);
+    return all[static_cast<size_t>(std::ceil(0.8 * static_cast<double>(all.size() + 1))) - 1];
+  };
+  std::vector<Values> ratios(6);
+  Values all;
+  for (int64_t origin = 80; origin <= 95; ++origin)
+    for (int h = 1; h <= 5; ++h) {
+      ratios[static_cast<size_t>(h)].push_back(
+          std::abs(series.at(origin + h - 1, 0) - series.at(origin - 1, 0)) / reach(origin, h));
+      all.push_back(ratios[static_cast<size_t>(h)].back());
+    }
+  const double factor = std::pow(quantile(all), 20.0 / 60);
+  CHECK(mean.folds().interval_factor == doctest::Approx(factor));
+  const auto found = mean.forecast(series, 100, 6);
+  // From two thirds of a step to one and a half of it; and of 20 rows so many windows do not overlap.
+  const std::vector<std::pair<int, int>> nearby = {{1, 1}, {2, 3}, {3, 4}, {3, 5}, {4, 5}};
+  for (int h = 1; h <= 6; ++h) {
+    const int of = std::min(h, 5);
+    Values near;
+    for (int k = nearby[static_cast<size_t>(of - 1)].first; k <= nearby[static_cast<size_t>(of - 1)].second;
+         ++k)
+      near.insert(near.end(), ratios[static_cast<size_t>(k)].begin(), ratios[static_cast<size_t>(k)].end());
+    const double count = std::min(static_cast<double>(near.size()), 20.0 / of);
+    const double width = factor * std::pow(quantile(near) / quantile(all), count / (count + 20));
+    CHECK(found.high[static_cast<size_t>(h - 1)] - found.values[0] == doctest::Approx(width * reach(100, h)));
+  }
+}
+
+TEST_CASE("over many folds errors that do not follow the width that members expect set it") {
+  // Steps of 10 to row 50 and of 1 after it: a walk's width falls with the rows, and each error is 1.
+  Values y;
+  for (int t = 0; t < 500; ++t) y.push_back(t % 2 * (t < 50 ? 10 : 1));
+  const Series series = make_series({"y"}, y);
+  const Combination mean(series, whole(series), 0, {.horizon = 1, .members = {"last"}});
+  REQUIRE(mean.folds().windows == 100);
+  CHECK(mean.folds().interval_share == 0);
+  double mean_log = 0;
+  for (int64_t origin = 400; origin < 500; ++origin) {
+    const auto rows = static_cast<double>(origin);
+    mean_log += std::log(z * std::sqrt((50 * 100 + rows - 51) / (rows - 1)) * (1 + 1 / rows)) / 100;
+  }
+  // All errors are one by that unit, which is to the power of 100 / 140.
+  const auto found = mean.forecast(series, 500, 1);
+  CHECK(found.high[0] - found.values[0] == doctest::Approx(std::exp(mean_log * (1 - 100.0 / 140))));
+}
+
 TEST_CASE("an interval without errors is not narrower than a random walk's over the number of rows") {
   Values y;
   for (int t = 0; t < 8; ++t) y.push_back(100 + 10 * t);
@@ -136,6 +194,26 @@ TEST_CASE("folds cover the longest season, or narrow no interval") {
   };
   CHECK(factor(50) < 0.9);
   CHECK(factor(51) == 1);
+}
+
+TEST_CASE("of two seasons a member that reads one has the one by which it errs less on the folds") {
+  // Ten weeks of seven days of four rows, and five days of the next: Saturday is 10 higher, and Sunday.
+  Values y = noise(300, 100, 0.1);
+  for (size_t t = 0; t < y.size(); ++t) y[t] += static_cast<double>(t % 4) + (t / 4 % 7 < 5 ? 0 : 10);
+  const Series weeks = make_series({"y"}, y);
+  for (const std::string word : {"theta", "ces"}) {
+    const Combination mean(weeks, whole(weeks), 0,
+                           {.period = 4, .second_period = 28, .horizon = 4, .members = {word}});
+    REQUIRE(mean.members().size() == 1);
+    CHECK(mean.members()[0].name == (word == "ces" ? "CES (28)" : "Theta (28)"));
+    const auto found = mean.forecast(weeks, 300, 4);
+    for (size_t h = 0; h < 4; ++h) CHECK(std::abs(found.values[h] - (110 + static_cast<double>(h))) < 1);
+    // Without a week in the values the day's is as good or better.
+    const Series days = make_series({"y"}, noise(300, 100, 1));
+    const Combination of_days(days, whole(days), 0,
+                              {.period = 4, .second_period = 28, .horizon = 4, .members = {word}});
+    CHECK(of_days.members()[0].name == (word == "ces" ? "CES" : "Theta"));
+  }
 }
 
 TEST_CASE("a member that goes far outside of what the series was is left out") {
@@ -204,7 +282,7 @@ TEST_CASE("members know nothing of rows after those that they are fitted to") {
   for (size_t m = 0; m < a.members().size(); ++m) CHECK(a.members()[m].weight == b.members()[m].weight);
 }
 
-TEST_CASE("the network reads the season, of two, by which it errs less on the folds") {
+TEST_CASE("the network and Theta read the season, of two, by which they err less on the folds") {
   for (const bool has_week : {true, false}) {
     Values y = noise(360, 100, 2);
     for (size_t t = 0; t < y.size(); ++t)
@@ -217,7 +295,7 @@ TEST_CASE("the network reads the season, of two, by which it errs less on the fo
     REQUIRE(mean.members().size() == 2);
     CHECK(mean.members()[0].name == (has_week ? "pretrained (42)" : "pretrained"));
     CHECK(mean.members()[0].error < (has_week ? 6 : 3));
-    CHECK(mean.members()[1].name == "Theta");
+    CHECK(mean.members()[1].name == (has_week ? "Theta (42)" : "Theta"));
   }
 }
 

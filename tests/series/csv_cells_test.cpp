@@ -148,6 +148,7 @@ TEST_CASE("numbers are read as people write them: with a unit, in parentheses, i
                                                  {"-1,234,567", english, -1234567, ""},
                                                  {"12,34,567.5", english, 1234567.5, ""},
                                                  {"1,23,456", english, 123456, ""},
+                                                 {"1,234.50-", english, -1234.5, ""},
                                                  {"12.5 %", {}, 12.5, "%"},
                                                  {"12,5%", german, 12.5, "%"},
                                                  {"(12)", {}, -12, ""},

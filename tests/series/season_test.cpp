@@ -33,7 +33,7 @@ std::vector<double> wave(int rows, double period, double height, const char* str
 TEST_CASE("calendar periods are whole hours, days, weeks and years of rows") {
   using P = std::vector<int64_t>;
   const auto of = [](TimeStep::Unit unit, int64_t count) {
-    return calendar_periods({.unit = unit, .count = count});
+    return calendar_periods({.unit = unit, .count = count}, 10'000);
   };
   const auto microsecond = TimeStep::Unit::microsecond;
   CHECK(of(microsecond, hour / 60) == P{60, 1440, 10080});
@@ -48,15 +48,24 @@ TEST_CASE("calendar periods are whole hours, days, weeks and years of rows") {
   CHECK(of(TimeStep::Unit::month, 12) == P{});
   CHECK(of(TimeStep::Unit::number, 1) == P{});
 
-  // Stamps that jitter: the mean step is a little off, and a period may be as much off as a stamp.
-  const auto jittering = [](int64_t count, int64_t jitter) {
-    return calendar_periods({.unit = TimeStep::Unit::microsecond, .count = count, .jitter = jitter});
+  // Over all rows a period drifts by at most a 24th of it, and by a stamp's jitter.
+  const auto drifting = [](int64_t count, int64_t jitter, int64_t rows) {
+    return calendar_periods({.unit = TimeStep::Unit::microsecond, .count = count, .jitter = jitter}, rows);
   };
-  CHECK(jittering(hour / 4 + 7, hour / 3600) == P{4, 96, 672});
-  CHECK(jittering(hour / 4 - 7, hour / 3600) == P{4, 96, 672});
-  CHECK(jittering(hour / 4 + 2000, hour / 36000) == P{4});  // 96 of them are 0.19 s more than a day
-  CHECK(jittering(day + hour / 8, hour) == P{7, 365});
-  CHECK(jittering(day + 9 * hour, 10 * hour) == P{});  // no step to speak of
+  constexpr int64_t second = hour / 3600;
+  CHECK(drifting(hour / 4 + 7, second, 9000) == P{4, 96, 672});
+  CHECK(drifting(hour / 4 - 7, second, 9000) == P{4, 96, 672});
+  // Half a second more than ten minutes: a day is 72 s off, an hour after 7,200 rows; a week of 1007 rows 96.5 s, and an hour 3 s.
+  CHECK(drifting(hour / 6 + second / 2, 0, 7200) == P{144, 1007});
+  CHECK(drifting(hour / 6 + second / 2, 0, 7201) == P{1007});
+  CHECK(drifting(hour / 6 + second / 2, 2 * second, 7203) == P{144, 1007});
+  CHECK(drifting(hour / 6 + second / 2, 0, 263'000) == P{});
+  CHECK(drifting(hour / 6 + second / 2, 0, 300) == P{6, 144, 1007});
+  CHECK(drifting(day + hour / 8, hour, 60) == P{7, 365});  // 7.5 hours, of 8
+  CHECK(drifting(day + hour / 8, hour, 70) == P{365});     // 8.75 hours
+  CHECK(drifting(day + 9 * hour, 10 * hour, 30) == P{});   // no step to speak of
+  const TimeStep late{.unit = TimeStep::Unit::microsecond, .count = hour / 6 + second / 2, .jitter = second};
+  CHECK(find_season(wave(1440, 144, 3), late).why.starts_with("nearly a day of 144 rows: strength 0.8"));
   CHECK(calendar_period(
             96, {.unit = TimeStep::Unit::microsecond, .count = hour / 4 - 7, .jitter = hour / 3600}) ==
         CalendarPeriod::day);
@@ -143,6 +152,36 @@ TEST_CASE("without a calendar a season is the first high maximum of the differen
   for (int k = 0; k < 100; ++k)
     found += find_season(wave(24, 12, 0, ("few " + std::to_string(k)).c_str()), numbers).period > 1;
   CHECK(found <= 9);
+}
+
+TEST_CASE(
+    "without a calendar a smooth season beneath noise is found by means over eighths of it, and none in noise") {
+  // Waves of a height of 1.5 and 1 beside noise of variance 1: differences correlate by less than 0.08.
+  for (int k = 0; k < 20; ++k) {
+    const std::string stream = "beneath " + std::to_string(k);
+    CHECK(find_season(wave(720, 24, 1.5, stream.c_str()), numbers).period == 24);
+    const int64_t long_one = find_season(wave(4320, 144, 1, stream.c_str()), numbers).period;
+    CHECK_MESSAGE(std::abs(long_one - 144) <= 1, long_one);
+  }
+  // Seven of them: on two days of each week values are 3 lower.
+  std::vector<double> week = wave(1008, 24, 4);
+  for (size_t t = 0; t < week.size(); ++t) week[t] -= t / 24 % 7 >= 5 ? 3 : 0;
+  CHECK(to_text(find_season(week, numbers)) == "24 and 168 rows");
+  // The middle of an eighth may lie between two rows: a steep line has no season.
+  for (const double by : {0.0, 1.0}) {
+    std::vector<double> line = wave(997, 24, 0, "steep");
+    for (size_t t = 0; t < line.size(); ++t) line[t] = by * line[t] + 5 * static_cast<double>(t);
+    CHECK(find_season(line, numbers).period == 1);
+  }
+  // Noise and walks of it have one no more often than by their differences, which find none here.
+  int found = 0;
+  for (int k = 0; k < 50; ++k) {
+    std::vector<double> y = wave(600, 24, 0, ("still " + std::to_string(k)).c_str());
+    found += find_season(y, numbers).period > 1;
+    for (size_t t = 1; t < y.size(); ++t) y[t] += y[t - 1];
+    found += find_season(y, numbers).period > 1;
+  }
+  CHECK(found <= 2);
 }
 
 TEST_CASE("the values of a channel begin and end with observed ones") {

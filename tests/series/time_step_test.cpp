@@ -1,6 +1,8 @@
 // Steps of time: found in a file's stamps, said in words, continued beyond the last row, compared and written down.
 #include "examples/timeseries/series/time_step.h"
 
+#include <fmt/format.h>
+
 #include "examples/timeseries/series/calendar.h"
 #include "examples/timeseries/series/series.h"
 #include "examples/timeseries/series/split.h"
@@ -334,4 +336,19 @@ TEST_CASE("rows of another step than asked for are refused, of the same step tak
   CHECK(read({"2020-04-30", "2020-05-30"}, monthly).text(9) == "2021-01-30");
   // As long as the model's, on a day of its own.
   CHECK(read({"2020-04-01", "2020-05-01"}, monthly).text(2) == "2020-06-01");
+}
+
+TEST_CASE("times of a step that jitters have the resolution of the file, and its jitter one digit") {
+  // Steps of 61, 60, 62, 63 and 60 s last 61.2 s in the mean.
+  std::vector<std::string> seconds, halves;
+  for (const char* time : {"00:00", "01:01", "02:01", "03:03", "04:06", "05:06"}) {
+    seconds.push_back(fmt::format("2020-01-01 00:{}", time));
+    halves.push_back(seconds.back() + ".5");
+  }
+  CHECK(rows_after(seconds, 2) == "2020-01-01 00:06:07, 2020-01-01 00:07:08");
+  CHECK(rows_after(halves, 1) == "2020-01-01 00:06:07.700000");
+  CHECK(rows_after({"2020-01-01 07:03", "2020-01-02 07:08", "2020-01-03 07:05", "2020-01-04 07:01"}, 1) ==
+        "2020-01-05 07:00:00");
+  CHECK(apart_text({.unit = TimeStep::Unit::microsecond, .count = 60 * one_hour, .jitter = 20 * one_hour}) ==
+        "60 hours apart, give or take 20 hours");
 }

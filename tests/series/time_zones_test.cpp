@@ -98,6 +98,31 @@ TEST_CASE("a day keeps its hours where clocks are set, if rows that are missing 
   }
 }
 
+// A logger's stamps are 1 s late each time, or early, give or take 1 s. Each row's value is the hour that its stamp shows.
+TEST_CASE("a day keeps its rows where stamps drift, if rows that are missing may be put in") {
+  for (const int64_t off : {1, -1}) {
+    const int64_t second = 1'000'000, first = parse_time("2026-03-02 00:05:07")->count;
+    std::string text = "t,x\n";
+    for (int64_t k = 0, at = first; k < 7000; ++k, at += (600 + off + (k % 3 - 1)) * second)
+      text += fmt::format("{},{}\n", to_text({.form = TimeForm::date_time, .count = at}),
+                          at / (3600 * second) % 24);
+    const Series series = parse_series(text, "x.csv", {.missing = Missing::interpolate, .gaps = Gaps::fill});
+    // 7,000 s are 11.7 steps. The row that passes half a step, or three quarters, is the first of each.
+    REQUIRE(series.rows() == (off == 1 ? 7012 : 6989));
+    CHECK(series.times.step == TimeStep{.unit = TimeStep::Unit::microsecond, .count = 600 * second});
+    CHECK(series.times.text(144) == "2026-03-03 00:05:07");
+    CHECK(series.times.text(7020) == "2026-04-19 18:05:07");
+    // Rows at 05:07 may be 307 s or more early: 143 of 600 are, or none.
+    int64_t other = 0;
+    for (int64_t row = 0; row < series.rows(); ++row)
+      other += !series.is_filled(row, 0) && series.at(row, 0) != series.times.calendar(row).hour;
+    CHECK(other <= series.rows() / 20);
+    CHECK(lacks(series.notes.front(),
+                {"at the nearest 10 minutes", off == 1 ? "; 0 are left out" : "; 11 are left out"}) == "");
+    CHECK(parse_series(text, "x.csv").times.step.jitter == second);
+  }
+}
+
 // Monday 2020-03-23 to Friday 2020-04-03 in Berlin, whose clocks are set forward on Sunday the 29th; in New York and Tokyo without
 // a change; and month ends.
 TEST_CASE("days of business and of the month are told by the clock of the offset that is written") {

@@ -85,15 +85,15 @@ SplitText of_files(const Recipe& recipe, std::vector<int32_t> tokens, Reading re
     text.notes.push_back(
         fmt::format("data.reset = \"document\": no blank line divides the {} text, which is one document",
                     unroll::name(split)));
+  const auto times = [](int64_t count) { return count == 1 ? "once" : with_commas(count) + " times"; };
   if (reading.written_ends > 0)
     text.notes.push_back(fmt::format(
-        "the {} text writes {} {} times: each ends a line, and the line break right after it is that same end",
-        unroll::name(split), Vocabulary::end_of_sentence, with_commas(reading.written_ends)));
+        "the {} text writes {} {}: each ends a line, and the line break right after it is that same end",
+        unroll::name(split), Vocabulary::end_of_sentence, times(reading.written_ends)));
   if (reading.sentence_marks > 0)
     text.notes.push_back(fmt::format(
-        "the {} text has <s> or </s> {} times: each is scored like a word, and easy to predict where every "
-        "line has it",
-        unroll::name(split), with_commas(reading.sentence_marks)));
+        "the {} text has <s> or </s> {}: each is scored like a word, easy to predict if all lines have it",
+        unroll::name(split), times(reading.sentence_marks)));
   return text;
 }
 

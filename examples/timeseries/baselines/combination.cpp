@@ -25,15 +25,16 @@ struct MemberWord {
   double first;                                                  // weight
   int64_t longest_season = std::numeric_limits<int64_t>::max();  // that suits it, rows
   const char* unsuited = nullptr;  // why a longer one does not, if that is to be said
+  bool reads_one_season = false;   // of two, weigh() chooses
 };
 constexpr MemberWord member_words[] = {
-    {"pretrained", false, 2},
+    {.word = "pretrained", .is_fast = false, .first = 2, .reads_one_season = true},
     {"last", true, 0.1, 1},
     {"seasonal", true, 0.1},
     {"second-seasonal", true, 0.1},
     {"ets", false, 1, 24, "a season of more than 24 rows has too many states"},  // one for each row
-    {"theta", true, 1},
-    {"ces", true, 1},
+    {.word = "theta", .is_fast = true, .first = 1, .reads_one_season = true},
+    {.word = "ces", .is_fast = true, .first = 1, .reads_one_season = true},
     {"ridge", false, 0.5}};
 
 // The members that can be fitted to these rows; the others are left out with the reason.
@@ -68,10 +69,12 @@ std::vector<Combination::Member> fitted(const Series& series, const Span& rows, 
       continue;
     const char* const unsuited = asked.empty() && !suits ? word.unsuited : nullptr;
     add(word, keys, unsuited);
-    if (&word != member_words || options.second_period <= 1) continue;
-    BaselineKeys by_second = keys;  // the network reads one season: weigh() chooses
+    if (!word.reads_one_season || options.second_period <= 1) continue;
+    BaselineKeys by_second = keys;
     by_second.period = options.second_period;
-    add(word, by_second, unsuited);
+    // Theta and CES estimate it from two of them at least.
+    const bool is_short = &word != member_words && rows.end - rows.begin < 2 * options.second_period;
+    add(word, by_second, is_short ? "too few rows" : unsuited);
     members.back().name += fmt::format(" ({})", options.second_period);
   }
   return members;
@@ -199,10 +202,11 @@ void Combination::weigh(const FoldRows& folds, std::vector<Member>& early) {
   std::vector<std::size_t> which;
   for (std::size_t m = 0; m < members_.size() && counted > 0; ++m)
     if (early[m].left_out.empty()) members_[m].error = std::sqrt(squares[m] / counted);
-  if (members_.size() > 1 && members_[1].name.starts_with(fmt::format("{} (", members_[0].name))) {
-    const bool worse = std::isnan(members_[1].error) || members_[0].error <= members_[1].error;
-    members_.erase(members_.begin() + worse);
-    if (!early.empty()) early.erase(early.begin() + worse);
+  for (std::size_t m = 0; m + 1 < members_.size(); ++m) {
+    if (!members_[m + 1].name.starts_with(fmt::format("{} (", members_[m].name))) continue;
+    const bool worse = std::isnan(members_[m + 1].error) || members_[m].error <= members_[m + 1].error;
+    members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(m + worse));
+    if (!early.empty()) early.erase(early.begin() + static_cast<std::ptrdiff_t>(m + worse));
   }
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Member& member = members_[m];
@@ -219,26 +223,29 @@ void Combination::weigh(const FoldRows& folds, std::vector<Member>& early) {
   }
 }
 
-// By the errors of the mean on the folds, in units of the width that its members expect.
+// By the errors of the mean on the folds, in units of the width that its members expect. These may say little, as if the member
+// that knows its width has no weight: over many folds they count as far as that has the better Winkler score.
 void Combination::widen(const FoldRows& folds, const std::vector<Member>& early) {
-  std::vector<double> ratios;
+  std::vector<std::vector<Widths::Error>> errors(static_cast<std::size_t>(folds.horizon));
+  int64_t count = 0;
   for (const int64_t origin : folds.origins) {
     const Forecast found = mean_of(early, folds.series, origin, static_cast<int64_t>(folds.steps(origin)));
     folds.each_value(origin, [&](std::size_t h, double y) {
       const double middle = found.values[h],
                    reach = y > middle ? found.high[h] - middle : middle - found.low[h];
-      if (reach > 0) ratios.push_back(std::abs(y - middle) / reach);
+      if (reach > 0) errors[h].push_back({std::abs(y - middle), reach}), ++count;
     });
   }
-  constexpr double level = 0.8, half = 40;  // rows of folds that count as much as what the members expect
-  const auto k = static_cast<int64_t>(std::ceil(level * (static_cast<double>(ratios.size()) + 1) - 1e-9));
-  if (k > std::ssize(ratios)) return;
-  std::ranges::sort(ratios);
-  const double rows = static_cast<double>(folds.count()), ratio = ratios[static_cast<std::size_t>(k - 1)];
+  constexpr int64_t many = 40, many_windows = 5;
+  const auto rows = static_cast<double>(folds.count());
+  Widths best = Widths::by(errors, 1, rows);
   // A part of a season says nothing of the rest.
-  if (folds.count() < folds.season && ratio < 1) return;
-  folds_.interval_errors = std::ssize(ratios);
-  folds_.interval_factor = std::pow(std::max(ratio, 0.1), rows / (rows + half));
+  if (std::isnan(best.ratio) || (folds.count() < folds.season && best.ratio < 1)) return;
+  folds_.interval_errors = count, folds_.interval_factor = best.factor;
+  for (const double share : {0.5, 0.0})
+    if (folds.count() >= std::max(many, many_windows * folds.horizon))
+      if (Widths found = Widths::by(errors, share, rows); found.score < best.score) best = std::move(found);
+  folds_.interval_share = best.share, widths_ = std::move(best);
 }
 
 // --- forecasts ---------------------------------------------------------------------------------------------
@@ -291,9 +298,10 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
     for (const auto& [value, weight] : all[h])
       apart += weight * (value - mean) * (value - mean), sum += weight;
     for (const auto& [end, sign] : {std::pair{&found.low[h], -1.0}, {&found.high[h], 1.0}})
-      *end = mean + sign * std::max(walk[h] / rows,
-                                    folds_.interval_factor * (1 + 1 / rows) *
-                                        std::sqrt(*end * *end + z * z * (sum > 0 ? apart / sum : 0)));
+      *end = mean +
+             sign * std::max(walk[h] / rows,
+                             widths_.at(h, (1 + 1 / rows) *
+                                               std::sqrt(*end * *end + z * z * (sum > 0 ? apart / sum : 0))));
   }
   return found;
 }

@@ -6,8 +6,9 @@
 // (Bates and Granger 1969); equal weights are hard to beat where they are few (Stock and Watson 2004). The network
 // begins with twice the others' weight, seasonal naive with a tenth, and ridge regression with a half. At each step the lowest
 // and the highest fifth of the weight do not count, so one member that errs far does not move the mean (Jose and Winkler 2008).
+// The network, Theta and CES read one season: of two, that by which they err less on the folds.
 // The interval has the width of the first member that knows its own, the network's as a rule, and grows with the distance
-// between members. Errors on the folds change it.
+// between members. Errors on the folds change it, at each step; over many folds, the mean width at the step may take its place.
 #pragma once
 
 #include <cstdint>
@@ -69,10 +70,11 @@ class Combination {
   struct Folds {
     int64_t windows = 0, first = 0;  // windows that are forecast; the first row of the first one
     double naive_error = 0;          // the seasonal naive forecast's; NaN: none
-    // So many errors moved the interval's width, and by this factor, which is not below 1 if the folds are fewer rows than the
-    // longest season.
+    // So many errors moved the interval's width, and by this factor in all, which is not below 1 if the folds are fewer rows than
+    // the longest season. Each step has its own.
     int64_t interval_errors = 0;
     double interval_factor = 1;
+    double interval_share = 1;  // 0.5, or 0: so much of the width is what members expect
   };
   const std::vector<Member>& members() const { return members_; }
   const Folds& folds() const { return folds_; }
@@ -85,6 +87,18 @@ class Combination {
 
  private:
   struct FoldRows;
+  // The distance of the mean from an end of the interval.
+  struct Widths {
+    double share = 1;                   // of what the members expect, its reach, as a power
+    double factor = 1;                  // of all steps
+    std::vector<double> of_step = {1};  // times that power; steps beyond have the last one
+    double ratio = 1, score = 0;        // of the errors, before; the Winkler score on the folds
+    struct Error {
+      double off, reach;
+    };
+    double at(std::size_t h, double reach) const;
+    static Widths by(const std::vector<std::vector<Error>>& errors, double share, double rows);
+  };
   void weigh(const FoldRows& rows, std::vector<Member>& early);
   void widen(const FoldRows& rows, const std::vector<Member>& early);
   int64_t after_last_value(const Series& series, int64_t origin) const;
@@ -96,6 +110,7 @@ class Combination {
   int64_t period_, begin_;
   std::vector<Member> members_;
   Folds folds_;
+  Widths widths_ = {};
 };
 
 }  // namespace unroll

@@ -41,9 +41,12 @@ std::optional<Part> rows_of_channel(const Series& series, int channel) {
 
 std::string interval_text(const Combination& mean, const std::string& bound) {
   std::string text = "80 %, as wide as its members expect";
-  if (mean.folds().interval_errors > 0)
-    text += fmt::format(", times {:.2f} by {} errors on the folds", mean.folds().interval_factor,
-                        with_commas(mean.folds().interval_errors));
+  if (const auto& folds = mean.folds(); folds.interval_errors > 0)
+    text = fmt::format("{}{} {} errors on the folds", folds.interval_share > 0 ? text : "80 %",
+                       folds.interval_share == 1  ? fmt::format(", times {:.2f} by", folds.interval_factor)
+                       : folds.interval_share > 0 ? " and, as much, by"
+                                                  : ", at each step by",
+                       with_commas(folds.interval_errors));
   return bound.empty() ? text : text + ", " + bound;
 }
 

@@ -19,8 +19,8 @@ namespace unroll {
 bool says_missing(std::string_view cell) {
   constexpr std::size_t longest = 4;
   if (cell.size() > longest || (!cell.empty() && cell[0] >= '0' && cell[0] <= '9')) return false;
-  constexpr std::array<std::string_view, 13> words = {"",    "na",   "n/a", "n.a.", "k.a.", "#n/a", "#nv",
-                                                      "nan", "null", "?",   ".",    "-",    "–"};
+  constexpr std::array<std::string_view, 15> words = {
+      "", "na", "n/a", "n.a.", "k.a.", "#n/a", "#nv", "nan", "null", "?", ".", "-", "–", "..", ":"};
   return std::ranges::find(words, lower_case(cell)) != words.end();
 }
 
@@ -81,6 +81,8 @@ Core core_of(std::string_view cell) {
         text = text.substr(1, text.size() - 2);
       }
     }
+    if (core.sign.empty() && !core.enclosed && text.ends_with('-') && text.size() > 1)  // as SAP writes 12-
+      core.sign = minuses[0], text.remove_suffix(1);
     if (!core.unit.empty()) continue;
     core.unit = prefix_of(text, units);
     text.remove_prefix(core.unit.size());
@@ -137,7 +139,23 @@ std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks m
   return WrittenNumber{is_negative ? -*number : *number, core.unit};
 }
 
+std::string_view without_mark(std::string_view cell) {
+  constexpr std::array<std::string_view, 3> signs = {"*", "†", "‡"};
+  std::string_view bare = cell;
+  while (const std::size_t size = suffix_of(bare, signs).size()) bare.remove_suffix(size);
+  const std::size_t bracket = bare.rfind('('), blank = bare.rfind(' ');
+  if (bare.ends_with(')') && bracket != bare.npos && bracket > 0 && bare.size() - bracket <= 4)
+    bare = bare.substr(0, bracket);
+  else if (blank != bare.npos && blank + 2 == bare.size() &&
+           std::string_view("pre").find(bare.back()) != std::string_view::npos)
+    bare = bare.substr(0, blank);
+  while (const std::size_t size = suffix_of(bare, blanks).size()) bare.remove_suffix(size);
+  return bare;
+}
+
 std::string how_to_mend(std::string_view cell, NumberMarks marks, bool below_numbers) {
+  if (const auto bare = without_mark(cell); bare != cell && written_number(bare, marks))
+    return "delete the mark";
   constexpr const char* digits = "0123456789";
   std::size_t first = cell.find_first_of(digits);
   if (first == cell.npos || (looks_like_a_date(cell) && cell.find(',') == cell.npos)) return "";

@@ -101,4 +101,37 @@ std::string as_utf8(std::string text, std::vector<std::string>& done) {
   return utf8;
 }
 
+std::string without_frame(const std::string& text, std::vector<std::string>& done) {
+  constexpr std::string_view blanks = " \t\r", rule = "-=+| \t\r";
+  std::string bare;
+  int64_t framed = 0, lines = 0, line = 0, first = 0;
+  for (std::size_t begin = 0; begin < text.size(); bare += '\n') {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view of = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1, ++line;
+    if (of.find_first_not_of(rule) == of.npos) continue;
+    ++lines;
+    of.remove_suffix(of.size() - 1 - of.find_last_not_of(blanks));
+    of.remove_prefix(of.find_first_not_of(blanks));
+    if (of.size() > 2 && of.front() == '|' && of.back() == '|') {
+      of = of.substr(1, of.size() - 2);
+      if (++framed == 1) first = line;
+    }
+    bare += of;
+  }
+  if (framed < 8 || 2 * framed < lines) return text;
+  done.push_back(fmt::format("the bars around the rows, from line {} on, are left out", first));
+  return bare;
+}
+
+std::string with_plain_quotes(std::string text, int64_t line) {
+  std::size_t begin = 0;
+  for (; line > 1 && begin < text.size(); --line)
+    begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
+  const auto end = std::min(text.find('\n', begin), text.size());
+  std::replace(text.begin() + static_cast<std::ptrdiff_t>(begin),
+               text.begin() + static_cast<std::ptrdiff_t>(end), '"', '\'');
+  return text;
+}
+
 }  // namespace unroll

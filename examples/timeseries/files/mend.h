@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "data/csv.h"
 #include "framework/check.h"
 
@@ -49,16 +51,29 @@ auto read_mended(std::string text, bool mend, std::vector<std::string>& done, co
 
 // A text of Windows-1252 as UTF-8; what is UTF-8 stays. Notes it in `done`.
 std::string as_utf8(std::string text, std::vector<std::string>& done);
+// Without the bars around the rows of a table that is drawn with them, and its lines of dashes. Notes it in `done`.
+std::string without_frame(const std::string& text, std::vector<std::string>& done);
+// A line's quotes become apostrophes.
+std::string with_plain_quotes(std::string text, int64_t line);
 
 template <class Read>
 auto read_mended(std::string text, bool mend, std::vector<std::string>& done, const Read& read) {
   constexpr int most = 12;  // mends of one file
-  if (mend) text = as_utf8(std::move(text), done);
+  if (mend) text = without_frame(as_utf8(std::move(text), done), done);
+  const auto take_quotes = [&](const CsvQuoteError& fault) {
+    text = with_plain_quotes(std::move(text), fault.line);
+    done.push_back(fmt::format("line {} is read with its quotes as they stand", fault.line));
+  };
   for (int mends = 0;; ++mends) try {
       return read(text);
+    } catch (const CsvQuoteError& fault) {
+      if (!mend || mends == most) throw;
+      take_quotes(fault);
     } catch (const MendableFile& fault) {
       if (!mend || !fault.mend || mends == most) throw;
-      text = fault.mend(text), done.push_back(fault.done);
+      try {
+        text = fault.mend(text), done.push_back(fault.done);
+      } catch (const CsvQuoteError& quote) { take_quotes(quote); }
     }
 }
 

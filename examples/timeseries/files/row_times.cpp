@@ -29,7 +29,11 @@ bool is_plainly_none(const SeriesText& file, const CsvReader& csv) {
     empty += csv.cells()[i].empty();
     named += column < file.columns.names.size() && csv.cells()[i] == file.columns.names[column];
   }
-  return std::max(empty, named) == csv.cells().size() || says_total(cell_of(csv, 0));
+  const std::string_view first = cell_of(csv, 0);
+  // SAP marks totals so: "*", "** 1000".
+  const bool has_stars =
+      first.starts_with('*') && first.substr(0, first.find(' ')).find_first_not_of('*') == first.npos;
+  return std::max(empty, named) == csv.cells().size() || has_stars || says_total(first);
 }
 
 }  // namespace
@@ -39,6 +43,7 @@ std::string require_row(const SeriesText& file, const std::string& message) {
   CsvReader csv = file.csv;
   const auto begins_row = [&](std::size_t place) {
     const std::string_view cell = cell_of(csv, place);
+    if (says_total(cell)) return false;
     return columns.time_in(cell) || written_number(cell, {}) ||
            (csv.count() > 1 && looks_like_a_date(cell));  // a remark may end with a date
   };
@@ -67,6 +72,23 @@ std::string require_row(const SeriesText& file, const std::string& message) {
   return or_delete(line);
 }
 
+void require_no_marks(const SeriesText& file, int column, const std::string& message) {
+  const std::size_t place = file.columns.place(column);
+  const NumberMarks marks = {file.options.decimal, file.options.thousands};
+  const auto bare = [marks](std::string_view cell) {
+    const std::string_view found = without_mark(cell);
+    return found != cell && written_number(found, marks) ? std::string(found) : std::string(cell);
+  };
+  const std::string_view cell = file.cell(column);
+  if (bare(cell) == cell) return;
+  refuse_rows(message,
+              fmt::format("marks behind the numbers of {} are left out, as in '{}' in line {}",
+                          file.columns.called(column), one_line(cell), file.csv.line()),
+              file.csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
+                if (row++ > 0 && place < cells.size()) cells[place] = bare(cells[place]);
+              });
+}
+
 void refuse_words(const SeriesText& file, int column, const std::string& message) {
   const std::string or_none = require_row(file, message);
   const std::size_t place = file.columns.place(column);
@@ -75,10 +97,13 @@ void refuse_words(const SeriesText& file, int column, const std::string& message
     return !says_missing(cell) && !written_number(cell, marks) && how_to_mend(cell, marks, true).empty();
   };
   int64_t rows = 0, words = 0;
+  std::set<std::string> different;
   CsvReader csv = file.at_first_row();
-  each_row(csv, [&] { ++rows, words += is_word(cell_of(csv, place)); });
-  constexpr int64_t most = 20;  // a word in so many rows
-  if (words == 0 || most * words > rows) throw InputError(message + or_none);
+  each_row(csv, [&] {
+    ++rows;
+    if (const std::string_view cell = cell_of(csv, place); is_word(cell)) ++words, different.emplace(cell);
+  });
+  if (words == 0 || !are_few_words(words, std::ssize(different), rows)) throw InputError(message + or_none);
   refuse_rows(message,
               fmt::format("{} in {} {} read as missing, as '{}' in line {}",
                           words == 1 ? "a word" : fmt::format("{} words", words), file.columns.called(column),

@@ -15,6 +15,9 @@ std::string require_row(const SeriesText& file, const std::string& message);
 // Throws InputError about a cell below numbers; MendableFile: it and few others of the column are words in place of values.
 [[noreturn]] void refuse_words(const SeriesText& file, int column, const std::string& message);
 
+// Throws MendableFile about a cell with a number and a mark behind it.
+void require_no_marks(const SeriesText& file, int column, const std::string& message);
+
 class RowTimes {
  public:
   // Adds the row's time to `times`. `last`: the time of the previous row of its series; nullptr: there is none. Throws InputError:

@@ -135,6 +135,7 @@ class HeaderReader {
     if (unnamed) name_first_column();
     for (std::size_t i = 0; i < columns_.names.size(); ++i) {
       const std::size_t place = i + 1 + static_cast<std::size_t>(columns_.skipped);
+      if (columns_.names[i].empty() && is_empty_column(csv_, place - 1)) refuse_empty_column(csv_, place);
       if (columns_.names[i].empty())
         refuse_name(csv_, place, "has no name: name it, or delete it if it is empty",
                     fmt::format("column {}", place));

@@ -119,6 +119,10 @@ constexpr int least_times = 4;
 void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
                      const SeriesOptions& options);
 
+// Throws MendableFile: the column at a place, from 1, has neither a name nor cells. Another table may stand behind it, with times of its
+// own; that of fewer rows is left out.
+[[noreturn]] void refuse_empty_column(CsvReader at_first_row, std::size_t place);
+
 // The advice where a row of a file with commas has more cells than its header.
 constexpr const char* split_by_decimal_commas =
     "perhaps its numbers have decimal commas without quotes: put them in quotes, or ';' between the cells";
@@ -137,6 +141,10 @@ void require_one_series(const SeriesText& file);
 // Throws InputError with the rows to delete if the first column, of a file without times, has words for totals, or years among
 // months. Not if most rows are such.
 void require_no_totals(const SeriesText& file);
+// Rows without times may end with their sums. Throws MendableFile then.
+void require_no_sums(const Series& series);
+// Numbers of nines or eights far from all others stand for missing values: -99.9, 9999, -888.88. Throws MendableFile.
+void require_no_stand_ins(const SeriesText& file, const Series& series);
 // Whether a label says that its row is a sum or mean of others: "Grand Total", "Total 2018", "Mittelwert", "North Total".
 bool says_total(std::string_view label);
 

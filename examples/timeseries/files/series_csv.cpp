@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -82,6 +83,7 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
     require_one_series(file);
     const std::string told = advice(file, column, cell, written.unit.has_value()),
                       message = file.about(column, "'{}' is not a number{}", one_line(cell), told);
+    require_no_marks(file, column, message);
     if (!written.unit) throw InputError(message);
     if (told.starts_with(';')) refuse_words(file, column, message);
     throw InputError(message);
@@ -314,38 +316,42 @@ class SeriesReader {
     if (has_no_times && (options_.channels.empty() || options_.channels_guessed || options_.mend))
       require_time_in_one_column(file_);
     if (has_no_times) require_no_totals(file_), require_no_times(series_, columns_, first_, options_);
-    if (has_no_times && (options_.mend || options_.channels_guessed)) require_no_sums();
-  }
-
-  // Rows without times may end with their sums.
-  void require_no_sums() const {
-    const int64_t last = series_.rows() - 1;
-    for (int channel = 0; channel < series_.width(); ++channel) {
-      double sum = 0, most = 0;
-      for (int64_t row = 0; row < last; ++row)
-        if (const double value = series_.at(row, channel); !std::isnan(value))
-          sum += value, most = std::max(most, std::abs(value));
-      const double value = series_.at(last, channel);
-      if (std::abs(value - sum) <= 1e-3 * std::abs(sum) && std::abs(value) > 3 * most)
-        refuse_lines(
-            fmt::format(
-                "{}:{}: '{}' is {}, the sum of the rows above it: delete the line, which holds totals",
-                series_.origin, series_.lines.back(), one_line(series_.channels[channel]), value),
-            {series_.lines.back()}, "the sum of the rows above it");
-    }
+    if (has_no_times && (options_.mend || options_.channels_guessed)) require_no_sums(series_);
+    if (options_.mend) require_no_stand_ins(file_, series_);
   }
 
   void settle() {
     if (columns_.id >= 0) members_.settle(series_);
     if (times_.go_back()) turn_around(series_);
     if (is_missing_ && options_.missing != Missing::zero) cut_rows_of_others(series_);
-    settle_step(series_, options_);
+    try {
+      settle_step(series_, options_);
+    } catch (const InputError& fault) {
+      if (options_.mend && series_.members.empty()) refuse_rows_without_values(fault.what());
+      throw;
+    }
     if (const auto& offsets = series_.times.offsets; !offsets.empty())
       series_.notes.push_back(fmt::format("the times have offsets from UTC: rows beyond the last keep its {}",
                                           offset_text(offsets.back())));
     cut_open_end(series_, options_);
     if (is_missing_ || options_.gaps == Gaps::fill) fill_in(series_, options_);
     if (options_.missing != Missing::zero) note_zeros_at_end(series_);
+  }
+
+  // Loggers write rows of something else than values. Those at the end are to be forecast.
+  void refuse_rows_without_values(const std::string& message) const {
+    std::set<int64_t> lines, since;  // since the last row with a value
+    for (int64_t row = 0; row < series_.rows(); ++row) {
+      bool is_empty = true;
+      for (int channel = 0; channel < series_.width(); ++channel)
+        is_empty = is_empty && std::isnan(series_.at(row, channel));
+      if (is_empty)
+        since.insert(series_.lines[row]);
+      else
+        lines.merge(since), since.clear();
+    }
+    if (!lines.empty())
+      refuse_lines(message, std::move(lines), "without a value, where others are not a step apart");
   }
 
   CsvReader csv_;

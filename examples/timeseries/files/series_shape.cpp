@@ -108,6 +108,7 @@ static int64_t line_of_table(CsvReader csv, std::size_t cells_above, const IsWor
   bool has_value = false;
   each_row(csv, [&] {
     const std::size_t cells = csv.cells().size();
+    if (cells == 1 && csv.cells()[0].empty()) return true;
     if (cells == cells_above) return width = 0, rows = 0, line = 0, ++above <= most_above;
     if (cells != width || rows == 0) {
       const bool are_names =
@@ -134,6 +135,7 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
   int64_t line = 0, rows = 0, found = 0;
   const CsvReader csv_at_first = csv;
   each_row(csv, [&] {
+    if (csv.count() == 1 && csv.cells()[0].empty()) return true;
     const std::vector<std::string> above = std::exchange(names, {csv.cells().begin(), csv.cells().end()});
     const std::size_t count = count_names(above, options.decimal);
     if (count > std::max<std::size_t>(words, 1) && names.size() >= count && names.size() <= above.size() &&
@@ -149,6 +151,36 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
   refuse_lines(fmt::format("{}:1: '{}' names no columns, but line {} does: delete what is above it",
                            csv.origin(), one_line(header.front()), found),
                std::move(lines), fmt::format("above the names, which are in line {}", found));
+}
+
+void refuse_empty_column(CsvReader csv, std::size_t place) {
+  const std::size_t width = csv.cells().size();
+  bool is_table = false;
+  for (std::size_t i = place; i < width; ++i)
+    is_table = is_table || reads_as_date(std::string(csv.cells()[i]));
+  int64_t left = 0, right = 0;  // rows
+  const std::string origin = csv.origin();
+  const char separator = csv.separator();
+  each_row(csv, [&] {
+    for (std::size_t i = 0; i < csv.cells().size(); ++i)
+      if (!csv.cells()[i].empty()) {
+        ++(i < place ? left : right);
+        i = i < place ? place - 1 : csv.cells().size();
+      }
+  });
+  const std::size_t from = !is_table      ? place - 1
+                           : left < right ? 0
+                                          : place - 1,
+                    to = !is_table || left < right ? place : width;  // the columns that go
+  refuse_rows(fmt::format("{}:1: column {} has no name: name it, or delete it if it is empty", origin, place),
+              is_table ? fmt::format("two tables stand beside each other: columns {} to {} are left out",
+                                     from + 1, to)
+                       : fmt::format("column {} is left out: it is empty", place),
+              separator, [=](std::vector<std::string>& cells, int64_t) {
+                const auto end = cells.begin() + static_cast<std::ptrdiff_t>(std::min(to, cells.size()));
+                cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(std::min(from, cells.size())), end);
+                if (std::ranges::all_of(cells, &std::string::empty)) cells.clear();
+              });
 }
 
 void require_no_split_numbers(CsvReader csv, std::size_t names) {

@@ -1,10 +1,12 @@
-// Rows that are totals of others, as pivot tables have them. See series_columns.h.
+// Rows that are totals of others, as pivot tables have them, and numbers that are no values. See series_columns.h.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "framework/one_line.h"
@@ -117,6 +119,63 @@ void require_no_totals(const SeriesText& file) {
   refuse_rows(message,
               fmt::format("{} left out: {}; the year above is read with each row", lines_are(of_totals), why),
               csv.separator(), edit);
+}
+
+// Whether a number has nines or eights alone.
+static bool stands_in(double value) {
+  std::string digits = fmt::format("{}", std::abs(value));
+  std::erase(digits, '.');
+  return digits.size() > 1 && (digits[0] == '9' || digits[0] == '8') &&
+         digits.find_first_not_of(digits[0]) == digits.npos;
+}
+
+void require_no_stand_ins(const SeriesText& file, const Series& series) {
+  for (int channel = 0; channel < series.width(); ++channel) {
+    if (channel == series.label) continue;
+    for (const bool lowest : {true, false}) {
+      std::vector<double> values;
+      for (int64_t row = 0; row < series.rows(); ++row)
+        if (const double value = series.at(row, channel); !std::isnan(value))
+          values.push_back(lowest ? value : -value);
+      if (values.size() < 8) continue;
+      const double end = *std::ranges::min_element(values);
+      const auto count = std::erase(values, end);
+      if (values.empty() || !stands_in(end)) continue;
+      const auto [least, most] = std::ranges::minmax(values);
+      const double range = most - least, beyond = least - end;
+      if (5 * count > static_cast<std::size_t>(values.size()) || beyond <= (count == 1 ? 2 : 0.5) * range)
+        continue;
+      const double value = lowest ? end : -end;
+      const std::size_t place = file.columns.place(file.columns.chosen[channel]);
+      const NumberMarks marks = {file.options.decimal, file.options.thousands};
+      refuse_rows(
+          fmt::format("{}: '{}' is {} in {} rows", series.origin, series.channels[channel], value, count),
+          fmt::format("{} in {} is read as missing, {} time{}: {} lie from {} to {}", value,
+                      file.columns.called(file.columns.chosen[channel]), count, count == 1 ? "" : "s",
+                      "the other values", lowest ? least : -most, lowest ? most : -least),
+          file.csv.separator(), [=](std::vector<std::string>& cells, int64_t) {
+            if (place >= cells.size()) return;
+            const auto number = written_number(cells[place], marks);
+            if (number && number->value == value) cells[place].clear();
+          });
+    }
+  }
+}
+
+void require_no_sums(const Series& series) {
+  const int64_t last = series.rows() - 1;
+  for (int channel = 0; channel < series.width(); ++channel) {
+    double sum = 0, most = 0;
+    for (int64_t row = 0; row < last; ++row)
+      if (const double value = series.at(row, channel); !std::isnan(value))
+        sum += value, most = std::max(most, std::abs(value));
+    const double value = series.at(last, channel);
+    if (std::abs(value - sum) <= 1e-3 * std::abs(sum) && std::abs(value) > 3 * most)
+      refuse_lines(
+          fmt::format("{}:{}: '{}' is {}, the sum of the rows above it: delete the line, which holds totals",
+                      series.origin, series.lines.back(), one_line(series.channels[channel]), value),
+          {series.lines.back()}, "the sum of the rows above it");
+  }
 }
 
 }  // namespace unroll

@@ -131,7 +131,8 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
         one_line(parts.front()), one_line(parts.back()), part, *part == 'q' ? "2017 Q1" : "2017-01");
     const auto is_other = [&](const std::string& name) { return !part_of_year(name) && !says_total(name); };
     const bool is_whole = std::ssize(parts) == (*part == 'q' ? 4 : 12);
-    if (is_whole && std::count_if(names.begin(), end, is_other) == 1 && is_year(first_cell))
+    if (is_whole && is_other(names.front()) && std::count_if(names.begin(), end, is_other) <= 3 &&
+        is_year(first_cell))
       refuse_table(message, fmt::format("each {} of a year", part), csv.separator(), of_years_down);
     throw InputError(message);
   }

@@ -1,6 +1,7 @@
 // How the file of a series without a recipe is read. See wishes.h.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -24,6 +25,7 @@ struct Column {
   std::string other = {};  // the first cell that is no number, or not of the unit of those above it
   int64_t other_line = 0;
   std::string mend = {};
+  std::set<std::string> words = {};  // the first four different ones
   std::optional<std::string_view> unit = {};
   NumberOrder order = {};
   bool changes = false, counts_up = true;  // 1, 2, 3, …: it numbers the rows
@@ -44,6 +46,7 @@ struct Column {
     counts_up = false;
     const bool is_missing = !number && says_missing(cell);
     ++(is_missing ? missing : others), ++open;
+    if (!is_missing && words.size() < 4) words.emplace(cell);
     if (!is_missing && other_line == 0)
       other = cell, other_line = line, mend = how_to_mend(cell, marks, numbers > 0);
   }
@@ -88,7 +91,8 @@ std::string quoted(char mark) { return toml_string(std::string(1, mark)); }
 void guess_marks(FileReading& reading, const FileColumns& file, const std::string& origin,
                  SeriesOptions& options, const Wishes& wishes) {
   std::vector<MarkFinder> columns(file.columns.size());
-  file.each_cell([&](size_t c, std::string_view cell, int64_t) { columns[c].add(cell); });
+  const auto bare = [&](std::string_view cell) { return options.mend ? without_mark(cell) : cell; };
+  file.each_cell([&](size_t c, std::string_view cell, int64_t) { columns[c].add(bare(cell)); });
   MarkFinder finder;
   for (const MarkFinder& column : columns) finder.join(column);
   if (!says(wishes, "data.decimal")) {
@@ -153,7 +157,9 @@ bool names_a_counter(const std::string& name) {
 // Whether it is one of numbers but for a cell or two, or few words that are mended: reading it says which.
 bool is_of_numbers_nearly(const Column& column, bool mend) {
   if (column.others <= 2) return column.others > 0 && column.numbers >= 8 * column.others;
-  return mend && column.mend.empty() && column.numbers >= 20 * column.others;
+  return mend && column.mend.empty() &&
+         are_few_words(column.others, std::ssize(column.words),
+                       column.numbers + column.missing + column.others);
 }
 
 // Why it is not forecast; "": it is.
@@ -184,18 +190,19 @@ std::string left_out(const FileColumns& file, const Column& column) {
 
 char separator_of(const std::string& text) {
   constexpr int most_lines = 20;
-  const std::string header = text.substr(0, text.find('\n'));
   char best = ',';
-  std::pair<int, int64_t> most = {-1, 0};
-  for (const char c : {',', ';', '\t'}) {
-    int lines = 0;
+  int most = 0;
+  for (const char c : {'\t', ';', '|', ','}) {  // a comma may stand in names and numbers
+    std::map<int64_t, int> lines;               // by how many they have
     size_t begin = 0;
     for (int k = 0; k < most_lines && begin < text.size(); ++k) {
       const size_t end = std::min(text.find('\n', begin), text.size());
-      lines += std::string_view(text).substr(begin, end - begin).find(c) != std::string_view::npos;
+      if (const auto count = std::count(text.begin() + begin, text.begin() + end, c); count > 0)
+        ++lines[count];
       begin = end + 1;
     }
-    if (const std::pair found(lines, std::ranges::count(header, c)); found > most) best = c, most = found;
+    for (const auto& [count, of] : lines)
+      if (of > most) best = c, most = of;
   }
   return best;
 }
@@ -207,7 +214,7 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   FileColumns file(text, origin, options);
   guess_marks(reading, file, origin, options, wishes);
   file.each_cell([&](size_t c, std::string_view cell, int64_t line) {
-    file.columns[c].add(cell, line, {options.decimal, options.thousands});
+    file.columns[c].add(options.mend ? without_mark(cell) : cell, line, {options.decimal, options.thousands});
   });
   std::vector<std::string> out, open,
       ahead;                       // of the rows at the end one lacks values, the other has them
@@ -254,8 +261,8 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
                                            one_line(fmt::format("{}", fmt::join(open, "', '"))),
                                            one_line(fmt::format("{}", fmt::join(ahead, "', '")))),
                                "these options forecast them with it",
-                               fmt::format("--column {} --set 'data.known={}' --future {}",
-                                           fmt::join(open, " --column "), toml_list(ahead), origin)});
+                               fmt::format("--column '{}' --set 'data.known={}' --future {}",
+                                           fmt::join(open, "' --column '"), toml_list(ahead), origin)});
   return reading;
 }
 

@@ -74,9 +74,9 @@ int64_t segment_of(int64_t window) {
   return best;
 }
 
-std::vector<std::string> calendar_of(const Season& season, const TimeStep& step) {
+std::vector<std::string> calendar_of(const Season& season, const TimeStep& step, int64_t rows) {
   std::vector<std::string> features;
-  if (calendar_periods(step).empty()) return features;
+  if (calendar_periods(step, rows).empty()) return features;
   for (const int64_t period : {season.period, season.second_period}) {
     if (period <= 1) continue;
     // Of a cycle the place within: of an hour the minute, of a year of months the month.
@@ -185,8 +185,11 @@ class Guesser {
         }
     };
     Series series = read_mended(read_series_file(csv_), may_mend(), mended, read);
-    if (!mended.empty()) set("data.mend", "true");
     take(reading_of_holes(series, wishes_));
+    if (mended.empty()) return series;
+    set("data.mend", "true");
+    if (!keys_.contains("data.missing") && !says("data.missing"))  // rows that a mend leaves out may lack values
+      set("data.missing", toml_string("previous"));
     return series;
   }
   bool may_mend() const { return !says("data.mend") || recipe_.data.mend; }
@@ -240,18 +243,19 @@ class Guesser {
 
   void guess_season(const Series& series) {
     const auto& d = recipe_.data;
-    if (tells_season(wishes_)) {
+    if (says("data.period")) {
       season_.period = d.period, season_.second_period = d.second_period;
     } else {
       season_ =
           season_of_most(sample_of(series, d.targets, wishes_.train + wishes_.valid), series.times.step);
+      if (says("data.second_period")) season_.second_period = d.second_period;
       say({"season", to_text(season_), season_.why, "--set data.period=N"});
       set("data.period", season_.period);
       set("data.second_period", season_.second_period);
     }
     has_season_ = season_.period > 1, is_short_season_ = has_season_ && season_.period <= 60;
     is_day_ = has_season_ && !wishes_.network && season_.period <= 288 &&
-              !calendar_periods(series.times.step).empty() &&
+              !calendar_periods(series.times.step, rows_).empty() &&
               calendar_period(season_.period, series.times.step) == CalendarPeriod::day;
   }
 
@@ -317,7 +321,7 @@ class Guesser {
   }
 
   void guess_network(const Series& series) {
-    const auto calendar = calendar_of(season_, series.times.step);
+    const auto calendar = calendar_of(season_, series.times.step, rows_);
     if (!calendar.empty() && !says("data.calendar"))
       set("data.calendar", toml_list(calendar, calendar.size()));
     set({{"model.cell", "\"gru\""}, {"model.shared_channels", "true"}, {"model.normalization", "\"last\""}});

@@ -43,7 +43,7 @@ struct FileReading {
   std::vector<Guess> guesses = {};
   std::vector<std::string> targets = {};
 };
-// The one of comma, semicolon and tab that most of the first lines have; of two such, that the first one has most of.
+// The one of tab, semicolon, bar and comma that most of the first lines have equally many of; of two such the first.
 char separator_of(const std::string& text);
 // `options` hold what is said of the file. Throws InputError: no column of numbers; numbers that may be read in two ways.
 FileReading reading_of_file(const std::string& text, const std::string& origin, SeriesOptions options,

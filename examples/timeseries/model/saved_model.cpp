@@ -73,13 +73,6 @@ Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const Ser
   return metadata;
 }
 
-void save_model(const std::filesystem::path& path, const Recipe& recipe, const ModelFacts& facts,
-                const SeriesModel& model) {
-  Metadata metadata = model_metadata(recipe, facts, model);
-  metadata["format"] = "pt";
-  write_safetensors(path, state_dict(model.params), metadata);
-}
-
 static Scaling scaling_of(const SafetensorsFile& file, const nlohmann::json& channels, size_t count,
                           int members) {
   Scaling scaling{.channels = std::vector<ChannelScaling>(count), .members = members};

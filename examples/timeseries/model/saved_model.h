@@ -32,9 +32,6 @@ Scaling scaling_for(const Series& series, const Part& part, const Recipe& recipe
                     std::vector<std::string>& notes);
 
 Metadata model_metadata(const Recipe& recipe, const ModelFacts& facts, const SeriesModel& model);
-// Writes the whole file or nothing. Each bias becomes PyTorch's two (training/files/state_dict.h).
-void save_model(const std::filesystem::path& path, const Recipe& recipe, const ModelFacts& facts,
-                const SeriesModel& model);
 
 struct SavedModel {
   std::filesystem::path path;

@@ -133,7 +133,7 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       "and forecast takes them from --future; \"calendar\": what is read of the time");
   key(reader, "label", d.label, fixed,
       "a column of 0 and 1 that is to be detected; \"\": the task is to forecast");
-  key(reader, "separator", d.separator, harmless, "between the cells of a row").one_of({",", ";", "\t"});
+  key(reader, "separator", d.separator, harmless, "between the cells of a row").one_of({",", ";", "\t", "|"});
   key(reader, "decimal", d.decimal, harmless, "before the decimals of a number").one_of({".", ","});
   key(reader, "thousands", d.thousands, harmless,
       "between groups of three digits of a number; \"\": neither point nor comma")

@@ -19,20 +19,20 @@ std::string lower_case(std::string_view text) {
 
 namespace {
 
-// Written out and short, in English, German, French, Spanish, Italian, Portuguese and Dutch, each between blanks.
+// Written out and short, in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish and Scandinavian languages, each between blanks.
 constexpr std::array<std::string_view, 12> month_names = {
-    " january jan januar jän janvier janv enero ene gennaio gen janeiro januari ",
-    " february feb februar février fevrier févr fév fev febrero febbraio fevereiro februari ",
-    " march mar märz maerz mär mrz mars marzo março marco maart mrt ",
-    " april apr avril avr abril abr aprile ",
-    " may mai mayo maggio mag maio mei ",
-    " june jun juni juin junio giugno giu junho ",
-    " july jul juli juillet juil julio luglio lug julho ",
-    " august aug août aout aoû agosto ago augustus ",
-    " september sep sept septembre septiembre settembre set setembro ",
-    " october oct oktober okt octobre octubre ottobre ott outubro out ",
-    " november nov novembre noviembre novembro ",
-    " december dec dezember dez décembre decembre déc diciembre dic dicembre dezembro "};
+    " january jan januar jän janvier janv enero ene gennaio gen janeiro januari styczeń sty ",
+    " february feb februar février fevrier févr fév fev febrero febbraio fevereiro februari luty lut ",
+    " march mar märz maerz mär mrz mars marzo março marco maart mrt marts marzec ",
+    " april apr avril avr abril abr aprile kwiecień kwi ",
+    " may mai mayo maggio mag maio mei maj ",
+    " june jun juni juin junio giugno giu junho czerwiec cze ",
+    " july jul juli juillet juil julio luglio lug julho lipiec lip ",
+    " august aug août aout aoû agosto ago augustus augusti sierpień sie ",
+    " september sep sept septembre septiembre settembre set setembro wrzesień wrz ",
+    " october oct oktober okt octobre octubre ottobre ott outubro out październik paź ",
+    " november nov novembre noviembre novembro listopad lis ",
+    " december dec dezember dez décembre decembre déc diciembre dic dicembre dezembro desember des grudzień gru "};
 constexpr std::array<std::string_view, 7> weekday_names = {
     " monday mon montag mo lundi lun lunes lunedì segunda seg maandag ma ",
     " tuesday tue tues dienstag di mardi mar martes martedì terça ter dinsdag ",
@@ -43,6 +43,7 @@ constexpr std::array<std::string_view, 7> weekday_names = {
     " sunday sun sonntag so dimanche dim domingo dom domenica zondag zo "};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_lead(char c) { return '\xc3' <= c && c <= '\xc5'; }  // of two bytes for a letter
 bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
 
 // The index of a name; -1: not among `names`.
@@ -87,11 +88,11 @@ struct Scanner {
     return true;
   }
   void expect(char c) { good = accept(c) && good; }
-  // Letters, also é and ä: U+00C0 to U+00FF.
+  // Letters, also é, ä and ń: U+00C0 to U+017F.
   std::string_view word() {
     std::size_t end = 0;
-    while (end < left.size() && (is_letter(left[end]) || (left[end] == '\xc3' && end + 1 < left.size())))
-      end += left[end] == '\xc3' ? 2 : 1;
+    while (end < left.size() && (is_letter(left[end]) || (is_lead(left[end]) && end + 1 < left.size())))
+      end += is_lead(left[end]) ? 2 : 1;
     const std::string_view found = left.substr(0, end);
     left.remove_prefix(found.size());
     return found;
@@ -387,7 +388,7 @@ bool looks_like_a_date(std::string_view text) {
     } else if (is_letter(c)) {
       Scanner scan{text.substr(i)};
       const std::string_view word = scan.word();
-      month = month || place_in(month_names, word) >= 0 || place_in(month_names, word.substr(0, 3)) >= 0;
+      month = month || place_in(month_names, word) >= 0;
       i += word.size() - 1;
     } else {
       slashes += c == '/' || c == ':';

@@ -301,30 +301,6 @@ void check_gaps(Series& series, const SeriesOptions& options) {
                                      uneven == 1 ? "" : "s", line, first, zero));
 }
 
-// Takes the times of the clock that the file shows if it is set within rows of an hour or less, so that days keep their season: the
-// hour that is skipped lacks rows, and of one that comes twice the first counts.
-void follow_clock(Series& series) {
-  Times& times = series.times;
-  const auto& offsets = times.offsets;
-  if (!series.members.empty() || offsets.empty()) return;
-  const auto [least, most] = std::ranges::minmax(offsets);
-  if (least == most || most - least > one_hour) return;
-  const TimeStep step = find_step(times.form, times.at, offsets).step;
-  if (step.unit != TimeStep::Unit::microsecond || step.count > one_hour ||
-      times.at.back() - times.at.front() < 4 * one_day)
-    return;
-  std::vector<int64_t> from, at;
-  for (int64_t row = 0; row < series.rows(); ++row)
-    if (const int64_t now = times.at[row] + offsets[row]; at.empty() || now > at.back())
-      from.push_back(row), at.push_back(now);
-  series.notes.push_back(fmt::format(
-      "clocks are set within the rows: times are read without offsets, so that days keep their hours; {} rows of an "
-      "hour that comes twice are left out",
-      series.rows() - std::ssize(from)));
-  series.take_rows(from);
-  times.at = at, times.offsets.clear(), times.utc = false, series.follows_clock = true;
-}
-
 }  // namespace
 
 std::optional<TimeStep> step_of_values(const Series& series, const std::vector<int>& channels) {
@@ -377,6 +353,7 @@ void settle_step(Series& series, const SeriesOptions& options) {
     series.notes.push_back(fmt::format("{} does not say how far apart its rows are: taken from {}, {}",
                                        options.model, series.origin, to_text(times.step)));
   }
+  if (options.gaps == Gaps::fill && !options.step) keep_to_day(series);
   if (times.step == found.step)
     series.notes.insert(series.notes.end(), found.notes.begin(), found.notes.end());
   const bool rough = is_rough(times.step);

@@ -17,8 +17,10 @@ struct Season {
 };
 std::string to_text(const Season& season);  // "7 and 365 rows", "none"
 
-// The number of rows in an hour, a day, a week, a year: those that are whole and at least 2, ascending.
-std::vector<int64_t> calendar_periods(const TimeStep& step);
+// The number of rows in an hour, a day, a week, a year, at least 2, ascending: those that are whole, or so nearly that over all
+// `rows` they drift by at most a 24th of the period, and by what stamps jitter. The mean of a wave over such a drift, w = 1/24, keeps
+// sin(πw) / πw = 0.997 of its height, and the last rows are half of it off: by 2 sin(πw/2) = 0.13 of the height.
+std::vector<int64_t> calendar_periods(const TimeStep& step, int64_t rows);
 // One of these, by its length.
 enum class CalendarPeriod : uint8_t { hour, day, week, month, year };
 CalendarPeriod calendar_period(int64_t period, const TimeStep& step);
@@ -35,7 +37,9 @@ double strength_of_season(std::span<const double> y, int64_t period);
 //
 // A step without calendar periods: the season is the first local maximum of the differences' autocorrelation, after its first
 // negative value, that is at least max(0.3, 2/√n), n the number of differences, and 0.8 times the largest one. A higher value
-// before 1.5 times its lag replaces it, and then the lag within a twelfth whose multiples have the highest sum.
+// before 1.5 times its lag replaces it, and then the lag within a twelfth whose multiples have the highest sum. Differences lose a
+// smooth season beneath noise: one of at least four periods that the means over eighths of it show replaces a season that is weaker.
+// Seven of them that show are the second.
 Season find_season(std::span<const double> y, const TimeStep& step);
 // The season that most of several series have, at one step. None if fewer than a quarter of those that change do.
 Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step);

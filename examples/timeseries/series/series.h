@@ -84,7 +84,7 @@ struct Series {
   int64_t added_rows = 0;      // added by Gaps::fill
   int64_t left_out =
       0;  // series whose rows keep to no step, by Gaps::fill; or rows without a value between those with one
-  bool follows_clock = false;  // by Gaps::fill: the times had offsets that change
+  bool follows_clock = false;  // by Gaps::fill: the times had offsets that change, or drifted through the day
   // If the file has several series: the column that names them, and the rows of each. Series stand one after the other,
   // in the order in which the file first names them; times ascend within a series. Empty: all rows are one series.
   std::string id_name;

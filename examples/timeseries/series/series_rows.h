@@ -38,6 +38,14 @@ std::string apart_text(const Series& series);
 // The advice where much is missing and no model is there yet: all of it may be 0.
 std::string or_zero(int64_t missing, int64_t of, const SeriesOptions& options);
 
+// Takes the times of the clock that the file shows if it is set within rows of an hour or less, so that days keep their season: the
+// hour that is skipped lacks rows, and of one that comes twice the first counts.
+void follow_clock(Series& series);
+// Stamps of a logger that is late or early by a little each time: over more than an hour of it, days would lose their hours. Each row
+// is taken at the nearest place of the steps that divide a day, or the next one if the row before has that. fill_gaps() puts in those
+// that are passed; a row that is early by more than three quarters of a step is left out.
+void keep_to_day(Series& series);
+
 // Drops rows as SeriesOptions::open_end says, and adds a note.
 void cut_open_end(Series& series, const SeriesOptions& options);
 

@@ -116,6 +116,9 @@ ReadableUnit unit_for(const TimeStep& step) {
                                     : ReadableUnit{one_hour, " hours"};
 }
 
+// One at the place of a number's first digit: 0.01 for 0.035.
+double first_digit(double of) { return std::pow(10, std::floor(std::log10(of))); }
+
 constexpr std::array<const char*, 7> weekdays = {"Monday", "Tuesday",  "Wednesday", "Thursday",
                                                  "Friday", "Saturday", "Sunday"};
 // "on Monday, Wednesday and Friday", "from 09:00 to 17:00, 9 times a day"
@@ -216,7 +219,7 @@ std::string to_text(const TimeStep& step) {
   // Rounded to the jitter's first digit.
   const auto [size, name] = unit_for(step);
   const double one = static_cast<double>(size), by = static_cast<double>(step.jitter) / one;
-  const double digit = std::pow(10, std::floor(std::log10(by)));
+  const double digit = first_digit(by);
   return fmt::format("{:.6g}{}", std::round(static_cast<double>(step.count) / one / digit) * digit, name);
 }
 
@@ -225,8 +228,8 @@ std::string apart_text(const TimeStep& step) {
   const std::string text = (step.unit == Unit::number ? "numbers " : "") + to_text(step) + " apart";
   if (step.jitter == 0) return text;
   const auto [size, name] = unit_for(step);
-  return fmt::format("{}, give or take {:.1g}{}", text,
-                     static_cast<double>(step.jitter) / static_cast<double>(size), name);
+  const double by = static_cast<double>(step.jitter) / static_cast<double>(size), digit = first_digit(by);
+  return fmt::format("{}, give or take {:.6g}{}", text, std::round(by / digit) * digit, name);
 }
 
 std::string difference_text(TimeForm form, int64_t from, int64_t to, const TimeStep& step) {

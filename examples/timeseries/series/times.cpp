@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -104,6 +105,15 @@ bool are_parts(const std::vector<int64_t>& numbers, TimeForm form, const NameWor
          words.say({"week", "wk", "woche", "kw", "sem", "date", "period", "time"});
 }
 
+// A minute, a second, a millisecond or a microsecond: the longest of which the last times are multiples.
+int64_t resolution(std::span<const int64_t> at) {
+  constexpr std::size_t most = 1000;
+  for (const int64_t part : {60 * one_second, one_second, one_second / 1000})
+    if (std::ranges::all_of(at.last(std::min(at.size(), most)), [&](int64_t t) { return t % part == 0; }))
+      return part;
+  return 1;
+}
+
 }  // namespace
 
 std::optional<Time> parse_time(std::string_view text, TimeForm beside, DateOrder order) {
@@ -130,6 +140,8 @@ std::optional<Time> dotted_month(std::string_view text) {
   const std::size_t point = text.find('.');
   if (point == text.npos || text.find_first_not_of("0123456789.") != text.npos) return std::nullopt;
   std::string dashed(text);
+  if (point == 3 && text[0] == '0') return dotted_month(text.substr(1));  // 001.2020, as SAP writes periods
+  if (point == 4 && text.size() == 8 && text[5] == '0') return dotted_month(dashed.erase(5, 1));
   dashed[point] = text.size() - point == 5 ? '/' : '-';
   const auto time = parse_time(dashed);
   return time && time->form == TimeForm::month && is_year(month_day(time->count).month / 12) ? time
@@ -226,6 +238,8 @@ Time Times::time(int64_t row) const {
     return result;
   }
   result.count = time_after(at.back(), step, ahead);
+  if (step.unit == TimeStep::Unit::microsecond && step.jitter > 0)
+    result.count = floor_div(result.count + resolution(at) / 2, resolution(at)) * resolution(at);
   require_input(result.count <= last_count(form),
                 "{} row{} after {} {} beyond {}, the last time that is read", ahead, ahead == 1 ? "" : "s",
                 text(rows - 1), ahead == 1 ? "lies" : "end", to_text({form, last_count(form), compact, utc}));
