@@ -338,7 +338,7 @@ class SeriesReader {
     if (options_.missing != Missing::zero) note_zeros_at_end(series_);
   }
 
-  // Loggers write rows of something else than values. Those at the end are to be forecast.
+  // Loggers write rows of something else than values. Such rows at the end are to be forecast.
   void refuse_rows_without_values(const std::string& message) const {
     std::set<int64_t> lines, since;  // since the last row with a value
     for (int64_t row = 0; row < series_.rows(); ++row) {

@@ -336,17 +336,16 @@ std::optional<Time> iso_time(std::string_view text) {
 
 }  // namespace
 
-// 2025年3月1日(土) as 2025-3-1, 2025年3月 as 2025-03.
+// 2025年3月1日(土) as 2025-3-1, 2025年3月 as 2025-03. Each of these signs has three bytes.
 static std::string with_hyphens(std::string text) {
-  constexpr std::size_t mark = std::string_view("年").size();
   for (const auto& [opens, closes] : {std::pair("(", ")"), std::pair("（", "）")})
     if (const std::size_t begin = text.find(opens), end = text.find(closes); begin < end && end != text.npos)
       text.erase(begin, end + std::string_view(closes).size() - begin);
   const std::size_t month = text.find("月"), day = text.find("日");
   if (month == text.npos || day < month) return "";
-  if (day != text.npos) text.erase(day, mark);
-  text.replace(month, mark, day == text.npos ? "" : "-");
-  return text.replace(4, mark, day == text.npos && month < 4 + mark + 2 ? "-0" : "-");
+  if (day != text.npos) text.erase(day, 3);
+  text.replace(month, 3, day == text.npos ? "" : "-");
+  return text.replace(4, 3, day == text.npos && month < 9 ? "-0" : "-");
 }
 
 std::optional<Time> parse_time(std::string_view text, DateOrder order) {
