@@ -130,7 +130,7 @@ std::string with_plain_quotes(std::string text, int64_t line) {
     begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
   const auto end = std::min(text.find('\n', begin), text.size());
   std::replace(text.begin() + static_cast<std::ptrdiff_t>(begin),
-               text.begin() + static_cast<std::ptrdiff_t>(end), '"', '\'');
+               text.begin() + static_cast<std::ptrdiff_t>(end), '"', '`');
   return text;
 }
 

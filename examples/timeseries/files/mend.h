@@ -53,7 +53,7 @@ auto read_mended(std::string text, bool mend, std::vector<std::string>& done, co
 std::string as_utf8(std::string text, std::vector<std::string>& done);
 // Without the bars around the rows of a table that is drawn with them, and its lines of dashes. Notes it in `done`.
 std::string without_frame(const std::string& text, std::vector<std::string>& done);
-// A line's quotes become apostrophes.
+// A line's quotes become `: an apostrophe may stand between the digits of a number.
 std::string with_plain_quotes(std::string text, int64_t line);
 
 template <class Read>
