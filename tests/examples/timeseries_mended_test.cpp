@@ -165,6 +165,11 @@ TEST_CASE("words in place of values are missing values, where they are few") {
                {"2 words in column 2 ('x') are read as missing, as 'closed' in line 7"});
   check_mended(folder, words("closed", 10), words("", 10),
                {"8 words in column 2 ('x') are read as missing, as 'closed' in line 7"});
+  const ProgramRun remarks =
+      forecast_of(folder, rows("t,x,remark", 84, [](int row) {
+                    return fmt::format("{},{},{}", dated(row), week(row), row == 30 ? "closed early" : "");
+                  }));
+  CHECK_MESSAGE(lines_of(remarks.out).at(0) == "time,x,x_low,x_high", remarks.err);
   const ProgramRun run =
       forecast_of(folder, rows("t,x", 84, [](int row) {
                     return fmt::format("{},{}", dated(row),

@@ -157,7 +157,7 @@ bool names_a_counter(const std::string& name) {
 // Whether it is one of numbers but for a cell or two, or few words that are mended: reading it says which.
 bool is_of_numbers_nearly(const Column& column, bool mend) {
   if (column.others <= 2) return column.others > 0 && column.numbers >= 8 * column.others;
-  return mend && column.mend.empty() &&
+  return mend && column.mend.empty() && column.numbers >= column.others &&
          are_few_words(column.others, std::ssize(column.words),
                        column.numbers + column.missing + column.others);
 }
