@@ -255,6 +255,8 @@ std::string RecipeReader::markdown() const {
       if (const std::string range = key.range(); !range.empty())
         values += (range.starts_with("in") ? " " : ", ") + range;
       if (!key.unit_text.empty()) values += fmt::format(" ({})", key.unit_text);
+      if (const size_t bar = values.find('|'); bar != values.npos)
+        values.insert(bar, "\\");  // else it ends the cell
       std::string meaning = key.description;
       if (!key.source_text.empty()) meaning += fmt::format(" ({})", key.source_text);
       text += fmt::format("| `{}` | `{}` | {} | {} |\n", key.name, key.default_value, values, meaning);
