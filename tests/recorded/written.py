@@ -13,7 +13,7 @@ import compare
 
 CLOCK = re.compile(r"^(speed|memory|engine|folder|report|next| +packed weights|model   \S+\.safetensors| +(fp32|bf16) on| +\d.* of \d+ settings|.* ETA ).*\n"
                    r"|(  +\S+ (words|values|windows|rows|letters|characters)/s)? +\d+:\d\d(?=\n|  relative)|, (in|made in) \d+(\.\d)? s\b|(?<=B) +\d+\.\d\d(?=  )|\d+(?= rounds in which)"
-                   r"|(?<=the decoder's gradient\n)  together .*\n|(?<= tokens), \d+\.\d+ s$|(?<= values), \d+\.\d+ s$|(?<=B)( +\d+ %)+$|(?<=its products in )\S+", re.M)
+                   r"|(?<=the decoder's gradient\n)  together .*\n|(?<= tokens), \d+\.\d+ s$|(?<= values), \d+\.\d+ s$|(?<=B)( +\d+ %)+$|(?<=its products in )\S+|(?<=html  )[\d.]+ MB", re.M)
 
 
 def plain(text: str) -> str:
