@@ -44,7 +44,7 @@ TEST_CASE("lines above the names and below the rows are left out") {
                    }(),
                plain, {"lines 1 to 2 are left out: above the names, which are in line 3"});
   check_mended(folder, plain + ",1090\n\nExported by ERP\n", plain,
-               {"2 lines, the first is line 86, are left out: below the rows"});
+               {"2 lines, the first is line 86, are left out: below the rows, as '1090'"});
   check_mended(folder, with(plain, "2021-01-20", "t,x\n,\nTotal,70\n2021-01-20"), plain,
                {"lines 18 to 20 are left out: no rows of the series, as 't'"});
   check_mended(folder, with(plain, "t,x\n", "t,x\nday,kWh\n"), plain,
@@ -203,8 +203,34 @@ TEST_CASE("numbers of nines or eights far from all others, and marks behind numb
   for (const char* mark : {" (p)", "*", " r", " (*)"})
     check_mended(
         folder, marked((std::string("{}") + mark).c_str()), marked("{}"),
-        {fmt::format("marks behind the numbers of column 2 ('x') are left out, as in '10{}' in line 2",
-                     mark)});
+        {fmt::format("marks behind the cells of column 2 ('x') are left out, as in '10{}' in line 2", mark)});
+}
+
+TEST_CASE("marks behind times, the newest or the oldest ones, lose no row") {
+  const Folder folder;
+  const auto months = [](const char* mark, bool newest_first) {
+    return rows("t,x", 84, [=](int row) {
+      const int of = newest_first ? 83 - row : row;
+      return fmt::format("{}-{:02}{},{}", 2014 + of / 12, of % 12 + 1, of > 80 ? mark : "", week(of));
+    });
+  };
+  for (const bool newest_first : {false, true})
+    for (const char* mark : {"(P)", "*", "p", " r"}) {
+      const int line = newest_first ? 2 : 83;
+      check_mended(
+          folder, months(mark, newest_first), months("", newest_first),
+          {fmt::format("marks behind the cells of column 1 ('t') are left out, as in '2020-{}{}' in line {}",
+                       newest_first ? 12 : 10, mark, line)});
+    }
+  // Ordinal numbers and words of other languages in a date.
+  for (const char* form : {"{} mars 2021", "{}er mars 2021", "mar. {} mars 2021", "{}. März 2021"})
+    CHECK_MESSAGE(parse_time(fmt::format(fmt::runtime(form), form[0] == 'm' ? 2 : 1)), form);
+  CHECK(parse_time("2025年3月1日(土)")->count == parse_time("2025-03-01")->count);
+  CHECK(parse_time("2025年3月1日(土) 10:30")->count == parse_time("2025-03-01 10:30")->count);
+  CHECK(parse_time("2025年3月")->form == TimeForm::month);
+  CHECK(parse_time("2026-S46")->count == parse_time("2026-W46")->count);
+  for (const char* none : {"2026-S1", "2025年", "2025年日月", "2025年13月", "lun. 2 mars 2021"})
+    CHECK_MESSAGE(!parse_time(none), none);
 }
 
 TEST_CASE("a table that is drawn with bars, quotes in a remark, and rows of a logger without a value") {
@@ -226,7 +252,8 @@ TEST_CASE("a table that is drawn with bars, quotes in a remark, and rows of a lo
                 "line 48 is left out: no rows of the series, as '* 10'"});
   const std::string weeks = table("t,x");
   check_mended(folder, weeks + "\".\" not known\n", weeks,
-               {"line 86 is read with its quotes as they stand", "line 86 is left out: below the rows"});
+               {"line 86 is read with its quotes as they stand",
+                "line 86 is left out: below the rows, as '`.` not known'"});
   const auto logger = [](bool logs) {
     std::string csv = "t,x,y\n";
     for (int row = 0; row < 84; ++row) {

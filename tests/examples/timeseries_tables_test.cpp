@@ -203,7 +203,7 @@ TEST_CASE("units behind decimal commas, and Cr and Dr, get the advice of other u
                             fmt::format(fmt::runtime(cell), value(row));
                    }));
   };
-  for (const char* cell : {"{} kr", "{},92 kr", "2 {},92 zł", "{},92 kWh", "2.{},92 EUR"})
+  for (const char* cell : {"{} kWh", "{},92 t", "2 {},92 l", "{},92 kWh", "2.{},92 pcs"})
     CHECK(with(cell).ends_with("is no number: delete the unit, which all cells must share)"));
   for (const char* cell : {"{}.67 Cr", "{} DR"})
     CHECK(with(cell).ends_with(

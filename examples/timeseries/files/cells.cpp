@@ -58,7 +58,9 @@ std::string_view suffix_of(std::string_view text, const std::array<std::string_v
 
 // A blank, and Unicode's non-breaking and thin blanks: U+00A0, U+202F, U+2009.
 constexpr std::array<std::string_view, 4> blanks = {" ", "\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89"};
-constexpr std::array<std::string_view, 6> units = {"$", "€", "£", "¥", "₹", "%"};
+constexpr std::array<std::string_view, 18> units = {"US$", "R$", "$",   "€",   "£",   "¥",
+                                                    "₹",   "%",  "CHF", "EUR", "USD", "GBP",
+                                                    "kr.", "kr", "zł",  "Kč",  "Ft",  "₽"};
 constexpr std::array<std::string_view, 3> minuses = {"-", "−", "+"};
 
 // A number's digits and the unit, sign and brackets around them, each at most once.
@@ -143,6 +145,8 @@ std::string_view without_mark(std::string_view cell) {
   constexpr std::array<std::string_view, 3> signs = {"*", "†", "‡"};
   std::string_view bare = cell;
   while (const std::size_t size = suffix_of(bare, signs).size()) bare.remove_suffix(size);
+  if (bare.size() > 1 && digit(bare[bare.size() - 2]) && (bare.ends_with('p') || bare.ends_with('r')))
+    bare.remove_suffix(1);
   const std::size_t bracket = bare.rfind('('), blank = bare.rfind(' ');
   if (bare.ends_with(')') && bracket != bare.npos && bracket > 0 && bare.size() - bracket <= 4)
     bare = bare.substr(0, bracket);

@@ -44,13 +44,16 @@ std::string require_row(const SeriesText& file, const std::string& message) {
   const auto begins_row = [&](std::size_t place) {
     const std::string_view cell = cell_of(csv, place);
     if (says_total(cell)) return false;
-    return columns.time_in(cell) || written_number(cell, {}) ||
+    return columns.time_in(without_mark(cell)) || written_number(cell, {}) ||
            (csv.count() > 1 && looks_like_a_date(cell));  // a remark may end with a date
   };
   if (begins_row(0)) return "";
   const std::vector<int> of_row = columns.time < 0 ? columns.chosen : std::vector{columns.time};
   const int64_t line = csv.line();
   std::set<int64_t> all, plain;
+  std::string_view first;  // cell that is not empty
+  for (const std::string_view cell : csv.cells())
+    if (first.empty()) first = cell;
   const bool is_footer = each_row(csv, [&] {  // false for a quote in a remark, too
     all.insert(csv.line());
     return (csv.count() == 1 && columns.names.size() > 1) ||
@@ -60,7 +63,7 @@ std::string require_row(const SeriesText& file, const std::string& message) {
     refuse_lines(csv.lines() > line ? fmt::format("{}; lines {} to {} look like a footer: delete them",
                                                   message, line, csv.lines())
                                     : message + or_delete(line),
-                 std::move(all), "below the rows");
+                 std::move(all), fmt::format("below the rows, as '{}'", one_line(first, 30)));
   if (is_plainly_none(file, file.csv)) {
     CsvReader again = file.csv;
     each_row(again, [&] {
@@ -72,19 +75,18 @@ std::string require_row(const SeriesText& file, const std::string& message) {
   return or_delete(line);
 }
 
-void require_no_marks(const SeriesText& file, int column, const std::string& message) {
-  const std::size_t place = file.columns.place(column);
-  const NumberMarks marks = {file.options.decimal, file.options.thousands};
-  const auto bare = [marks](std::string_view cell) {
+void require_no_marks(const CsvReader& csv, const std::string& called, std::size_t place,
+                      const std::function<bool(std::string_view)>& is_read, const std::string& message) {
+  const auto bare = [is_read](std::string_view cell) {
     const std::string_view found = without_mark(cell);
-    return found != cell && written_number(found, marks) ? std::string(found) : std::string(cell);
+    return std::string(found != cell && is_read(found) ? found : cell);
   };
-  const std::string_view cell = file.cell(column);
+  const std::string_view cell = cell_of(csv, place);
   if (bare(cell) == cell) return;
   refuse_rows(message,
-              fmt::format("marks behind the numbers of {} are left out, as in '{}' in line {}",
-                          file.columns.called(column), one_line(cell), file.csv.line()),
-              file.csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
+              fmt::format("marks behind the cells of {} are left out, as in '{}' in line {}", called,
+                          one_line(cell), csv.line()),
+              csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
                 if (row++ > 0 && place < cells.size()) cells[place] = bare(cells[place]);
               });
 }
@@ -152,6 +154,12 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
       columns.time, "'{}' is not a time; these forms are read: whole numbers{}, {}{}", one_line(cell),
       is_large ? fmt::format(" up to {} (nanoseconds since 1970 in 2065)", largest_number) : "",
       forms_of_time, or_a_channel(columns, file.options));
+  require_no_marks(
+      file.csv, columns.called(columns.time), columns.place(columns.time),
+      [form = columns.form, order = columns.order](std::string_view bare) {
+        return time_in_column(bare, form, order).has_value();
+      },
+      message);
   if (is_first) throw InputError(message);
   throw InputError(message + require_row(file, message));
 }

@@ -9,6 +9,7 @@
 
 #include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/mend.h"
+#include "examples/timeseries/files/row_times.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"
@@ -290,6 +291,9 @@ class HeaderReader {
     if (!dated.empty()) return take_times(dated, found, false);
 
     for (int i = 0; i < count; ++i) {
+      if (options_.mend && written_number(without_mark(cell(i)), {}) == std::nullopt)
+        require_no_marks(csv_, columns_.called(i), columns_.place(i), reads_as_date,
+                         fmt::format("{}:{}: '{}' is not a time", origin(), csv_.line(), one_line(cell(i))));
       const bool may_be =
           looks_like_a_date(cell(i)) || (i == 0 && cell(i).find_first_of("0123456789") != std::string::npos);
       if (!may_be || written_number(cell(i), {options_.decimal, other_mark(options_.decimal)}) ||

@@ -83,7 +83,12 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
     require_one_series(file);
     const std::string told = advice(file, column, cell, written.unit.has_value()),
                       message = file.about(column, "'{}' is not a number{}", one_line(cell), told);
-    require_no_marks(file, column, message);
+    require_no_marks(
+        file.csv, file.columns.called(column), file.columns.place(column),
+        [marks = marks_of(options)](std::string_view bare) {
+          return written_number(bare, marks).has_value();
+        },
+        message);
     if (!written.unit) throw InputError(message);
     if (told.starts_with(';')) refuse_words(file, column, message);
     throw InputError(message);

@@ -80,7 +80,9 @@ bool are_neighbours(const Time& a, const Time& b) {
 std::size_t count_names(const std::vector<std::string>& cells, char decimal) {
   std::size_t count = cells.size(), words = 0;
   while (count > 0 && cells[count - 1].empty()) --count;
-  while (words < count && !cells[words].empty() && !reads_as_value(cells[words], decimal)) ++words;
+  // A gap may stand between the names of two tables.
+  while (words < count && (cells[words].empty() ? words > 0 : !reads_as_value(cells[words], decimal)))
+    ++words;
   if (words == 0) return 0;
   for (std::size_t i = words; i < count; ++i) {
     const auto year = parse_time(cells[i], TimeForm::year), before = parse_time(cells[i - 1], TimeForm::year);
@@ -130,6 +132,9 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
   const auto is_word = [&](const std::string& cell) {
     return !cell.empty() && !reads_as_value(cell, options.decimal);
   };
+  const auto is_value = [&](const std::string& cell) {
+    return !cell.empty() && reads_as_value(cell, options.decimal);
+  };
   const auto words = static_cast<std::size_t>(std::ranges::count_if(header, is_word));
   std::vector<std::string> names;  // of the line above
   int64_t line = 0, rows = 0, found = 0;
@@ -139,7 +144,7 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
     const std::vector<std::string> above = std::exchange(names, {csv.cells().begin(), csv.cells().end()});
     const std::size_t count = count_names(above, options.decimal);
     if (count > std::max<std::size_t>(words, 1) && names.size() >= count && names.size() <= above.size() &&
-        !std::all_of(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count), is_word))
+        std::any_of(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count), is_value))
       found = line;
     line = csv.line();
     return found == 0 && ++rows <= most_lines;
@@ -168,6 +173,7 @@ void refuse_empty_column(CsvReader csv, std::size_t place) {
         i = i < place ? place - 1 : csv.cells().size();
       }
   });
+  is_table = is_table || (place + 1 < width && (2 * left < right || 2 * right < left));
   const std::size_t from = !is_table      ? place - 1
                            : left < right ? 0
                                           : place - 1,

@@ -188,7 +188,8 @@ class Guesser {
     take(reading_of_holes(series, wishes_));
     if (mended.empty()) return series;
     set("data.mend", "true");
-    if (!keys_.contains("data.missing") && !says("data.missing"))  // rows that a mend leaves out may lack values
+    if (!keys_.contains("data.missing") &&
+        !says("data.missing"))  // rows that a mend leaves out may lack values
       set("data.missing", toml_string("previous"));
     return series;
   }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/series/calendar.h"
+#include "examples/timeseries/series/time_names.h"
 #include "examples/timeseries/series/times.h"
 
 namespace unroll {
@@ -18,29 +19,6 @@ std::string lower_case(std::string_view text) {
 }
 
 namespace {
-
-// Written out and short, in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish and Scandinavian languages, each between blanks.
-constexpr std::array<std::string_view, 12> month_names = {
-    " january jan januar jän janvier janv enero ene gennaio gen janeiro januari styczeń sty ",
-    " february feb februar février fevrier févr fév fev febrero febbraio fevereiro februari luty lut ",
-    " march mar märz maerz mär mrz mars marzo março marco maart mrt marts marzec ",
-    " april apr avril avr abril abr aprile kwiecień kwi ",
-    " may mai mayo maggio mag maio mei maj ",
-    " june jun juni juin junio giugno giu junho czerwiec cze ",
-    " july jul juli juillet juil julio luglio lug julho lipiec lip ",
-    " august aug août aout aoû agosto ago augustus augusti sierpień sie ",
-    " september sep sept septembre septiembre settembre set setembro wrzesień wrz ",
-    " october oct oktober okt octobre octubre ottobre ott outubro out październik paź ",
-    " november nov novembre noviembre novembro listopad lis ",
-    " december dec dezember dez décembre decembre déc diciembre dic dicembre dezembro desember des grudzień gru "};
-constexpr std::array<std::string_view, 7> weekday_names = {
-    " monday mon montag mo lundi lun lunes lunedì segunda seg maandag ma ",
-    " tuesday tue tues dienstag di mardi mar martes martedì terça ter dinsdag ",
-    " wednesday wed mittwoch mi mercredi mer miércoles mié mercoledì quarta qua woensdag wo ",
-    " thursday thu thurs donnerstag do jeudi jeu jueves jue giovedì gio quinta qui donderdag ",
-    " friday fri freitag fr vendredi ven viernes vie venerdì sexta sex vrijdag vr ",
-    " saturday sat samstag sa samedi sam sábado sáb sabato sab zaterdag za ",
-    " sunday sun sonntag so dimanche dim domingo dom domenica zondag zo "};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_lead(char c) { return '\xc3' <= c && c <= '\xc5'; }  // of two bytes for a letter
@@ -185,6 +163,14 @@ int64_t read_year_of_part(Scanner& scan, bool may_be_short) {  // M1-1001 names 
   return year;
 }
 
+// A day may be an ordinal number: 1st, 2nd, 1er, 1º.
+void read_number(Scanner& scan, DateNumbers& found, const FormNumber& number) {
+  found.*number.to = scan.digits(number.least_digits, number.most_digits, number.least, number.most);
+  if (number.letter != 'd') return;
+  for (const std::string_view ending : {"st", "nd", "rd", "th", "er", "º"})
+    if (scan.left.starts_with(ending)) return scan.left.remove_prefix(ending.size());
+}
+
 // Reads a form from the left. The scan fails if the text has another one.
 DateNumbers read_form(Scanner& scan, std::string_view form, DateOrder order) {
   DateNumbers found;
@@ -196,7 +182,7 @@ DateNumbers read_form(Scanner& scan, std::string_view form, DateOrder order) {
     }
     const auto number = std::ranges::find(form_numbers, c, &FormNumber::letter);
     if (number != std::end(form_numbers))
-      found.*number->to = scan.digits(number->least_digits, number->most_digits, number->least, number->most);
+      read_number(scan, found, *number);
     else if (c == 'y')
       found.year = read_last_year(scan, order);
     else if (c == 'f')

@@ -1,0 +1,32 @@
+// Names of months and weekdays, as parse_time() reads them.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace unroll {
+
+// Written out and short, in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish and Scandinavian languages, each between blanks.
+inline constexpr std::array<std::string_view, 12> month_names = {
+    " january jan januar jän janvier janv enero ene gennaio gen janeiro januari styczeń sty ",
+    " february feb februar février fevrier févr fév fev febrero febbraio fevereiro februari luty lut ",
+    " march mar märz maerz mär mrz mars marzo março marco maart mrt marts marzec ",
+    " april apr avril avr abril abr aprile kwiecień kwi ",
+    " may mai mayo maggio mag maio mei maj ",
+    " june jun juni juin junio giugno giu junho czerwiec cze ",
+    " july jul juli juillet juil julio luglio lug julho lipiec lip ",
+    " august aug août aout aoû agosto ago augustus augusti sierpień sie ",
+    " september sep sept septembre septiembre settembre set setembro wrzesień wrz ",
+    " october oct oktober okt octobre octubre ottobre ott outubro out październik paź ",
+    " november nov novembre noviembre novembro listopad lis ",
+    " december dec dezember dez décembre decembre déc diciembre dic dicembre dezembro desember des grudzień gru "};
+inline constexpr std::array<std::string_view, 7> weekday_names = {
+    " monday mon montag mo lundi lun lunes lunedì segunda seg maandag ma ",
+    " tuesday tue tues dienstag di mardi mar martes martedì terça ter dinsdag ",
+    " wednesday wed mittwoch mi mercredi mer miércoles mié mercoledì quarta qua woensdag wo ",
+    " thursday thu thurs donnerstag do jeudi jeu jueves jue giovedì gio quinta qui donderdag ",
+    " friday fri freitag fr vendredi ven viernes vie venerdì sexta sex vrijdag vr ",
+    " saturday sat samstag sa samedi sam sábado sáb sabato sab zaterdag za ",
+    " sunday sun sonntag so dimanche dim domingo dom domenica zondag zo "};
+
+}  // namespace unroll
