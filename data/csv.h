@@ -19,7 +19,7 @@ namespace unroll {
 // A quote that is not closed, stands inside a cell without quotes, or is followed by text.
 struct CsvQuoteError : InputError {
   CsvQuoteError(const std::string& message, int64_t of) : InputError(message), line(of) {}
-  int64_t line;
+  int64_t line;  // it begins in, from 1
 };
 
 class CsvReader {

@@ -77,6 +77,15 @@ void tables() {
   check(rows.next() && rows.cells()[1] == "load");
   check(rows.next() && rows.cells()[1] == "2,5" && rows.line() == 2 && !rows.next());
   //! [CsvReader]
+
+  //! [CsvQuoteError]
+  CsvReader unclosed("time,load\n\"1,2\n", "load.csv");
+  check(unclosed.next());
+  try {
+    unclosed.next();
+    check(false);
+  } catch (const CsvQuoteError& fault) { check(fault.line == 2); }
+  //! [CsvQuoteError]
 }
 
 }  // namespace
