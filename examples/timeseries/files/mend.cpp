@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "examples/timeseries/files/cells.h"
 #include "framework/one_line.h"
 
 namespace unroll {
@@ -64,6 +65,22 @@ void refuse_name(const CsvReader& csv, std::size_t place, const std::string& why
               fmt::format("column {} is called '{}'", place, one_line(called)), csv.separator(),
               [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
                 if (row++ == 0 && place <= cells.size()) cells[place - 1] = called;
+              });
+}
+
+void require_no_marks(const CsvReader& csv, const std::string& called, std::size_t place,
+                      const std::function<bool(std::string_view)>& is_read, const std::string& message) {
+  const auto bare = [is_read](std::string_view cell) {
+    const std::string_view found = without_mark(cell);
+    return std::string(found != cell && is_read(found) ? found : cell);
+  };
+  const std::string_view cell = place < csv.cells().size() ? csv.cells()[place] : std::string_view();
+  if (bare(cell) == cell) return;
+  refuse_rows(message,
+              fmt::format("marks behind the cells of {} are left out, as in '{}' in line {}", called,
+                          one_line(cell), csv.line()),
+              csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
+                if (row++ > 0 && place < cells.size()) cells[place] = bare(cells[place]);
               });
 }
 

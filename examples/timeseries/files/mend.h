@@ -44,6 +44,10 @@ using RowEdit = std::function<void(std::vector<std::string>& cells, int64_t line
 [[noreturn]] void refuse_name(const CsvReader& csv, std::size_t place, const std::string& why,
                               const std::string& called);
 
+// Throws MendableFile about the row's cell in a column that holds what is read, and a mark behind it.
+void require_no_marks(const CsvReader& csv, const std::string& called, std::size_t place,
+                      const std::function<bool(std::string_view)>& is_read, const std::string& message);
+
 // read(text), and after each mend again; without `mend` once. `done` says what was mended. A text that is not UTF-8 is read as
 // Windows-1252. Throws what read() throws that has no mend.
 template <class Read>

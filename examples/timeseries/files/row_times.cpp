@@ -75,22 +75,6 @@ std::string require_row(const SeriesText& file, const std::string& message) {
   return or_delete(line);
 }
 
-void require_no_marks(const CsvReader& csv, const std::string& called, std::size_t place,
-                      const std::function<bool(std::string_view)>& is_read, const std::string& message) {
-  const auto bare = [is_read](std::string_view cell) {
-    const std::string_view found = without_mark(cell);
-    return std::string(found != cell && is_read(found) ? found : cell);
-  };
-  const std::string_view cell = cell_of(csv, place);
-  if (bare(cell) == cell) return;
-  refuse_rows(message,
-              fmt::format("marks behind the cells of {} are left out, as in '{}' in line {}", called,
-                          one_line(cell), csv.line()),
-              csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
-                if (row++ > 0 && place < cells.size()) cells[place] = bare(cells[place]);
-              });
-}
-
 void refuse_words(const SeriesText& file, int column, const std::string& message) {
   const std::string or_none = require_row(file, message);
   const std::size_t place = file.columns.place(column);

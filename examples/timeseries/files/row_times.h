@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "examples/timeseries/files/series_columns.h"
@@ -15,10 +14,6 @@ std::string require_row(const SeriesText& file, const std::string& message);
 
 // Throws InputError about a cell below numbers; MendableFile: it and few others of the column are words in place of values.
 [[noreturn]] void refuse_words(const SeriesText& file, int column, const std::string& message);
-
-// Throws MendableFile about the row's cell in a column that holds what is read, and a mark behind it.
-void require_no_marks(const CsvReader& csv, const std::string& called, std::size_t place,
-                      const std::function<bool(std::string_view)>& is_read, const std::string& message);
 
 class RowTimes {
  public:

@@ -9,7 +9,6 @@
 
 #include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/mend.h"
-#include "examples/timeseries/files/row_times.h"
 #include "framework/check.h"
 #include "framework/nearest.h"
 #include "framework/one_line.h"

@@ -176,7 +176,8 @@ std::string left_out(const FileColumns& file, const Column& column) {
   if (column.numbers == 0) return "empty";
   if (file.columns.size() == 1) return "";
   if (column.counts_up) return "numbers the rows";
-  if (10 * column.numbers < column.missing) return fmt::format("only {} cells have a number", column.numbers);
+  if (column.numbers < 6 && 10 * column.numbers < column.missing)
+    return fmt::format("only {} cells have a number", column.numbers);
   if (column.order.is_whole() && column.order.ascends() && !column.order.described().empty() &&
       names_a_counter(column.name))
     return "a counter by its name and whole numbers that ascend";
