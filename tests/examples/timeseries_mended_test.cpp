@@ -49,6 +49,9 @@ TEST_CASE("lines above the names and below the rows are left out") {
                {"lines 18 to 20 are left out: no rows of the series, as 't'"});
   check_mended(folder, with(plain, "t,x\n", "t,x\nday,kWh\n"), plain,
                {"line 2 is left out: it holds units, as 'kWh'"});
+  check_mended(
+      folder, plain + "\n# Start: 1 Jan\nCountry,x\nUS,702345\nGB,302113\n\nPage,x\n/home,5\n", plain,
+      {"6 lines, the first is line 87, are left out: another table stands below, from '# Start: 1 Jan' on"});
   const std::string numbered =
       rows("name,x", 84, [](int row) { return fmt::format("d{},{}", row, week(row)); });
   check_mended(folder, numbered + ",1092\n", numbered, {"line 86 is left out: the sum of the rows above it"});
@@ -262,6 +265,8 @@ TEST_CASE("a table that is drawn with bars, quotes in a remark, and rows of a lo
     }
     return csv;
   };
+  check_mended(folder, logger(false) + "2021-01-07 11:07,,\n", logger(false),
+               {"line 86 is left out: without a value, where others are not a step apart"});
   check_mended(folder, logger(true), logger(false),
                {"line 33 is left out: without a value, where others are not a step apart"});
 }

@@ -36,6 +36,25 @@ bool is_plainly_none(const SeriesText& file, const CsvReader& csv) {
   return std::max(empty, named) == csv.cells().size() || has_stars || says_total(first);
 }
 
+// The lines from the reader's row on, if other names than the file's stand in them, above a row with a number; none: no other table does.
+std::set<int64_t> lines_of_another_table(const SeriesText& file) {
+  CsvReader csv = file.csv;
+  if (csv.cells().size() == file.columns.width()) return {};
+  const auto is_word = [](std::string_view cell) {
+    return !cell.empty() && !reads_as_value(std::string(cell), '.') &&
+           !reads_as_value(std::string(cell), ',');
+  };
+  std::set<int64_t> lines;
+  bool is_named = false, is_found = false;
+  each_row(csv, [&] {
+    const auto words = std::ranges::count_if(csv.cells(), is_word), cells = std::ssize(csv.cells());
+    is_found = is_found || (is_named && words < cells);
+    is_named = cells > 1 && words == cells && !is_plainly_none(file, csv);
+    lines.insert(csv.line());
+  });
+  return is_found ? lines : std::set<int64_t>();
+}
+
 }  // namespace
 
 std::string require_row(const SeriesText& file, const std::string& message) {
@@ -48,6 +67,9 @@ std::string require_row(const SeriesText& file, const std::string& message) {
            (csv.count() > 1 && looks_like_a_date(cell));  // a remark may end with a date
   };
   if (begins_row(0)) return "";
+  if (auto other = lines_of_another_table(file); !other.empty())
+    refuse_lines(message, std::move(other),
+                 fmt::format("another table stands below, from '{}' on", one_line(cell_of(csv, 0), 30)));
   const std::vector<int> of_row = columns.time < 0 ? columns.chosen : std::vector{columns.time};
   const int64_t line = csv.line();
   std::set<int64_t> all, plain;
@@ -63,7 +85,9 @@ std::string require_row(const SeriesText& file, const std::string& message) {
     refuse_lines(csv.lines() > line ? fmt::format("{}; lines {} to {} look like a footer: delete them",
                                                   message, line, csv.lines())
                                     : message + or_delete(line),
-                 std::move(all), fmt::format("below the rows, as '{}'", one_line(first, 30)));
+                 std::move(all),
+                 first.empty() ? std::string("below the rows")
+                               : fmt::format("below the rows, as '{}'", one_line(first, 30)));
   if (is_plainly_none(file, file.csv)) {
     CsvReader again = file.csv;
     each_row(again, [&] {

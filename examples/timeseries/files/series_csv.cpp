@@ -355,6 +355,7 @@ class SeriesReader {
       else
         lines.merge(since), since.clear();
     }
+    if (lines.empty() && std::ssize(since) < series_.rows()) lines.swap(since);
     if (!lines.empty())
       refuse_lines(message, std::move(lines), "without a value, where others are not a step apart");
   }
