@@ -105,3 +105,64 @@ TEST_CASE("a column with values by months beside one by days is forecast by itse
               {"'rent' has values a month apart, where rows are a day apart: --column NAME forecasts one"}) ==
         "");
 }
+
+TEST_CASE("a model reads stamps that drift, and series of no rule beside others, as training did") {
+  const Folder folder;
+  std::string drift = "t,x\n", several = "what,date,x\n";
+  const int64_t second = 1'000'000, first = parse_time("2021-03-01 00:05:07")->count;
+  for (int64_t k = 0, at = first; k < 7000; ++k, at += (601 + k % 3 - 1) * second)
+    drift += fmt::format("{},{}\n", to_text({.form = TimeForm::date_time, .count = at}),
+                         at / (3600 * second) % 24);
+  for (int row = 0; row < 1200; ++row) {
+    if (day(row).day == 10) several += fmt::format("pay,{},{}\n", text(row), 7800 + week(row));
+    for (int root = 1; root * root <= row; ++root)
+      if (root * root == row) several += fmt::format("fuel,{},60\n", text(row));
+  }
+  folder.write("drift.csv", drift), folder.write("several.csv", several);
+  folder.write("linear.toml",
+               linear_model("window = 4\nhorizon = 3\ngaps = \"fill\"\nmissing = \"previous\"\n",
+                            "epochs = 1\nkeep = \"last\"\n"));
+  const std::vector<std::array<std::string, 3>> files = {
+      {"drift.csv", "", "each is read at the nearest 10 minutes"},
+      {"several.csv", "what",
+       "1 of 2 series left out, for rows that keep to no step of time have no next one: 'fuel'"}};
+  for (const auto& [file, id, note] : files) {
+    const Words more = id.empty() ? Words{} : set({"data.id=" + id}), ask = {"--csv", file, "--steps", "2"};
+    timeseries_out(Words{"train", "linear.toml", "--csv", file, "--out", "of_" + file} + more, folder.path());
+    const ProgramRun by_model =
+                         started(Words{"forecast", "of_" + file + "/last.safetensors"} + ask, folder.path()),
+                     alone = started(Words{"forecast", file, "--steps", "2"} + more, folder.path());
+    for (const ProgramRun& run : {by_model, alone}) {
+      REQUIRE_MESSAGE(run.code == 0, run.err);
+      CHECK_MESSAGE(run.err.find(note) != std::string::npos, run.err);
+    }
+    const auto times = [&](const ProgramRun& run) {
+      std::string found;
+      for (const std::string& line : lines_of(run.out))
+        if (size_t end = line.find(','); line.find("20") != line.npos)
+          found += line.substr(0, id.empty() ? end : line.find(',', end + 1)) + " ";
+      return found;
+    };
+    CHECK(times(by_model) == times(alone));
+    CHECK(times(alone) ==
+          (id.empty() ? "2021-04-18 16:45:07 2021-04-18 16:55:07 " : "pay,2024-05-10 pay,2024-06-10 "));
+  }
+}
+
+TEST_CASE("a series by months ends early once its next row was due, not before") {
+  const Folder folder;
+  for (const int rows : {60, 69}) {  // to 4 and 13 March
+    std::string csv = "what,date,x\n";
+    for (int row = -150; row < rows; ++row) {
+      csv += fmt::format("food,{},{}\n", text(row), week(row));
+      if (day(row).day == 10 && row < 40) csv += text(row).insert(0, "pay,") + ",7800\n";
+    }
+    folder.write("x.csv", csv);
+    const ProgramRun run =
+        started(Words{"forecast", "x.csv", "--steps", "2"} + set({"data.id=what"}), folder.path());
+    CHECK(lines_with(run, "pay,") == "pay,2021-03-10,7800 pay,2021-04-10,7800 ");
+    CHECK_MESSAGE((run.err.find("'pay' ends at 2021-02-10, a month before the last") != std::string::npos) ==
+                      (rows == 69),
+                  run.err);
+  }
+}

@@ -96,6 +96,9 @@ TEST_CASE(
   CHECK(found.values == Values{1, 1});
   CHECK(found.high[0] - 1 == doctest::Approx(factor * z * 1.01));
   CHECK(found.high[1] - 1 == doctest::Approx(factor * z * 1.01 * std::sqrt(2)));
+  // A walk by the season would not move, though the last value errs.
+  const Combination by_two(series, whole(series), 0, {.period = 2, .horizon = 1, .members = {"last"}});
+  CHECK(by_two.forecast(series, 100, 2).high == found.high);
   // Two errors of the folds are too few for 80 % of them.
   const Series few = make_series({"y"}, Values(y.begin(), y.begin() + 10));
   CHECK(Combination(few, whole(few), 0, {.horizon = 1, .members = {"last"}}).folds().interval_factor == 1);
@@ -159,6 +162,25 @@ TEST_CASE("over many folds errors that do not follow the width that members expe
   CHECK(found.high[0] - found.values[0] == doctest::Approx(std::exp(mean_log * (1 - 100.0 / 140))));
 }
 
+TEST_CASE(
+    "a step without errors on the folds has its neighbours' width, and steps beyond grow as members expect") {
+  // Windows begin at every second row of the folds, and steps 1, 3 and 5 of each have no value.
+  Series series = make_series({"y"}, noise(1000, 0, 1000));
+  series.filled.resize(1000);
+  for (size_t row = 800; row < 1000; row += 2) series.filled[row] = 1;
+  const Combination mean(series, whole(series), 0, {.horizon = 5, .members = {"last"}});
+  REQUIRE(mean.folds().windows == 98);
+  REQUIRE(mean.folds().interval_share == 0);
+  const auto found = mean.forecast(series, 1000, 20);
+  const auto width = [&](size_t h) { return found.high[h] - found.values[h]; };
+  for (const size_t h : {0, 2}) {
+    CHECK(width(h) > 0.7 * width(1));
+    CHECK(width(h) < 1.4 * width(1));
+  }
+  for (size_t h = 4; h < 20; ++h)  // a random walk's
+    CHECK(width(h) == doctest::Approx(width(3) * std::sqrt(static_cast<double>(h + 1) / 4)));
+}
+
 TEST_CASE("an interval without errors is not narrower than a random walk's over the number of rows") {
   Values y;
   for (int t = 0; t < 8; ++t) y.push_back(100 + 10 * t);
@@ -213,6 +235,11 @@ TEST_CASE("of two seasons a member that reads one has the one by which it errs l
     const Combination of_days(days, whole(days), 0,
                               {.period = 4, .second_period = 28, .horizon = 4, .members = {word}});
     CHECK(of_days.members()[0].name == (word == "ces" ? "CES" : "Theta"));
+    // Rows too few for the second season have one member, not another that is left out.
+    const Series few = make_series({"y"}, noise(50, 100, 1));
+    CHECK(Combination(few, whole(few), 0, {.period = 4, .second_period = 28, .members = {word}})
+              .members()
+              .size() == 1);
   }
 }
 

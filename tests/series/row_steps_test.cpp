@@ -1,6 +1,9 @@
 // The step between the rows of each series: of several in one file, and over rows that a file lacks.
+#include <fmt/format.h>
+
 #include "examples/timeseries/series/calendar.h"
 #include "examples/timeseries/series/series.h"
+#include "examples/timeseries/series/series_rows.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -86,11 +89,19 @@ TEST_CASE("series that keep to no step are left out where gaps are filled, and n
   const Series series = parse(events + pay + more, fill);
   REQUIRE(series.count() == 1);
   CHECK(series.name_of(0) == "pay");
-  CHECK(series.left_out == 2);
+  CHECK(series.left_out == 52);  // rows: 27 and 25
+  // A model reads the file as training did.
+  SeriesOptions of_model = fill;
+  of_model.model = "m.safetensors", of_model.usual_time = "date", of_model.step = series.times.step;
+  const Series again = parse(events + pay + more, of_model);
+  REQUIRE(again.count() == 1);
+  CHECK(again.name_of(0) == "pay");
+  CHECK(again.left_out == 52);
   CHECK(next_of(series, 0) == "a month: 2025-12-05");
   CHECK(series.at(0, 0) == 4);
   CHECK(series.at(series.rows() - 1, 0) == 674);  // 5 November 2025
-  CHECK(lacks(series.notes.back(), {"2 of 3 series left out", "'events', 'more'", "week or month", "their sum"}) == "");
+  CHECK(lacks(series.notes.back(),
+              {"2 of 3 series left out", "'events', 'more'", "week or month", "their sum"}) == "");
   CHECK(lacks(input_error_of([&] { parse(pay + events); }), {"where rows of 'events' are"}) == "");
   CHECK(lacks(input_error_of([&] { parse(events + more, fill); }), {"keep to no rule"}) == "");
 }
@@ -169,4 +180,83 @@ TEST_CASE("rows without a value are left out if those with one keep to a step of
   }
   CHECK(parse_series(csv, "x.csv", {.missing = Missing::zero}).rows() == 300);
   CHECK(parse_series(random, "x.csv", {.missing = Missing::previous}).rows() == 300);
+}
+
+TEST_CASE("stamps that drift are read by the steps of a day in each series, and by a model as by training") {
+  // 'a' is 600.6 s apart, 'b' begins 5 minutes later, and 'c' has exact hours.
+  constexpr int64_t second = 1'000'000;
+  std::string csv = "id,t,x\n";
+  const auto add = [&](const char* id, int rows, int64_t from, int64_t tenths) {
+    for (int64_t k = 0; k < rows; ++k)
+      csv += fmt::format("{},{},1\n", id,
+                         to_text({.form = TimeForm::date_time,
+                                  .count = monday + from * second +
+                                           (tenths * k / 10 + (tenths % 10 > 0) * (k % 3)) * second}));
+  };
+  add("a", 7000, 0, 6006), add("b", 7000, 300, 6006), add("c", 1000, 0, 36000);
+  SeriesOptions options = fill, of_model = fill;
+  options.id = of_model.id = "id";
+  const Series series = parse_series(csv, "x.csv", options);
+  const TimeStep ten{.unit = TimeStep::Unit::microsecond, .count = 600 * second};
+  CHECK(series.times.step == ten);
+  for (const int member : {0, 1}) {
+    CHECK(series.end_of(member) - series.begin_of(member) == 7007);  // 4,200 s are 7 steps
+    for (int64_t row = series.begin_of(member); row < series.end_of(member); ++row)
+      REQUIRE((series.times.at[row] - monday) % (600 * second) == member * 300 * second);
+  }
+  CHECK(to_text(series.step_of(2)) == "an hour");
+  CHECK(series.times.text(series.begin_of(2) + 999) == "2024-02-11 15:00:00");
+  // The model's step of a day's part, and one that is none.
+  const std::string alone = csv.substr(0, csv.find("b,"));
+  of_model.model = "m.safetensors", of_model.usual_time = "t", of_model.step = ten;
+  const Series by_model = parse_series(alone, "x.csv", of_model);
+  CHECK(by_model.times.at == series.alone(0).times.at);
+  CHECK(lacks(fmt::format("{}", fmt::join(by_model.notes, "; ")),
+              {"each is read at the nearest 10 minutes"}) == "");
+  of_model.step = TimeStep{.unit = ten.unit, .count = 601 * second, .jitter = 2 * second};
+  CHECK(parse_series(alone, "x.csv", of_model).times.step == *of_model.step);
+}
+
+TEST_CASE("over a change of clocks hours of business lack only the row that is not there") {
+  std::string csv = "t,x\n";
+  for (int day = 60; day < 160; ++day)  // summer time from 31 March 2024
+    for (int hour = 9; hour < 18; ++hour)
+      if (day != 100 || hour != 12)
+        csv += fmt::format("{}T{:02}:00{},{}\n", date(day), hour, day < 90 ? "+01:00" : "+02:00", hour);
+  const Series series = parse_series(csv, "x.csv", fill);
+  CHECK(series.added_rows == 1);
+  REQUIRE(series.rows() == 900);
+  for (int64_t row = 0; row < 900; ++row)
+    CHECK(series.times.text(row) ==
+          fmt::format("{} {:02}:00:00{}", date(60 + row / 9), 9 + row % 9, row < 270 ? "+01:00" : "+02:00"));
+}
+
+TEST_CASE("a note names the last row if its day or months are not over") {
+  const auto notes = [](const std::string& rows, const std::string& now, const std::string& id = "") {
+    Series series =
+        parse_series((id.empty() ? "t,x\n" : "id,t,x\n") + rows, "x.csv", {.time = "t", .id = id});
+    series.notes.clear();
+    note_unfinished(series, parse_time(now)->count);
+    return series.notes.empty() ? "" : series.notes.front();
+  };
+  // Rows, the first and the last moment at which the last one is not over, and one at which it is.
+  const std::vector<std::array<std::string, 4>> all = {
+      {"2024-01,1\n2024-02,1\n2024-03,1\n", "2024-03-01", "2024-03-31 23:59", "2024-04-01"},
+      {"2024-01-01,1\n2024-02-01,1\n2024-03-01,1\n", "2024-03-01", "2024-03-31 23:59", "2024-04-01"},
+      {"2024-01-31,1\n2024-02-29,1\n2024-03-31,1\n", "2024-03-01", "2024-03-31 23:59", "2024-04-01"},
+      {"2024-Q1,1\n2024-Q2,1\n2024-Q3,1\n", "2024-07-01", "2024-09-30", "2024-10-01"},
+      {"2022,1\n2023,1\n2024,1\n", "2024-01-01", "2024-12-31", "2025-01-01"},
+      {"2024-03-01,1\n2024-03-02,1\n2024-03-03,1\n", "2024-03-03", "2024-03-03 23:59", "2024-03-04"},
+      {"2024-03-03,1\n2024-03-10,1\n2024-03-17,1\n", "2024-03-11", "2024-03-17 23:59", "2024-03-18"}};
+  for (const auto& [rows, first, last, after] : all) {
+    CAPTURE(rows);
+    for (const std::string& now : {first, last})
+      CHECK(lacks(notes(rows, now), {"the last row (", "line 4) is of a time that is not over"}) == "");
+    CHECK(notes(rows, after) == "");
+    CHECK(notes(rows, "2001-01-01") == "");  // all are to come
+  }
+  CHECK(notes("2024-03-01 22:00,1\n2024-03-01 23:00,1\n2024-03-02 00:00,1\n", "2024-03-02 01:00") == "");
+  CHECK(notes("1,1\n2,1\n3,1\n", "2024-03-02") == "");
+  CHECK(lacks(notes("a,2024-02,1\na,2024-03,1\nb,2024-01,1\nb,2024-02,1\n", "2024-03-15", "id"),
+              {"the last row of 'a' (2024-03, line 3)"}) == "");
 }

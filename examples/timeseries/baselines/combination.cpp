@@ -26,6 +26,7 @@ struct MemberWord {
   int64_t longest_season = std::numeric_limits<int64_t>::max();  // that suits it, rows
   const char* unsuited = nullptr;  // why a longer one does not, if that is to be said
   bool reads_one_season = false;   // of two, weigh() chooses
+  bool estimates_season = false;   // from two of them at least
 };
 constexpr MemberWord member_words[] = {
     {.word = "pretrained", .is_fast = false, .first = 2, .reads_one_season = true},
@@ -33,8 +34,8 @@ constexpr MemberWord member_words[] = {
     {"seasonal", true, 0.1},
     {"second-seasonal", true, 0.1},
     {"ets", false, 1, 24, "a season of more than 24 rows has too many states"},  // one for each row
-    {.word = "theta", .is_fast = true, .first = 1, .reads_one_season = true},
-    {.word = "ces", .is_fast = true, .first = 1, .reads_one_season = true},
+    {.word = "theta", .is_fast = true, .first = 1, .reads_one_season = true, .estimates_season = true},
+    {.word = "ces", .is_fast = true, .first = 1, .reads_one_season = true, .estimates_season = true},
     {"ridge", false, 0.5}};
 
 // The members that can be fitted to these rows; the others are left out with the reason.
@@ -72,10 +73,9 @@ std::vector<Combination::Member> fitted(const Series& series, const Span& rows, 
     if (!word.reads_one_season || options.second_period <= 1) continue;
     BaselineKeys by_second = keys;
     by_second.period = options.second_period;
-    // Theta and CES estimate it from two of them at least.
-    const bool is_short = &word != member_words && rows.end - rows.begin < 2 * options.second_period;
+    const bool is_short = word.estimates_season && rows.end - rows.begin < 2 * options.second_period;
     add(word, by_second, is_short ? "too few rows" : unsuited);
-    members.back().name += fmt::format(" ({})", options.second_period);
+    members.back().name += fmt::format(" ({})", options.second_period), members.back().by_second = true;
   }
   return members;
 }
@@ -202,11 +202,12 @@ void Combination::weigh(const FoldRows& folds, std::vector<Member>& early) {
   std::vector<std::size_t> which;
   for (std::size_t m = 0; m < members_.size() && counted > 0; ++m)
     if (early[m].left_out.empty()) members_[m].error = std::sqrt(squares[m] / counted);
-  for (std::size_t m = 0; m + 1 < members_.size(); ++m) {
-    if (!members_[m + 1].name.starts_with(fmt::format("{} (", members_[m].name))) continue;
-    const bool worse = std::isnan(members_[m + 1].error) || members_[m].error <= members_[m + 1].error;
-    members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(m + worse));
-    if (!early.empty()) early.erase(early.begin() + static_cast<std::ptrdiff_t>(m + worse));
+  for (std::size_t m = 1; m < members_.size(); ++m) {
+    if (!members_[m].by_second) continue;
+    const bool worse = std::isnan(members_[m].error) || members_[m - 1].error <= members_[m].error;
+    const auto out = static_cast<std::ptrdiff_t>(worse ? m : m - 1);
+    members_.erase(members_.begin() + out);
+    if (!early.empty()) early.erase(early.begin() + out);
   }
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Member& member = members_[m];
@@ -236,6 +237,7 @@ void Combination::widen(const FoldRows& folds, const std::vector<Member>& early)
       if (reach > 0) errors[h].push_back({std::abs(y - middle), reach}), ++count;
     });
   }
+  while (!errors.empty() && errors.back().empty()) errors.pop_back();
   constexpr int64_t many = 40, many_windows = 5;
   const auto rows = static_cast<double>(folds.count());
   Widths best = Widths::by(errors, 1, rows);
@@ -280,7 +282,8 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
     for (std::size_t h = 0; h < count; ++h) all[h].push_back({values[h], member.weight});
     if (has_interval || !member.baseline.interval) continue;
     member.baseline.interval(series, origin, channel_, low, high);
-    if (!std::ranges::all_of(high, [](double v) { return std::isfinite(v); })) continue;
+    const auto is_finite = [](double v) { return std::isfinite(v); };
+    if (!std::ranges::all_of(low, is_finite) || !std::ranges::all_of(high, is_finite)) continue;
     has_interval = true;
     for (std::size_t h = 0; h < count; ++h)
       found.low[h] = values[h] - low[h], found.high[h] = high[h] - values[h];
@@ -297,25 +300,34 @@ Combination::Forecast Combination::mean_of(const std::vector<Member>& members, c
     double apart = 0, sum = 0;
     for (const auto& [value, weight] : all[h])
       apart += weight * (value - mean) * (value - mean), sum += weight;
-    for (const auto& [end, sign] : {std::pair{&found.low[h], -1.0}, {&found.high[h], 1.0}})
-      *end = mean +
-             sign * std::max(walk[h] / rows,
-                             widths_.at(h, (1 + 1 / rows) *
-                                               std::sqrt(*end * *end + z * z * (sum > 0 ? apart / sum : 0))));
+    for (double* reach : {&found.low[h], &found.high[h]})
+      *reach = (1 + 1 / rows) * std::sqrt(*reach * *reach + z * z * (sum > 0 ? apart / sum : 0));
+  }
+  for (const auto& [ends, sign] : {std::pair{&found.low, -1.0}, {&found.high, 1.0}}) {
+    const std::vector<double> reach = *ends;
+    for (std::size_t h = 0; h < count; ++h)
+      (*ends)[h] = found.values[h] + sign * std::max(walk[h] / rows, widths_.at(h, reach));
   }
   return found;
 }
 
-// How far 80 % of a random walk's values lie, which moves by the differences of a season, or of a row if rows are few.
+// How far 80 % of a random walk's values lie, which moves by the differences of a season; or of a row if rows are few, or repeat
+// exactly and no member sees it.
 std::vector<double> Combination::random_walk(const Series& series, int64_t origin, int64_t steps) const {
-  const int64_t lag = origin - begin_ >= 2 * period_ + 1 ? period_ : 1;
-  double squares = 0, count = 0;
-  for (int64_t row = begin_ + lag; row < origin; ++row)
-    if (!series.is_filled(row, channel_) && !series.is_filled(row - lag, channel_))
-      squares += std::pow(series.at(row, channel_) - series.at(row - lag, channel_), 2), ++count;
+  const auto square = [&](int64_t lag) {  // the mean one
+    double squares = 0, count = 0;
+    for (int64_t row = begin_ + lag; row < origin; ++row)
+      if (!series.is_filled(row, channel_) && !series.is_filled(row - lag, channel_))
+        squares += std::pow(series.at(row, channel_) - series.at(row - lag, channel_), 2), ++count;
+    return squares / std::max(count, 1.0);
+  };
+  const bool is_exact =
+      std::ranges::any_of(members_, [](const Member& m) { return m.weight > 0 && m.error == 0; });
+  int64_t lag = origin - begin_ >= 2 * period_ + 1 ? period_ : 1;
+  double each = square(lag);
+  if (each == 0 && !is_exact) each = square(lag = 1);
   std::vector<double> reach;
-  for (int64_t h = 0; h < steps; ++h)
-    reach.push_back(z * std::sqrt(squares / std::max(count, 1.0) * static_cast<double>(h / lag + 1)));
+  for (int64_t h = 0; h < steps; ++h) reach.push_back(z * std::sqrt(each * static_cast<double>(h / lag + 1)));
   return reach;
 }
 

@@ -53,6 +53,7 @@ class Combination {
     std::string name;
     double first = 1;           // its weight before the folds
     double weight = 0;          // of all members they add up to 1
+    bool by_second = false;     // reads the second season; the member before it is the same by the first
     double error = 0;           // root mean square on the folds; NaN: none
     std::string left_out = {};  // why it has no weight; empty: it has one
     ForecastBaseline baseline = {};
@@ -70,11 +71,11 @@ class Combination {
   struct Folds {
     int64_t windows = 0, first = 0;  // windows that are forecast; the first row of the first one
     double naive_error = 0;          // the seasonal naive forecast's; NaN: none
-    // So many errors moved the interval's width, and by this factor in all, which is not below 1 if the folds are fewer rows than
-    // the longest season. Each step has its own.
-    int64_t interval_errors = 0;
+    int64_t interval_errors = 0;     // so many moved the interval's width
+    double interval_share = 1;       // so much of the width is what members expect, as a power: 1, 0.5 or 0
+    // They moved it by this factor in all if the share is 1. It isn't below 1 if the folds are fewer rows than the longest season. Each
+    // step has its own.
     double interval_factor = 1;
-    double interval_share = 1;  // 0.5, or 0: so much of the width is what members expect
   };
   const std::vector<Member>& members() const { return members_; }
   const Folds& folds() const { return folds_; }
@@ -87,16 +88,19 @@ class Combination {
 
  private:
   struct FoldRows;
-  // The distance of the mean from an end of the interval.
+  // The distance of the mean from an end of the interval: of_step times the reach, what the members expect, to the power `share`.
+  // Beyond the steps of the folds it grows as the reach does.
   struct Widths {
-    double share = 1;                   // of what the members expect, its reach, as a power
-    double factor = 1;                  // of all steps
-    std::vector<double> of_step = {1};  // times that power; steps beyond have the last one
-    double ratio = 1, score = 0;        // of the errors, before; the Winkler score on the folds
+    double share = 1;
+    double factor = 1;  // of all steps, in of_step
+    std::vector<double> of_step = {1};
+    double ratio = 1;  // 80 % of the errors are no larger, in units of the reach; factor is a part of it
+    double score = 0;  // Winkler's, on the folds
     struct Error {
       double off, reach;
     };
-    double at(std::size_t h, double reach) const;
+    // The width at step h, by the reach of each step up to it.
+    double at(std::size_t h, std::span<const double> reach) const;
     static Widths by(const std::vector<std::vector<Error>>& errors, double share, double rows);
   };
   void weigh(const FoldRows& rows, std::vector<Member>& early);

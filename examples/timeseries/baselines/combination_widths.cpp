@@ -19,22 +19,26 @@ double reach_of_most(std::vector<double> all) {
 
 }  // namespace
 
-double Combination::Widths::at(std::size_t h, double reach) const {
-  return of_step[std::min(h, of_step.size() - 1)] * std::pow(reach, share);
+double Combination::Widths::at(std::size_t h, std::span<const double> reach) const {
+  const std::size_t known = std::min(h, of_step.size() - 1);
+  const double width = of_step[known] * std::pow(reach[known], share - 1) * reach[h];
+  return std::isfinite(width) ? width : of_step[known] * std::pow(reach[known], share);  // a reach of 0
 }
 
 // The widths by errors [steps][windows]. Units are the reach to the power of the share, times the mean reach of a step to that of
-// the rest. All errors give one factor, and those of the steps nearby one for each.
+// the rest. A step without errors has the mean of the next one with some; the last step must have some. All errors give one factor,
+// and those of the steps nearby one for each.
 Combination::Widths Combination::Widths::by(const std::vector<std::vector<Error>>& errors, double share,
                                             double rows) {
   constexpr double half = 40, half_of_step = 20;  // rows, and errors, that count as much as what they change
   std::vector<std::vector<double>> ratios(errors.size());
-  std::vector<double> units, all;
-  for (std::size_t h = 0; h < errors.size(); ++h) {
-    double mean = 0;
+  std::vector<double> units(errors.size()), all;
+  double mean = 0;
+  for (std::size_t h = errors.size(); h-- > 0;) {
+    if (!errors[h].empty()) mean = 0;
     for (const Error& error : errors[h])
       mean += std::log(error.reach) / static_cast<double>(errors[h].size());
-    units.push_back(std::exp((1 - share) * mean));
+    units[h] = std::exp((1 - share) * mean);
     for (const auto& [off, reach] : errors[h]) ratios[h].push_back(off / units[h] / std::pow(reach, share));
     all.insert(all.end(), ratios[h].begin(), ratios[h].end());
   }
@@ -51,7 +55,7 @@ Combination::Widths Combination::Widths::by(const std::vector<std::vector<Error>
     found.of_step.push_back(units[h] * found.factor *
                             (std::isnan(of_step) ? 1 : std::pow(of_step / ratio, trust)));
     for (const auto& [off, reach] : errors[h]) {
-      const double width = found.at(h, reach);
+      const double width = found.of_step[h] * std::pow(reach, share);
       found.score += width + std::max(off - width, 0.0) / 0.2;
     }
   }

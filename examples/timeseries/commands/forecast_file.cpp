@@ -225,7 +225,7 @@ void FileForecasts::forecast(const std::vector<std::string>& members, bool seaso
     }
     if (series.members.empty()) warnings = warnings_of_outliers(series, {{0, end, 0}});
     const TimeStep& step = series.step_of(chosen[k]);
-    if (!series.time_name.empty() && steps_between(time, last, step) >= 1)  // its next row was due
+    if (!series.time_name.empty() && time_after(time, step, 1) <= last)  // its next row was due
       early.push_back(fmt::format("{} ends at {}, {} before the last", name, series.times.text(end - 1),
                                   difference_text(series.times.form, time, last, step)));
     for (const std::string& season : means[k]->seasons) ++seasons[season];

@@ -190,8 +190,7 @@ void fill_gaps(Series& series, bool any_number) {
   // Calls use(row, steps) for each gap above a row of a series.
   const auto each_gap = [&](int member, const auto& use) {
     for (int64_t row = series.begin_of(member) + 1; row < series.end_of(member); ++row) {
-      const double steps = steps_between(times.at[row - 1], times.at[row], series.step_of(member));
-      const double whole = std::round(steps);
+      const double steps = steps_before(series, row, series.step_of(member)), whole = std::round(steps);
       if (whole >= 2 && whole <= static_cast<double>(most) && std::abs(steps - whole) <= most_off)
         use(row, static_cast<int64_t>(whole));
     }
@@ -217,8 +216,9 @@ void fill_gaps(Series& series, bool any_number) {
       each_gap(member, [&](int64_t row, int64_t steps) {
         if (line == 0) line = series.lines[row];
         while (next < row) rows.from.push_back(next++);
-        for (int64_t k = 1; k < steps; ++k)
-          rows.add_empty(row - 1, time_after(times.at[row - 1], series.step_of(member), k));
+        const TimeStep& step = series.step_of(member);
+        const int64_t before = shown(times, row - 1, step), to_clock = times.at[row - 1] - before;
+        for (int64_t k = 1; k < steps; ++k) rows.add_empty(row - 1, time_after(before, step, k) + to_clock);
       });
     while (next < series.end_of(member)) rows.from.push_back(next++);
   }
@@ -246,13 +246,12 @@ void leave_out_irregular(Series& series, const SeriesOptions& options) {
     for (int64_t row = member.begin; row < member.end; ++row) rows.from.push_back(row);
   }
   if (names.empty() || kept.empty()) return;
-  series.members = std::move(kept), series.left_out = std::ssize(names);
+  series.members = std::move(kept), series.left_out = series.rows() - std::ssize(rows.from);
   put_rows(series, rows, 0);
   series.notes.push_back(fmt::format(
       "{} of {} series left out, for rows that keep to no step of time have no next one: {}; put the rows of each week or month of such a "
       "series together first: their sum, mean or number{}",
-      names.size(), names.size() + series.members.size(), first_of(names),
-      or_zero(series.rows(), series.rows(), options)));
+      names.size(), names.size() + series.members.size(), first_of(names), or_zero(options)));
 }
 
 // Throws InputError, or adds a note, if rows are not a step apart.
@@ -353,20 +352,17 @@ void settle_step(Series& series, const SeriesOptions& options) {
     series.notes.push_back(fmt::format("{} does not say how far apart its rows are: taken from {}, {}",
                                        options.model, series.origin, to_text(times.step)));
   }
-  if (options.gaps == Gaps::fill && !options.step) keep_to_day(series);
+  if (options.gaps == Gaps::fill) keep_to_day(series, found.step);
   if (times.step == found.step)
     series.notes.insert(series.notes.end(), found.notes.begin(), found.notes.end());
-  const bool rough = is_rough(times.step);
   require_input(
-      !rough || options.gaps == Gaps::allow || !options.model.empty(),
+      !is_rough(times.step) || options.gaps == Gaps::allow || !options.model.empty(),
       "{}: the dates keep to no rule: rows are {}, so no row beyond the last has a date; put rows together by "
       "steps of one length, as by weeks; data.gaps = \"allow\" takes them as they come{}",
-      series.origin, apart_text(times.step), rough ? or_zero(series.rows(), series.rows(), options) : "");
+      series.origin, apart_text(times.step), or_zero(options));
   take_own_steps(series, options);
-  if (options.gaps == Gaps::fill) {
-    fill_gaps(series, adds_zeros(options));
-    if (options.model.empty()) leave_out_irregular(series, options);
-  }
+  if (options.gaps == Gaps::fill)
+    fill_gaps(series, adds_zeros(options)), leave_out_irregular(series, options);
   check_gaps(series, options);
 }
 

@@ -82,8 +82,7 @@ struct Series {
   std::vector<int64_t> lines;  // line in the file, by row; empty if there was no file
   int64_t open_rows = 0;       // dropped by SeriesOptions::open_end, the most of any series
   int64_t added_rows = 0;      // added by Gaps::fill
-  int64_t left_out =
-      0;  // series whose rows keep to no step, by Gaps::fill; or rows without a value between those with one
+  int64_t left_out = 0;        // rows: of series that keep to no step, by Gaps::fill; or without a value
   bool follows_clock = false;  // by Gaps::fill: the times had offsets that change, or drifted through the day
   // If the file has several series: the column that names them, and the rows of each. Series stand one after the other,
   // in the order in which the file first names them; times ascend within a series. Empty: all rows are one series.

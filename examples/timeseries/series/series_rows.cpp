@@ -33,11 +33,13 @@ std::string apart_text(const Series& series) {
   return words.size() == 1 ? counts.begin()->first : first_of(words);
 }
 
+std::string or_zero(const SeriesOptions& options) {
+  if (!options.model.empty() || options.missing == Missing::zero) return "";
+  return "; if what is not there means 0, data.missing = \"zero\" with data.gaps = \"fill\" reads it so";
+}
 std::string or_zero(int64_t missing, int64_t of, const SeriesOptions& options) {
   constexpr int64_t least = 8, part = 10;  // a tenth of all
-  if (!options.model.empty() || options.missing == Missing::zero || missing < std::max(least, of / part))
-    return "";
-  return "; if what is not there means 0, data.missing = \"zero\" with data.gaps = \"fill\" reads it so";
+  return missing < std::max(least, of / part) ? "" : or_zero(options);
 }
 
 void cut_open_end(Series& series, const SeriesOptions& options) {

@@ -35,7 +35,8 @@ void cut_rows_of_others(Series& series);
 // "a day apart", "a day apart in 3 series, a month apart in 1 series"
 std::string apart_text(const Series& series);
 
-// The advice where much is missing and no model is there yet: all of it may be 0.
+// The advice, if no model is there yet: what is missing may be 0. With counts: only if it is much.
+std::string or_zero(const SeriesOptions& options);
 std::string or_zero(int64_t missing, int64_t of, const SeriesOptions& options);
 
 // Takes the times of the clock that the file shows if it is set within rows of an hour or less, so that days keep their season: the
@@ -43,8 +44,13 @@ std::string or_zero(int64_t missing, int64_t of, const SeriesOptions& options);
 void follow_clock(Series& series);
 // Stamps of a logger that is late or early by a little each time: over more than an hour of it, days would lose their hours. Each row
 // is taken at the nearest place of the steps that divide a day, or the next one if the row before has that. fill_gaps() puts in those
-// that are passed; a row that is early by more than three quarters of a step is left out.
-void keep_to_day(Series& series);
+// that are passed; a row that is early by more than three quarters of a step is left out. `found`: the step of the rows; a model that
+// has another one than that which divides the day keeps it.
+void keep_to_day(Series& series, const TimeStep& found);
+
+// Adds a note if the last row's day, or the months that begin with it, are not over at `now`, though those of the row before are: its
+// value may be a part of a sum. A date later than `now` ends its row, as the last day of a month does. `now`: on the rows' clock.
+void note_unfinished(Series& series, int64_t now);
 
 // Drops rows as SeriesOptions::open_end says, and adds a note.
 void cut_open_end(Series& series, const SeriesOptions& options);
