@@ -29,7 +29,7 @@ CsvReader::CsvReader(std::string_view text, std::string origin, char separator)
                 "{}: a quote or the end of a line cannot separate cells", origin_);
   require_input(!text_.starts_with("\xff\xfe") && !text_.starts_with("\xfe\xff"),
                 "{}: this is UTF-16; save it as UTF-8", origin_);
-  std::string blanks = "\r\n";
+  std::string blanks = {'\r', '\n', no_row};
   for (const char c : {' ', '\t'}) {
     if (c != separator) blanks += c;
   }
@@ -43,22 +43,8 @@ CsvReader::CsvReader(std::string_view text, std::string origin, char separator)
   const char *const begin = text_.data(), *const end = begin + text_.size();
   has_quotes_ = find_byte(begin, end, '"') != end;
   for (const char* at = begin; (at = find_byte(at, end, '\n')) != end; ++at) ++lines_;
-  for (std::size_t i = 0; i < text_.size();) {
-    uint64_t eight = 0;  // most bytes are ASCII
-    if (text_.size() - i >= sizeof eight) {
-      std::memcpy(&eight, text_.data() + i, sizeof eight);
-      if ((eight & 0x8080808080808080u) == 0) {
-        i += sizeof eight;
-        continue;
-      }
-    }
-    const std::size_t size = code_point_size(text_.substr(i));
-    if (size == 0)
-      throw_no_text(origin_,
-                    1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(i), '\n'),
-                    text_[i]);
-    i += size;
-  }
+  if (const std::size_t good = utf8_size(text_); good < text_.size())
+    throw_no_text(origin_, 1 + std::count(begin, begin + good, '\n'), text_[good]);
 }
 
 inline void CsvReader::skip_blanks() {
@@ -75,7 +61,7 @@ std::string_view CsvReader::read_quoted(std::size_t column) {
     if (at_ >= text_.size())
       throw CsvQuoteError(
           fmt::format("{}:{}: column {}: the quote that begins here is not closed", origin_, opened, column),
-          opened);
+          line_, separator_);
     if (text_[at_] == '"') {
       if (!text_.substr(at_ + 1).starts_with('"')) break;
       if (!doubled) inside = text_.substr(first, at_ - first);
@@ -90,7 +76,8 @@ std::string_view CsvReader::read_quoted(std::size_t column) {
   skip_blanks();
   if (at_ != text_.size() && text_[at_] != separator_ && text_[at_] != '\n')
     throw CsvQuoteError(
-        fmt::format("{}:{}: column {}: text after a closing quote", origin_, next_line_, column), next_line_);
+        fmt::format("{}:{}: column {}: text after a closing quote", origin_, next_line_, column), line_,
+        separator_);
   return cell;
 }
 
@@ -103,8 +90,8 @@ inline std::string_view CsvReader::read_plain(const char* end_of_line, std::size
   if (quote)  // what a message says is made for none of the other cells
     throw CsvQuoteError(
         fmt::format("{}:{}: column {}: a quote inside '{}', which does not begin with one: write {}", origin_,
-                    next_line_, column, one_line(cell), one_line(csv_cell(std::string(cell)))),
-        next_line_);
+                    next_line_, column, one_line(cell), one_line(csv_cell(std::string(cell), separator_))),
+        line_, separator_);
   return cell;
 }
 
@@ -114,16 +101,19 @@ std::vector<bool> CsvReader::quoted() const {
   return all;
 }
 
-std::string csv_cell(std::string text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+std::string csv_cell(std::string text, char separator) {
+  if (text.find_first_of(std::string("\"\n\r") + separator) == std::string::npos) return text;
   for (std::size_t at = 0; (at = text.find('"', at)) != std::string::npos; at += 2) text.insert(at, "\"");
   return "\"" + text + "\"";
 }
 
 void CsvReader::pass_empty_lines() {
-  while (first_count_ != 1) {
-    const std::size_t end = text_.find_first_not_of(separator_ == '\t' ? " \r" : " \t\r", at_);
-    if (end == text_.npos || text_[end] != '\n') return;
+  for (;;) {
+    const bool is_no_row = at_ < text_.size() && text_[at_] == no_row;
+    if (!is_no_row && first_count_ == 1) return;
+    const std::size_t end =
+        is_no_row ? at_ + 1 : text_.find_first_not_of(separator_ == '\t' ? " \r" : " \t\r", at_);
+    if (end >= text_.size() || text_[end] != '\n') return;
     at_ = end + 1, ++next_line_;
   }
 }

@@ -18,8 +18,10 @@ namespace unroll {
 
 // A quote that is not closed, stands inside a cell without quotes, or is followed by text.
 struct CsvQuoteError : InputError {
-  CsvQuoteError(const std::string& message, int64_t of) : InputError(message), line(of) {}
-  int64_t line;  // it begins in, from 1
+  CsvQuoteError(const std::string& message, int64_t line, char separator)
+      : InputError(message), line(line), separator(separator) {}
+  int64_t line;    // that its row begins in, from 1
+  char separator;  // of cells
 };
 
 class CsvReader {
@@ -67,7 +69,10 @@ class CsvReader {
   int64_t next_line_ = 1;  // of the next byte
 };
 
-// A text as a cell that a CsvReader reads back: in quotes, where it needs them.
-std::string csv_cell(std::string text);
+// A line of this byte alone is no row, also where an empty line is one: it keeps the numbers of the lines below it.
+constexpr char no_row = '\x18';
+
+// A text as a cell that a CsvReader with this separator reads back: in quotes, where it needs them.
+std::string csv_cell(std::string text, char separator = ',');
 
 }  // namespace unroll

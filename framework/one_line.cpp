@@ -1,6 +1,9 @@
 // See one_line.h; and the errors of check.h, whose messages are one line.
 #include "framework/one_line.h"
 
+#include <cstdint>
+#include <cstring>
+
 #include <fmt/format.h>
 
 #include "framework/check.h"
@@ -32,13 +35,17 @@ std::size_t code_point_size(std::string_view text) {
   return size;
 }
 
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t size = code_point_size(text);
-    if (size == 0) return false;
-    text.remove_prefix(size);
+std::size_t utf8_size(std::string_view text) {
+  constexpr uint64_t ones = 0x0101010101010101u;
+  for (std::size_t at = 0; at < text.size();) {
+    uint64_t eight = 0;  // most bytes are ASCII
+    if (text.size() - at >= sizeof eight) std::memcpy(&eight, text.data() + at, sizeof eight);
+    const bool are_ascii = eight != 0 && ((eight | (eight - ones)) & 0x80 * ones) == 0;
+    const std::size_t size = are_ascii ? sizeof eight : code_point_size(text.substr(at));
+    if (size == 0) return at;
+    at += size;
   }
-  return true;
+  return text.size();
 }
 
 std::string_view beginning(std::string_view text, std::size_t at_most) {

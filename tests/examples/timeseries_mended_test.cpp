@@ -1,34 +1,7 @@
 // Files as programs export them are forecast as those that a person has mended by hand, and what was mended is said.
-#include "tests/examples/everyday.h"
-#include "tests/examples/timeseries.h"
+#include "tests/examples/mended.h"
 
-using namespace everyday;
-
-namespace {
-
-std::string dated(int row) {
-  return fmt::format("{}-{:02}-{:02}", day(row).year, day(row).month, day(row).day);
-}
-std::string table(const std::string& header, int count = 84) {
-  return rows(header, count, [](int row) { return fmt::format("{},{}", dated(row), week(row)); });
-}
-std::string with(std::string text, const std::string& what, const std::string& to) {
-  const size_t at = text.find(what);
-  REQUIRE_MESSAGE(at != text.npos, what);
-  return text.replace(at, what.size(), to);
-}
-
-void check_mended(const Folder& folder, const std::string& exported, const std::string& by_hand,
-                  const std::vector<std::string>& notes, const Words& more = {}) {
-  const ProgramRun run = forecast_of(folder, exported), plain = forecast_of(folder, by_hand, more);
-  REQUIRE_MESSAGE(run.code == 0, run.err);
-  REQUIRE_MESSAGE(plain.code == 0, plain.err);
-  CHECK(run.out == plain.out);
-  for (const std::string& note : notes)
-    CHECK_MESSAGE(count_of(run.err, "note    " + note + "\n") == 1, note, "\n", run.err);
-}
-
-}  // namespace
+using namespace mended;
 
 TEST_CASE("lines above the names and below the rows are left out") {
   const Folder folder;

@@ -31,7 +31,7 @@ void detect(Command& command) {
   const Recipe& recipe = saved.recipe;
   require_input(recipe.detects(), "{}: a model of forecasts; 'timeseries forecast' is the command for it",
                 command.positional());
-  const bool labelled = has_column(csv, recipe.data.separator[0], recipe.data.label);
+  const bool labelled = has_labels(saved, csv);
   const Series series = labelled ? load_series(saved, csv) : load_unlabelled(saved, csv);
   require_input(series.rows() >= recipe.data.window,
                 "{}: it has {} row{}; the model of {} reads {} for each probability", csv, series.rows(),

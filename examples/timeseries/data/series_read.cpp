@@ -1,13 +1,16 @@
 #include "examples/timeseries/data/series_read.h"
 
 #include <algorithm>
+#include <ctime>
 
 #include <fmt/format.h>
 
 #include "data/csv.h"
 #include "data/text_file.h"
 #include "examples/timeseries/data/bundled_series.h"
+#include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_file.h"
+#include "examples/timeseries/series/calendar.h"
 #include "examples/timeseries/series/series_rows.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
@@ -83,21 +86,32 @@ Series read(const Recipe& recipe, const fs::path& csv, const SavedModel* saved) 
                   file, fmt::join(names, ", ")));
 }
 
+// This machine's clock, as Times::at counts it.
+int64_t local_time() {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  localtime_r(&now, &local);
+  return static_cast<int64_t>(timegm(&local)) * one_second;
+}
+
 void add_rows(Series& series, int64_t rows) {
   if (rows == 0) return;
+  note_unfinished(series, local_time());
   NewRows all;
   all.from.reserve(series.times.at.size() + static_cast<size_t>(rows * series.count()));
   try {
     for (int member = 0; member < series.count(); ++member) {
       const int64_t end = series.end_of(member);
-      const Times times{.form = series.times.form,
-                        .compact = series.times.compact,
-                        .utc = series.times.utc,
-                        .at = {series.times.at[end - 1]},
-                        .step = series.step_of(member)};
-      (void)times.time(rows);  // says how many rows there are, if the last lies too far ahead
+      const Times times{
+          .form = series.times.form,
+          .compact = series.times.compact,
+          .utc = series.times.utc,
+          .at = {series.times.at.begin() + series.begin_of(member), series.times.at.begin() + end},
+          .step = series.step_of(member)};
+      const int64_t last = std::ssize(times.at) - 1;
+      (void)times.time(last + rows);  // says how many rows there are, if the last lies too far ahead
       for (int64_t row = series.begin_of(member); row < end; ++row) all.from.push_back(row);
-      for (int64_t k = 1; k <= rows; ++k) all.add_empty(end - 1, times.time(k).count);
+      for (int64_t k = 1; k <= rows; ++k) all.add_empty(end - 1, times.time(last + k).count);
     }
   } catch (const InputError& error) { throw InputError(fmt::format("{}: {}", series.origin, error.what())); }
   put_rows(series, all, 0);
@@ -205,20 +219,32 @@ std::vector<std::string> columns_of_future(const Recipe& recipe) {
   return names;
 }
 
-bool has_column(const fs::path& csv, char separator, const std::string& name) {
-  const std::string text = read_series_file(csv);
-  CsvReader reader(text, name_of_series_file(csv), separator);
-  return reader.next() && std::ranges::find(reader.cells(), name) != reader.cells().end();
+// To read a detector's series without its labels.
+static SeriesOptions without_label(const SavedModel& saved) {
+  SeriesOptions options = series_options(saved.recipe, &saved);
+  std::erase(options.channels, saved.recipe.data.label);
+  options.times_alone = options.channels.empty();  // it reads the calendar
+  options.label.clear();
+  return options;
+}
+
+bool has_labels(const SavedModel& saved, const fs::path& csv) {
+  const SeriesOptions options = without_label(saved);
+  std::vector<std::string> done;  // which reading the series says
+  return read_mended(read_series_file(csv), options.mend, done, [&](const std::string& text) {
+    if (options.mend)
+      (void)parse_series(text, name_of_series_file(csv), options);  // its names are mended then
+    CsvReader reader(text, name_of_series_file(csv), options.separator);
+    return reader.next() &&
+           std::ranges::find(reader.cells(), saved.recipe.data.label) != reader.cells().end();
+  });
 }
 
 Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {
   const Recipe& recipe = saved.recipe;
-  SeriesOptions options = series_options(recipe, &saved);
-  const auto label = std::ranges::find(options.channels, recipe.data.label) - options.channels.begin();
-  std::erase(options.channels, recipe.data.label);
-  options.times_alone = options.channels.empty();  // it reads the calendar
-  options.label.clear();
-  Series series = unroll::load_series(csv, options);
+  const std::vector<std::string> columns = saved.columns();
+  const auto label = std::ranges::find(columns, recipe.data.label) - columns.begin();
+  Series series = unroll::load_series(csv, without_label(saved));
   series.insert_channels(static_cast<int>(label), {recipe.data.label},
                          {std::vector<double>(static_cast<size_t>(series.rows()))});
   series.label = static_cast<int>(label);

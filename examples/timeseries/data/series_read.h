@@ -26,7 +26,8 @@ Series load_series(const SavedModel& saved, const std::filesystem::path& csv, in
 std::vector<std::string> columns_of_future(const Recipe& recipe);
 // The options to read a recipe's file, or a saved model's if there is one.
 SeriesOptions series_options(const Recipe& recipe, const SavedModel* saved = nullptr);
-bool has_column(const std::filesystem::path& csv, char separator, const std::string& name);
+// Whether a file has a column of the detector's labels.
+bool has_labels(const SavedModel& saved, const std::filesystem::path& csv);
 // Reads a detector's series from a file without labels; the labels are 0.
 Series load_unlabelled(const SavedModel& saved, const std::filesystem::path& csv);
 // The recipe of a model trained on `csv`: data.file is this path as given, or "" for a pipe or a name that is not

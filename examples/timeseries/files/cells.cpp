@@ -145,6 +145,7 @@ std::string_view without_mark(std::string_view cell) {
   constexpr std::array<std::string_view, 3> signs = {"*", "†", "‡"};
   std::string_view bare = cell;
   while (const std::size_t size = suffix_of(bare, signs).size()) bare.remove_suffix(size);
+  if (bare.find(':') != bare.npos && bare.ends_with('p')) return cell;  // 1:30 p
   if (bare.size() > 1 && digit(bare[bare.size() - 2]) && (bare.ends_with('p') || bare.ends_with('r')))
     bare.remove_suffix(1);
   const std::size_t bracket = bare.rfind('('), blank = bare.rfind(' ');

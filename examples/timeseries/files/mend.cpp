@@ -23,11 +23,10 @@ void refuse_lines(const std::string& message, std::set<int64_t> lines, const std
   throw MendableFile(message, std::move(done), [lines = std::move(lines)](const std::string& text) {
     std::string kept;
     int64_t line = 1;
-    for (const char c : text) {
-      if (c == '\n')
-        kept += c, ++line;
-      else if (!lines.contains(line))
-        kept += c;
+    for (std::size_t begin = 0; begin < text.size(); ++line) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+      kept += lines.contains(line) ? std::string{no_row, '\n'} : text.substr(begin, end - begin);
+      begin = end;
     }
     return kept;
   });
@@ -41,18 +40,17 @@ static std::string with_rows(const std::string& text, char separator, RowEdit ed
     std::vector<std::string> cells(csv.cells().begin(), csv.cells().end());
     const std::vector<bool> quoted = csv.quoted();
     edit(cells, csv.line());
-    for (; line < csv.line(); ++line) written += '\n';
+    for (; line < csv.line(); ++line) (written += no_row) += '\n';
+    if (cells.empty()) continue;
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      std::string& cell = cells[i];
-      line += std::ranges::count(cell, '\n');
-      const bool needs_quotes = (i < quoted.size() && quoted[i]) ||
-                                cell.find_first_of(std::string("\"\n\r") + separator) != cell.npos;
-      for (std::size_t at = 0; (at = cell.find('"', at)) != cell.npos; at += 2) cell.insert(at, 1, '"');
+      line += std::ranges::count(cells[i], '\n');
+      const std::string cell = csv_cell(cells[i], separator);
       if (i > 0) written += separator;
-      written += needs_quotes ? '"' + cell + '"' : cell;
+      written += i < quoted.size() && quoted[i] && cell == cells[i] ? '"' + cell + '"' : cell;
     }
+    written += '\n', ++line;
   }
-  return written += '\n';
+  return written;
 }
 
 void refuse_rows(const std::string& message, std::string done, char separator, RowEdit edit) {
@@ -90,13 +88,8 @@ std::string as_utf8(std::string text, std::vector<std::string>& done) {
       0x20ac, 0,      0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160,
       0x2039, 0x0152, 0,      0x017d, 0,      0,      0x2018, 0x2019, 0x201c, 0x201d, 0x2022,
       0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0,      0x017e, 0x0178};
-  std::size_t first = 0;
-  while (first < text.size()) {
-    const std::size_t size = code_point_size(std::string_view(text).substr(first));
-    if (size == 0) break;
-    first += size;
-  }
-  if (first >= text.size()) return text;
+  const std::size_t first = utf8_size(text);
+  if (first >= text.size() || text.find('\0') != text.npos) return text;  // UTF-16 has NUL, which is refused
   std::string utf8;
   utf8.reserve(text.size() + text.size() / 8);
   for (const char c : text) {
@@ -126,7 +119,10 @@ std::string without_frame(const std::string& text, std::vector<std::string>& don
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     std::string_view of = std::string_view(text).substr(begin, end - begin);
     begin = end + 1, ++line;
-    if (of.find_first_not_of(rule) == of.npos) continue;
+    if (of.find_first_not_of(rule) == of.npos) {
+      bare += no_row;
+      continue;
+    }
     ++lines;
     of.remove_suffix(of.size() - 1 - of.find_last_not_of(blanks));
     of.remove_prefix(of.find_first_not_of(blanks));
@@ -141,13 +137,32 @@ std::string without_frame(const std::string& text, std::vector<std::string>& don
   return bare;
 }
 
-std::string with_plain_quotes(std::string text, int64_t line) {
-  std::size_t begin = 0;
-  for (; line > 1 && begin < text.size(); --line)
-    begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
-  const auto end = std::min(text.find('\n', begin), text.size());
-  std::replace(text.begin() + static_cast<std::ptrdiff_t>(begin),
-               text.begin() + static_cast<std::ptrdiff_t>(end), '"', '`');
+// Whether whole rows stand in a text.
+static bool are_rows(std::string_view text, char separator) {
+  try {
+    for (CsvReader csv(text, "", separator); csv.next();) continue;
+    return true;
+  } catch (const CsvQuoteError&) { return false; }
+}
+
+std::string with_plain_quotes(std::string text, const CsvQuoteError& fault, std::vector<std::string>& done) {
+  constexpr int64_t most = 8;  // lines of a row
+  std::set<int64_t> plain;
+  const auto end_of = [&](std::size_t at) { return std::min(text.find('\n', at), text.size()); };
+  int64_t line = 1, lines = 1;
+  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1, line += lines) {
+    end = end_of(begin), lines = 1;
+    const auto part = [&] { return std::string_view(text).substr(begin, end - begin); };
+    if (line < fault.line || part().find('"') == text.npos) continue;
+    while (!are_rows(part(), fault.separator) && ++lines <= most && end < text.size()) end = end_of(end + 1);
+    if (are_rows(part(), fault.separator)) continue;
+    end = end_of(begin), lines = 1;
+    std::replace(text.data() + begin, text.data() + end, '"', '`');
+    plain.insert(line);
+  }
+  if (plain.empty()) throw fault;
+  done.push_back(fmt::format("{} read with {} quotes as they stand", lines_are(plain),
+                             plain.size() == 1 ? "its" : "their"));
   return text;
 }
 

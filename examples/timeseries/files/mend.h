@@ -57,27 +57,24 @@ auto read_mended(std::string text, bool mend, std::vector<std::string>& done, co
 std::string as_utf8(std::string text, std::vector<std::string>& done);
 // Without the bars around the rows of a table that is drawn with them, and its lines of dashes. Notes it in `done`.
 std::string without_frame(const std::string& text, std::vector<std::string>& done);
-// A line's quotes become `: an apostrophe may stand between the digits of a number.
-std::string with_plain_quotes(std::string text, int64_t line);
+// In lines that cannot be read from the fault on, quotes become `: an apostrophe may stand between the digits of a number. Notes them
+// in `done`.
+std::string with_plain_quotes(std::string text, const CsvQuoteError& fault, std::vector<std::string>& done);
 
 template <class Read>
 auto read_mended(std::string text, bool mend, std::vector<std::string>& done, const Read& read) {
   constexpr int most = 12;  // mends of one file
   if (mend) text = without_frame(as_utf8(std::move(text), done), done);
-  const auto take_quotes = [&](const CsvQuoteError& fault) {
-    text = with_plain_quotes(std::move(text), fault.line);
-    done.push_back(fmt::format("line {} is read with its quotes as they stand", fault.line));
-  };
   for (int mends = 0;; ++mends) try {
       return read(text);
     } catch (const CsvQuoteError& fault) {
       if (!mend || mends == most) throw;
-      take_quotes(fault);
+      text = with_plain_quotes(std::move(text), fault, done);
     } catch (const MendableFile& fault) {
       if (!mend || !fault.mend || mends == most) throw;
       try {
         text = fault.mend(text), done.push_back(fault.done);
-      } catch (const CsvQuoteError& quote) { take_quotes(quote); }
+      } catch (const CsvQuoteError& quote) { text = with_plain_quotes(std::move(text), quote, done); }
     }
 }
 

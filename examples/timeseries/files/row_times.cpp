@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -39,17 +42,25 @@ bool is_plainly_none(const SeriesText& file, const CsvReader& csv) {
 // The lines from the reader's row on, if other names than the file's stand in them, above a row with a number; none: no other table does.
 std::set<int64_t> lines_of_another_table(const SeriesText& file) {
   CsvReader csv = file.csv;
-  if (csv.cells().size() == file.columns.width()) return {};
+  if (is_plainly_none(file, csv)) return {};
+  if (csv.cells().size() == file.columns.width()) {  // an empty line stands between the two
+    CsvReader above = file.at_first_row();
+    int64_t last = 0;
+    for (; above.line() < csv.line(); above.next()) last = above.line();
+    if (last + 1 == csv.line()) return {};
+  }
   const auto is_word = [](std::string_view cell) {
     return !cell.empty() && !reads_as_value(std::string(cell), '.') &&
            !reads_as_value(std::string(cell), ',');
   };
   std::set<int64_t> lines;
-  bool is_named = false, is_found = false;
+  std::ptrdiff_t named = 0;  // cells of the row above, if it has names
+  bool is_found = false;
   each_row(csv, [&] {
     const auto words = std::ranges::count_if(csv.cells(), is_word), cells = std::ssize(csv.cells());
-    is_found = is_found || (is_named && words < cells);
-    is_named = cells > 1 && words == cells && !is_plainly_none(file, csv);
+    is_found = is_found || (named == cells && words < cells);
+    const bool are_names = cells > 1 && words == cells && lines.size() < 3 && !is_plainly_none(file, csv);
+    named = are_names ? cells : 0;
     lines.insert(csv.line());
   });
   return is_found ? lines : std::set<int64_t>();
@@ -63,8 +74,9 @@ std::string require_row(const SeriesText& file, const std::string& message) {
   const auto begins_row = [&](std::size_t place) {
     const std::string_view cell = cell_of(csv, place);
     if (says_total(cell)) return false;
+    const auto filled = csv.cells().size() - std::size_t(std::ranges::count(csv.cells(), std::string_view()));
     return columns.time_in(without_mark(cell)) || written_number(cell, {}) ||
-           (csv.count() > 1 && looks_like_a_date(cell));  // a remark may end with a date
+           (filled > 1 && looks_like_a_date(cell));  // a remark may end with a date
   };
   if (begins_row(0)) return "";
   if (auto other = lines_of_another_table(file); !other.empty())
@@ -102,9 +114,9 @@ std::string require_row(const SeriesText& file, const std::string& message) {
 void refuse_words(const SeriesText& file, int column, const std::string& message) {
   const std::string or_none = require_row(file, message);
   const std::size_t place = file.columns.place(column);
-  const NumberMarks marks = {file.options.decimal, file.options.thousands};
-  const auto is_word = [marks](std::string_view cell) {
-    return !says_missing(cell) && !written_number(cell, marks) && how_to_mend(cell, marks, true).empty();
+  const auto is_word = [](std::string_view cell) {  // #DIV/0! is one
+    return !says_missing(cell) &&
+           (cell.starts_with('#') || cell.find_first_of("0123456789") == std::string_view::npos);
   };
   int64_t rows = 0, words = 0;
   std::set<std::string> different;
@@ -113,7 +125,8 @@ void refuse_words(const SeriesText& file, int column, const std::string& message
     ++rows;
     if (const std::string_view cell = cell_of(csv, place); is_word(cell)) ++words, different.emplace(cell);
   });
-  if (words == 0 || !are_few_words(words, std::ssize(different), rows)) throw InputError(message + or_none);
+  if (!is_word(file.cell(column)) || !are_few_words(words, std::ssize(different), rows))
+    throw InputError(message + or_none);
   refuse_rows(message,
               fmt::format("{} in {} {} read as missing, as '{}' in line {}",
                           words == 1 ? "a word" : fmt::format("{} words", words), file.columns.called(column),
@@ -172,6 +185,38 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
   throw InputError(message + require_row(file, message));
 }
 
+// Whether clocks may be set back at a time: before or at 4 on a first or last Sunday of a month of spring or autumn.
+bool may_be_set_back(int64_t time) {
+  const MonthDay date = month_day(time);
+  const auto month = date.month % 12 + 1;
+  return weekday_of(time) == 6 && time_of_day(time) <= 4 * one_hour &&
+         (date.day <= 7 || date.day + 7 > days_in_month(date.month)) &&
+         (month == 3 || month == 4 || (9 <= month && month <= 11));
+}
+
+// The lines whose time has passed, by an hour at most; none: not all of them are an hour of a night when clocks may be set back.
+std::set<int64_t> lines_of_hours_twice(const SeriesText& file, int64_t forward) {
+  std::set<int64_t> again;
+  std::map<int64_t, int64_t> rows, steps;  // of each night: how many come again, and how far the next one is
+  CsvReader csv = file.at_first_row();
+  std::optional<int64_t> latest, night;
+  bool all = true;
+  each_row(csv, [&] {
+    const auto at = file.columns.time_in(cell_of(csv, file.columns.place(file.columns.time)));
+    if (!at) return;
+    const int64_t on = latest ? forward * (at->count - *latest) : 1;
+    if (on <= 0 && on >= -one_hour) {
+      all = all && may_be_set_back(at->count);
+      night = day_of(at->count), ++rows[*night], again.insert(csv.line());
+    } else {
+      if (night) steps[*std::exchange(night, std::nullopt)] = on;
+      latest = at->count;
+    }
+  });
+  for (const auto& [day, count] : rows) all = all && count * steps[day] == one_hour;
+  return all ? again : std::set<int64_t>();
+}
+
 }  // namespace
 
 // Throws InputError: the row's time does not follow `last`, the time of the row before, in the rows' direction.
@@ -211,18 +256,9 @@ void RowTimes::refuse_order(const SeriesText& file, const Times& times, const Ti
                        direction_ == Direction::back ? ", and those above it have the newest first" : "",
                        hint);
   if (!clock || columns.id >= 0) throw InputError(message);
-  std::set<int64_t> again;  // lines whose time has passed, by an hour at most
-  CsvReader rows = file.at_first_row();
-  const int64_t forward = direction_ == Direction::back ? -1 : 1;
-  std::optional<int64_t> latest;
-  each_row(rows, [&] {
-    const auto at = columns.time_in(cell_of(rows, columns.place(columns.time)));
-    if (at && latest && forward * (at->count - *latest) <= 0 && std::abs(*latest - at->count) <= one_hour)
-      again.insert(rows.line());
-    else if (at)
-      latest = at->count;
-  });
-  refuse_lines(message, std::move(again), "clocks are set back, and an hour comes twice");
+  if (auto again = lines_of_hours_twice(file, direction_ == Direction::back ? -1 : 1); !again.empty())
+    refuse_lines(message, std::move(again), "clocks are set back, and an hour comes twice");
+  throw InputError(message);
 }
 
 void RowTimes::read(const SeriesText& file, Times& times, const int64_t* last) {

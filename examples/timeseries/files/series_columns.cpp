@@ -2,6 +2,7 @@
 #include "examples/timeseries/files/series_columns.h"
 
 #include <algorithm>
+#include <cctype>
 #include <unordered_set>
 #include <utility>
 
@@ -21,12 +22,19 @@ std::string SeriesColumns::called(int column) const {
 
 namespace {
 
-// Moments since 1970 in a column that is not the first are times by their name alone.
+// Moments since 1970 in a column that is not the first are times by a word of their name alone: createdAt, "Unix time".
 bool names_a_moment(const std::string& name) {
-  constexpr std::string_view words[] = {"time", "date", "stamp", "epoch", "unix"};
-  const std::string lower = lower_case(name);
-  return lower == "ts" ||
-         std::ranges::any_of(words, [&](auto word) { return lower.find(word) != lower.npos; });
+  constexpr std::string_view words = " time date datetime timestamp stamp epoch unix unixtime ts at ";
+  std::string word;
+  for (const unsigned char c : name + ' ') {
+    const bool goes_on =
+        std::islower(c) || c >= 0x80 || (std::isupper(c) && (word.empty() || std::isupper(word.back())));
+    if (!goes_on && !word.empty() && words.find(fmt::format(" {} ", lower_case(word))) != words.npos)
+      return true;
+    if (!goes_on) word.clear();
+    if (std::isalpha(c) || c >= 0x80) word += static_cast<char>(c);
+  }
+  return false;
 }
 
 struct Row {
@@ -72,24 +80,6 @@ bool is_empty_column(CsvReader csv, std::size_t place) {
   bool empty = true;
   each_row(csv, [&] { return empty = cell_of(csv, place).empty(); });
   return empty;
-}
-
-// Throws InputError if the reader's row, the first below the names, has units: nothing but words, and numbers below them.
-void require_no_units(CsvReader csv, const std::vector<std::string>& names) {
-  const std::vector<std::string> units = row_of(csv).cells;
-  const int64_t line = csv.line();
-  const auto is_unit = [&](const std::string& cell) {
-    return says_missing(cell) || !(reads_as_value(cell, '.') || reads_as_value(cell, ','));
-  };
-  if (!std::ranges::all_of(units, is_unit) || !csv.next()) return;
-  for (std::size_t i = 0; i < std::min({names.size(), units.size(), csv.cells().size()}); ++i)
-    for (const char mark : {'.', ','})
-      if (!says_missing(units[i]) && written_number(csv.cells()[i], {mark, other_mark(mark)}))
-        refuse_lines(
-            fmt::format(
-                "{}:{}: column {} ('{}'): '{}' is not a number; line {} looks like a row of units: delete it",
-                csv.origin(), line, i + 1, one_line(names[i]), one_line(units[i]), line),
-            {line}, fmt::format("it holds units, as '{}'", one_line(units[i])));
 }
 
 // The columns as they are understood, part by part. The reader stands at the first row below the header.
@@ -235,6 +225,10 @@ class HeaderReader {
 
   // The column of times, and how its cells are read.
   void settle_times() {
+    const int timed = options_.time.empty() ? 0 : find(options_.time);
+    const bool is_first = columns_.skipped == 0 && (options_.mend || options_.channels.empty());
+    if (is_first || !options_.time.empty())  // a recipe that names channels alone reads no times there
+      require_no_intervals(csv_, columns_.place(timed), columns_.called(timed));
     const auto usual = columns_.places.find(options_.usual_time);
     if (!options_.time.empty())
       columns_.time = find(options_.time);
@@ -388,7 +382,7 @@ SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
   Row header = row_of(csv), first;
   CsvReader below = csv;
   const bool has_rows = below.next();
-  if (has_rows) require_names_first(below, header.cells, options), require_no_units(below, header.cells);
+  if (has_rows) require_names_first(below, header.cells, options);
   csv.keep(header.cells.size() + 1);  // one cell more than the header: a column without a name
   if (csv.next()) first = row_of(csv);
   SeriesColumns columns = HeaderReader(csv, options, std::move(header), std::move(first)).read();

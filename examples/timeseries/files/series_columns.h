@@ -108,9 +108,15 @@ std::string toml_line(std::string_view key, std::string_view value);
 // Whether a name is rather a value: a number, a date, or a word for a missing value.
 bool reads_as_value(const std::string& name, char decimal);
 // Throws InputError with the line that names the columns, if a title or a remark stands above it. It has more cells, all words, or
-// years in turn behind them, and the row below it has a value. A last cell without a name does not count.
+// years in turn behind them, and the row below it has a value. A last cell without a name does not count. MendableFile: rows below it
+// that are above the first of values hold units, metadata, or a total.
 void require_names_first(CsvReader at_first_row, const std::vector<std::string>& header,
                          const SeriesOptions& options);
+
+// The begin of 07:00-08:00, or of two times with a dash between blanks, of which the first may have a date.
+std::optional<std::string_view> begin_of_interval(std::string_view cell);
+// Throws MendableFile if the column holds intervals of time.
+void require_no_intervals(CsvReader at_first_row, std::size_t place, const std::string& called);
 
 // Among names fewer times may be there by chance.
 constexpr int least_times = 4;
@@ -143,8 +149,12 @@ void require_one_series(const SeriesText& file);
 void require_no_totals(const SeriesText& file);
 // Rows without times may end with their sums. Throws MendableFile then.
 void require_no_sums(const Series& series);
-// Numbers of nines or eights far from all others stand for missing values: -99.9, 9999, -888.88. Throws MendableFile.
+// Numbers of nines or eights that repeat, below all others by their range, or above them by three times it, stand for missing values:
+// -99.9, 9999, -888.88. Throws MendableFile.
 void require_no_stand_ins(const SeriesText& file, const Series& series);
+// Rows at the end may be events or footnotes: they have no value, lie more than a step below the others, and have a cell in a column that
+// is empty above them. Throws MendableFile.
+void require_no_events(const SeriesText& file, const Series& series);
 // Whether a label says that its row is a sum or mean of others: "Grand Total", "Total 2018", "Mittelwert", "North Total".
 bool says_total(std::string_view label);
 

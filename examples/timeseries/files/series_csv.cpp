@@ -335,6 +335,7 @@ class SeriesReader {
       if (options_.mend && series_.members.empty()) refuse_rows_without_values(fault.what());
       throw;
     }
+    if (options_.mend && series_.members.empty() && columns_.time >= 0) require_no_events(file_, series_);
     if (const auto& offsets = series_.times.offsets; !offsets.empty())
       series_.notes.push_back(fmt::format("the times have offsets from UTC: rows beyond the last keep its {}",
                                           offset_text(offsets.back())));

@@ -40,7 +40,7 @@ bool says_one_of(const std::string& name, const std::array<std::string_view, 5>&
 std::string joined(const Time& time, std::string_view cell, const std::string& name) {
   const std::string before = to_text({.form = time.form, .count = time.count});
   const auto number = parse_number(cell);
-  if (!number) return fmt::format("{} {}", before, cell);
+  if (!number) return fmt::format("{} {}", before, begin_of_interval(cell).value_or(cell));
   const auto is_named = [&](const NumberPart& part) {
     const bool is_hour_ending = part.of == TimeForm::date && lower_case(name) == "he";
     return part.of == time.form && (is_hour_ending || says_one_of(name, part.names));
@@ -126,31 +126,90 @@ static int64_t line_of_table(CsvReader csv, std::size_t cells_above, const IsWor
   return rows > least_rows && has_value ? line : 0;
 }
 
+// Throws InputError if the reader's row, the first below the names, has units: nothing but words, and numbers below them.
+static void require_no_units(CsvReader csv, const std::vector<std::string>& names) {
+  const std::vector<std::string> units(csv.cells().begin(), csv.cells().end());
+  const int64_t line = csv.line();
+  const auto is_unit = [&](const std::string& cell) {
+    return says_missing(cell) || !(reads_as_value(cell, '.') || reads_as_value(cell, ','));
+  };
+  if (!std::ranges::all_of(units, is_unit) || !csv.next()) return;
+  for (std::size_t i = 0; i < std::min({names.size(), units.size(), csv.cells().size()}); ++i)
+    for (const char mark : {'.', ','})
+      if (!says_missing(units[i]) && written_number(csv.cells()[i], {mark, other_mark(mark)}))
+        refuse_lines(
+            fmt::format(
+                "{}:{}: column {} ('{}'): '{}' is not a number; line {} looks like a row of units: delete it",
+                csv.origin(), line, i + 1, one_line(names[i]), one_line(units[i]), line),
+            {line},
+            units == names ? "the names again" : fmt::format("it holds units, as '{}'", one_line(units[i])));
+}
+
+// Throws MendableFile if rows without a time stand below the names, and rows with one in the first column below them: metadata, or a
+// total.
+static void require_times_from_first_row(CsvReader csv, const std::string& called) {
+  constexpr std::size_t most_lines = 20, least_rows = 8;
+  const auto is_time = [](std::string_view cell) {
+    const auto time = parse_time(cell, TimeForm::date);
+    return reads_as_date(cell) || (time && (time->form == TimeForm::date || time->form == TimeForm::month));
+  };
+  std::set<int64_t> lines;  // above the first time
+  std::string above;
+  std::size_t rows = 0;
+  each_row(csv, [&] {
+    const std::string_view cell = cell_of(csv, 0);
+    const bool has_time = is_time(without_mark(cell));
+    if (has_time && ++rows == 1 &&
+        std::ranges::any_of(csv.cells().begin() + 1, csv.cells().end(), reads_as_date))
+      return false;  // the first column may hold other dates
+    if (has_time) return rows < least_rows;
+    for (const std::string_view any : csv.cells())
+      if (above.empty()) above = any;
+    lines.insert(csv.line());
+    return rows == 0 && lines.size() <= most_lines && !written_number(cell, {}) && !looks_like_a_date(cell);
+  });
+  if (lines.empty() || rows < least_rows) return;
+  const std::string message = fmt::format("{}:{}: {} has times from line {} on: delete what is above them",
+                                          csv.origin(), *lines.begin(), called, *lines.rbegin() + 1);
+  refuse_lines(message, std::move(lines), fmt::format("above the first time, as '{}'", one_line(above, 30)));
+}
+
 void require_names_first(CsvReader csv, const std::vector<std::string>& header,
                          const SeriesOptions& options) {
-  constexpr int64_t most_lines = 20;
+  constexpr int64_t most_lines = 20, least_rows = 8;
   const auto is_word = [&](const std::string& cell) {
     return !cell.empty() && !reads_as_value(cell, options.decimal);
   };
   const auto is_value = [&](const std::string& cell) {
     return !cell.empty() && reads_as_value(cell, options.decimal);
   };
-  const auto words = static_cast<std::size_t>(std::ranges::count_if(header, is_word));
-  std::vector<std::string> names;  // of the line above
-  int64_t line = 0, rows = 0, found = 0;
+  std::size_t most = std::max<std::size_t>(std::ranges::count_if(header, is_word), 1);  // names so far
+  std::vector<std::string> names;                                                       // of the line above
+  int64_t line = 1, rows = 0, found = 0;
+  bool has_gap = false, is_dated = false;  // above the names; a row above them may be one of values
   const CsvReader csv_at_first = csv;
   each_row(csv, [&] {
     if (csv.count() == 1 && csv.cells()[0].empty()) return true;
     const std::vector<std::string> above = std::exchange(names, {csv.cells().begin(), csv.cells().end()});
     const std::size_t count = count_names(above, options.decimal);
-    if (count > std::max<std::size_t>(words, 1) && names.size() >= count && names.size() <= above.size() &&
+    const bool is_total = names.size() == above.size() + 1 && says_total(names.back());
+    const bool is_below = found == 0 && has_gap && !is_dated && reads_as_value(names[0], options.decimal);
+    const bool are_new = count > most || (is_below && count == header.size() && count == above.size());
+    has_gap = csv.line() > line + 1;
+    is_dated = is_dated || reads_as_value(names[0], options.decimal);
+    if (are_new && names.size() >= count && (names.size() <= above.size() || is_total) &&
         std::any_of(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(count), is_value))
-      found = line;
+      found = line, most = count, rows = most_lines - least_rows;
     line = csv.line();
-    return found == 0 && ++rows <= most_lines;
+    return ++rows <= most_lines;  // a table of a few rows may stand above that of the series, too
   });
   if (found == 0) found = line_of_table(csv_at_first, header.size(), is_word);
-  if (found == 0) return;
+  if (found == 0) {
+    require_no_units(csv_at_first, header);
+    if (options.time.empty() || options.time == header[0])
+      require_times_from_first_row(csv_at_first, fmt::format("column 1 ('{}')", one_line(header[0])));
+    return;
+  }
   std::set<int64_t> lines;
   for (line = 1; line < found; ++line) lines.insert(line);
   refuse_lines(fmt::format("{}:1: '{}' names no columns, but line {} does: delete what is above it",
@@ -163,17 +222,22 @@ void refuse_empty_column(CsvReader csv, std::size_t place) {
   bool is_table = false;
   for (std::size_t i = place; i < width; ++i)
     is_table = is_table || reads_as_date(std::string(csv.cells()[i]));
-  int64_t left = 0, right = 0;  // rows
+  int64_t left = 0, right = 0, rows = 0, last_left = 0,
+          last_right = 0;  // rows with a cell there, and the last of them
   const std::string origin = csv.origin();
   const char separator = csv.separator();
   each_row(csv, [&] {
+    ++rows;
     for (std::size_t i = 0; i < csv.cells().size(); ++i)
       if (!csv.cells()[i].empty()) {
         ++(i < place ? left : right);
+        (i < place ? last_left : last_right) = rows;
         i = i < place ? place - 1 : csv.cells().size();
       }
   });
-  is_table = is_table || (place + 1 < width && (2 * left < right || 2 * right < left));
+  const bool is_shorter =
+      left < right ? 2 * left < right && last_left == left : 2 * right < left && last_right == right;
+  is_table = is_table || (place + 1 < width && is_shorter);  // a column of a few remarks has gaps
   const std::size_t from = !is_table      ? place - 1
                            : left < right ? 0
                                           : place - 1,
@@ -217,6 +281,47 @@ void require_no_split_numbers(CsvReader csv, std::size_t names) {
       rows < least || !is_split,
       "{}:{}: the row has {} cells, the header {}: {}; if the first column has no name, give it one",
       csv.origin(), line, digits.size(), names, split_by_decimal_commas);
+}
+
+std::optional<std::string_view> begin_of_interval(std::string_view cell) {
+  for (const std::string_view dash : {" - ", " – ", "–", "-"}) {
+    const std::size_t at = cell.rfind(dash);
+    if (at == cell.npos) continue;
+    const std::string_view begin = cell.substr(0, at), end = cell.substr(at + dash.size());
+    const auto is_clock = [](std::string_view time) {
+      return reads_as_date(fmt::format("2000-01-01 {}", time));
+    };
+    const auto last = begin.substr(begin.find_last_of(" T") + 1);  // a time of day, or no more than that
+    if (is_clock(last) && is_clock(end) && (last.size() == begin.size() || reads_as_date(begin)))
+      return begin;
+    if (dash != "-" && reads_as_date(begin) && reads_as_date(end)) return begin;
+  }
+  return std::nullopt;
+}
+
+void require_no_intervals(CsvReader csv, std::size_t place, const std::string& called) {
+  const std::string cell(cell_of(csv, place));
+  const int64_t line = csv.line();
+  if (const auto begin = begin_of_interval(cell); !begin || !reads_as_date(*begin)) return;
+  // 07:00-08:00 may be a time with an offset from UTC, which is the same at other hours.
+  std::set<std::string, std::less<>> begins, ends;
+  const bool all = each_row(csv, [&] {
+    const std::string_view now = cell_of(csv, place), from = begin_of_interval(now).value_or("");
+    const std::size_t space = from.find_last_of(" T");
+    if (!from.empty()) begins.emplace(from.substr(space + 1)), ends.emplace(now.substr(from.size()));
+    return !from.empty() && begins.size() < 4;
+  });
+  if ((!all && begins.size() < 4) || 4 * ends.size() < 3 * begins.size() || ends.size() < 2 ||
+      (begins.size() < 3 && ends.begin()->starts_with('-')))
+    return;
+  refuse_rows(fmt::format("{}:{}: {}: '{}' is an interval of time: write its begin alone", csv.origin(), line,
+                          called, one_line(cell)),
+              fmt::format("intervals in {} are read as their begins, as '{}' in line {}", called,
+                          one_line(cell), line),
+              csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
+                if (row++ > 0 && place < cells.size())
+                  cells[place] = std::string(begin_of_interval(cells[place]).value_or(cells[place]));
+              });
 }
 
 // Writes times by row into the first of some columns, and takes the others out.

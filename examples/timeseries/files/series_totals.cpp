@@ -121,11 +121,11 @@ void require_no_totals(const SeriesText& file) {
               csv.separator(), edit);
 }
 
-// Whether a number has nines or eights alone.
-static bool stands_in(double value) {
+// Whether a number has nines or eights alone: two, or above all others three.
+static bool stands_in(double value, bool lowest) {
   std::string digits = fmt::format("{}", std::abs(value));
   std::erase(digits, '.');
-  return digits.size() > 1 && (digits[0] == '9' || digits[0] == '8') &&
+  return digits.size() > (lowest ? 1 : 2) && (digits[0] == '9' || digits[0] == '8') &&
          digits.find_first_not_of(digits[0]) == digits.npos;
 }
 
@@ -139,20 +139,20 @@ void require_no_stand_ins(const SeriesText& file, const Series& series) {
           values.push_back(lowest ? value : -value);
       if (values.size() < 8) continue;
       const double end = *std::ranges::min_element(values);
+      const double value = lowest ? end : -end;
       const auto count = std::erase(values, end);
-      if (values.empty() || !stands_in(end)) continue;
+      if (!stands_in(end, lowest) || count < 2 || 5 * count > values.size() || (lowest && value > 0))
+        continue;
       const auto [least, most] = std::ranges::minmax(values);
       const double range = most - least, beyond = least - end;
-      if (5 * count > static_cast<std::size_t>(values.size()) || beyond <= (count == 1 ? 2 : 0.5) * range)
-        continue;
-      const double value = lowest ? end : -end;
+      if (range == 0 || beyond <= (lowest ? 1 : 3) * range) continue;  // sensors and counters end above
       const std::size_t place = file.columns.place(file.columns.chosen[channel]);
       const NumberMarks marks = {file.options.decimal, file.options.thousands};
       refuse_rows(
           fmt::format("{}: '{}' is {} in {} rows", series.origin, series.channels[channel], value, count),
-          fmt::format("{} in {} is read as missing, {} time{}: {} lie from {} to {}", value,
-                      file.columns.called(file.columns.chosen[channel]), count, count == 1 ? "" : "s",
-                      "the other values", lowest ? least : -most, lowest ? most : -least),
+          fmt::format("{} in {} is read as missing, {} times: the other values lie from {} to {}", value,
+                      file.columns.called(file.columns.chosen[channel]), count, lowest ? least : -most,
+                      lowest ? most : -least),
           file.csv.separator(), [=](std::vector<std::string>& cells, int64_t) {
             if (place >= cells.size()) return;
             const auto number = written_number(cells[place], marks);
@@ -164,18 +164,54 @@ void require_no_stand_ins(const SeriesText& file, const Series& series) {
 
 void require_no_sums(const Series& series) {
   const int64_t last = series.rows() - 1;
+  int of_sum = -1;  // a channel whose last value is much, too
   for (int channel = 0; channel < series.width(); ++channel) {
     double sum = 0, most = 0;
     for (int64_t row = 0; row < last; ++row)
       if (const double value = series.at(row, channel); !std::isnan(value))
         sum += value, most = std::max(most, std::abs(value));
     const double value = series.at(last, channel);
-    if (std::abs(value - sum) <= 1e-3 * std::abs(sum) && std::abs(value) > 3 * most)
-      refuse_lines(
-          fmt::format("{}:{}: '{}' is {}, the sum of the rows above it: delete the line, which holds totals",
-                      series.origin, series.lines.back(), one_line(series.channels[channel]), value),
-          {series.lines.back()}, "the sum of the rows above it");
+    if (std::abs(value - sum) > 1e-3 * std::abs(sum)) return;
+    if (std::abs(value) > 3 * most) of_sum = channel;
   }
+  if (of_sum >= 0)
+    refuse_lines(
+        fmt::format("{}:{}: '{}' is {}, the sum of the rows above it: delete the line, which holds totals",
+                    series.origin, series.lines.back(), one_line(series.channels[of_sum]),
+                    series.at(last, of_sum)),
+        {series.lines.back()}, "the sum of the rows above it");
+}
+
+void require_no_events(const SeriesText& file, const Series& series) {
+  const auto is_empty = [&](int64_t row) {
+    for (int channel = 0; channel < series.width(); ++channel)
+      if (!std::isnan(series.at(row, channel))) return false;
+    return true;
+  };
+  int64_t last = series.rows() - 1;  // with a value
+  while (last >= 0 && is_empty(last)) --last;
+  // A row that was put in has the line of the row above it.
+  if (last < 0 || last + 2 >= series.rows() || series.lines[last + 1] != series.lines[last]) return;
+  std::set<int64_t> lines(series.lines.begin() + last + 2, series.lines.end());
+  lines.erase(series.lines[last]);
+  if (lines.empty()) return;
+  std::vector<std::size_t> above(file.columns.width()), below(above);  // filled cells
+  std::string example;
+  CsvReader csv = file.at_first_row();
+  each_row(csv, [&] {
+    const bool is_here = lines.contains(csv.line());
+    for (std::size_t i = 0; i < std::min(above.size(), csv.cells().size()); ++i)
+      if (!says_missing(csv.cells()[i])) {
+        ++(is_here ? below : above)[i];
+        if (is_here && above[i] == 0) example = csv.cells()[i];
+      }
+  });
+  const std::string message =
+      fmt::format("{}:{}: the row has no value, but '{}': if it is an event, delete it", series.origin,
+                  *lines.begin(), one_line(example, 30));
+  for (std::size_t i = 0; i < above.size(); ++i)
+    if (above[i] == 0 && below[i] == lines.size())
+      refuse_lines(message, std::move(lines), fmt::format("without a value, as '{}'", one_line(example, 30)));
 }
 
 }  // namespace unroll

@@ -27,11 +27,8 @@ Table read_table(const std::string& text, char separator) {
 std::string written(const Table& table, char separator) {
   std::string text;
   for (const auto& row : table) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      std::string cell = csv_cell(row[i]);
-      if (cell == row[i] && cell.find(separator) != cell.npos) cell = '"' + cell + '"';
-      text += (i > 0 ? std::string(1, separator) : "") + cell;
-    }
+    for (std::size_t i = 0; i < row.size(); ++i)
+      text += (i > 0 ? std::string(1, separator) : "") + csv_cell(row[i], separator);
     text += '\n';
   }
   return text;

@@ -269,7 +269,7 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
 }
 
 FileReading reading_of_steps(const Series& series, const std::vector<std::string>& targets,
-                             const Wishes& wishes) {
+                             const Wishes& wishes, const std::vector<Guess>& before) {
   FileReading reading;
   std::vector<std::string> out;
   for (const std::string& name : targets) {
@@ -286,8 +286,15 @@ FileReading reading_of_steps(const Series& series, const std::vector<std::string
                 series.origin, fmt::join(out, ", "), apart_text(series.times.step));
   for (const char* key : {"channels", "targets"})
     reading.keys.emplace_back(key, toml_list(reading.targets, reading.targets.size()));
-  reading.guesses.push_back({"columns", fmt::format("{} of {}", reading.targets.size(), targets.size()),
-                             fmt::format("left out: {}", fmt::join(out, ", ")), "--column NAME"});
+  std::string all = std::to_string(targets.size()),
+              why = "left out: ";  // with those that are left out already
+  for (const Guess& guess : before)
+    if (guess.name == "columns") {
+      all = guess.what.substr(guess.what.rfind(' ') + 1);
+      if (guess.why.starts_with(why)) why = guess.why + ", ";
+    }
+  reading.guesses.push_back({"columns", fmt::format("{} of {}", reading.targets.size(), all),
+                             fmt::format("{}{}", why, fmt::join(out, ", ")), "--column NAME"});
   return reading;
 }
 

@@ -213,8 +213,9 @@ class Guesser {
     }
     if (!says("data.gaps") && options.missing != Missing::error) options.gaps = Gaps::fill;
     Series series = parse_series(content, name_of_series_file(csv_), options);
-    const FileReading others = reading_of_steps(series, recipe_.data.targets, wishes_);
+    const FileReading others = reading_of_steps(series, recipe_.data.targets, wishes_, guesses_);
     if (others.keys.empty()) return series;
+    std::erase_if(guesses_, [](const Guess& guess) { return guess.name == "columns"; });
     take(others);
     options.channels = recipe_.data.channels;
     if (!options.open_end.empty()) options.open_end = recipe_.data.targets;

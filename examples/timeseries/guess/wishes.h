@@ -49,10 +49,10 @@ char separator_of(const std::string& text);
 FileReading reading_of_file(const std::string& text, const std::string& origin, SeriesOptions options,
                             const Wishes& wishes);
 
-// After that: without the columns of these whose values keep to a longer step than the rows. No keys: there are none. Throws
+// After that, and the guesses `before`: without the columns of these whose values keep to a longer step than the rows. No keys: there are none. Throws
 // InputError if all do, or one that is asked for.
 FileReading reading_of_steps(const Series& series, const std::vector<std::string>& targets,
-                             const Wishes& wishes);
+                             const Wishes& wishes, const std::vector<Guess>& before);
 
 // After that, by the series as it is read with Gaps::fill, Missing::mask and open_end, where nothing else is said: the keys that it
 // needs of these.

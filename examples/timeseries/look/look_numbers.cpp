@@ -69,7 +69,7 @@ LookedWindow::LookedWindow(const SavedModel& saved, const std::filesystem::path&
   require_input(steps() <= most_steps, "{}: it reads a window in {} steps; a page has {} at most", path,
                 steps(), most_steps);
   if (detects()) {
-    labelled_ = csv.empty() || has_column(csv, recipe().data.separator[0], recipe().data.label);
+    labelled_ = csv.empty() || has_labels(saved, csv);
     series_ = labelled_ ? load_series(saved, csv) : load_unlabelled(saved, csv);
     rows_ = series_.rows();
   } else {

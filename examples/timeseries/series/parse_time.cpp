@@ -75,12 +75,14 @@ struct Scanner {
     left.remove_prefix(found.size());
     return found;
   }
-  // Skips a separator between a name and the numbers next to it: "-", "/", ".", ",", ". ", " ", " - " or nothing.
+  // Skips a separator between a name and the numbers next to it: "-", "/", ".", ",", ". ", " ", " - ", " de " or nothing.
   void gap() {
     if (left.size() > 1 && left[0] == ' ' && left[1] == '-') accept(' ');
     if (!left.empty() && std::string_view("-/.,").find(left[0]) != std::string_view::npos)
       left.remove_prefix(1);
     accept(' ');
+    for (const std::string_view of : {"de ", "del ", "of "})
+      if (left.starts_with(of)) return left.remove_prefix(of.size());
   }
   bool done() const { return good && left.empty(); }
 };
@@ -236,7 +238,7 @@ std::optional<Time> read_date(Scanner& scan, DateOrder order) {
   Scanner named = scan;
   const std::string_view word = named.word();
   const int weekday = place_in(weekday_names, word);
-  if (weekday < 0 || word == "mar" || word == "Mar") {  // a month, too
+  if (weekday < 0 || lower_case(word) == "mar") {  // a month, too
     Scanner rest = scan;
     const auto date = read_form_of_date(rest, order);
     if (weekday < 0 || date) return scan = rest, date;
@@ -322,13 +324,13 @@ std::optional<Time> iso_time(std::string_view text) {
 
 }  // namespace
 
-// 2025年3月1日(土) as 2025-3-1, 2025年3月 as 2025-03. Each of these signs has three bytes.
+// 2025年3月1日(土) as 2025-3-1, 2025(令和7)年3月 as 2025-03. Each of these signs has three bytes.
 static std::string with_hyphens(std::string text) {
   for (const auto& [opens, closes] : {std::pair("(", ")"), std::pair("（", "）")})
-    if (const std::size_t begin = text.find(opens), end = text.find(closes); begin < end && end != text.npos)
+    for (std::size_t begin, end; (begin = text.find(opens)) < (end = text.find(closes)) && end != text.npos;)
       text.erase(begin, end + std::string_view(closes).size() - begin);
   const std::size_t month = text.find("月"), day = text.find("日");
-  if (month == text.npos || day < month) return "";
+  if (text.find("年") != 4 || month == text.npos || day < month) return "";
   if (day != text.npos) text.erase(day, 3);
   text.replace(month, 3, day == text.npos ? "" : "-");
   return text.replace(4, 3, day == text.npos && month < 9 ? "-0" : "-");
@@ -336,11 +338,13 @@ static std::string with_hyphens(std::string text) {
 
 std::optional<Time> parse_time(std::string_view text, DateOrder order) {
   if (const auto time = iso_time(text)) return time;
-  if (text.size() > 4 && text.substr(4).starts_with("年"))
+  if (text.size() > 9 && !is_digit(text[4]) && text.find("年") != text.npos && text.find("月") != text.npos)
     return parse_time(with_hyphens(std::string(text)), order);
   if (const auto count = number(text)) return count;
   Scanner scan{text};
   const auto date = read_date(scan, order);
+  for (const std::string_view year : {" r.", "r."})  // Polish
+    if (scan.left == year) scan.left = {};
   if (!date || !scan.good || scan.left.empty()) return date && scan.good ? date : std::nullopt;
   if (date->form != TimeForm::date) return std::nullopt;
 

@@ -8,18 +8,18 @@ namespace unroll {
 
 // Written out and short, in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish and Scandinavian languages, each between blanks.
 inline constexpr std::array<std::string_view, 12> month_names = {
-    " january jan januar jän janvier janv enero ene gennaio gen janeiro januari styczeń sty ",
-    " february feb februar février fevrier févr fév fev febrero febbraio fevereiro februari luty lut ",
-    " march mar märz maerz mär mrz mars marzo março marco maart mrt marts marzec ",
-    " april apr avril avr abril abr aprile kwiecień kwi ",
-    " may mai mayo maggio mag maio mei maj ",
-    " june jun juni juin junio giugno giu junho czerwiec cze ",
-    " july jul juli juillet juil julio luglio lug julho lipiec lip ",
-    " august aug août aout aoû agosto ago augustus augusti sierpień sie ",
-    " september sep sept septembre septiembre settembre set setembro wrzesień wrz ",
-    " october oct oktober okt octobre octubre ottobre ott outubro out październik paź ",
-    " november nov novembre noviembre novembro listopad lis ",
-    " december dec dezember dez décembre decembre déc diciembre dic dicembre dezembro desember des grudzień gru "};
+    " january jan januar jän janvier janv enero ene gennaio gen janeiro januari styczeń stycznia sty ",
+    " february feb februar février fevrier févr fév fev febrero febbraio fevereiro februari luty lutego lut ",
+    " march mar märz maerz mär mrz mars marzo março marco maart mrt marts marzec marca ",
+    " april apr avril avr abril abr aprile kwiecień kwietnia kwi ",
+    " may mai mayo maggio mag maio mei maj maja ",
+    " june jun juni juin junio giugno giu junho czerwiec czerwca cze ",
+    " july jul juli juillet juil julio luglio lug julho lipiec lipca lip ",
+    " august aug août aout aoû agosto ago augustus augusti sierpień sierpnia sie ",
+    " september sep sept septembre septiembre settembre set setembro wrzesień września wrz ",
+    " october oct oktober okt octobre octubre ottobre ott outubro out październik października paź ",
+    " november nov novembre noviembre novembro listopad listopada lis ",
+    " december dec dezember dez décembre decembre déc diciembre dic dicembre dezembro desember des grudzień grudnia gru "};
 inline constexpr std::array<std::string_view, 7> weekday_names = {
     " monday mon montag mo lundi lun lunes lunedì segunda seg maandag ma ",
     " tuesday tue tues dienstag di mardi mar martes martedì terça ter dinsdag ",

@@ -309,9 +309,9 @@ FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const 
 std::optional<TimeStep> same_step(TimeForm form, std::span<const int64_t> at, TimeStep model,
                                   const TimeStep& file) {
   if (form != TimeForm::date_time) model.summer = -1, model.zone = 0;  // dates have no clock
-  if (has_months_alone(form)) model.day = TimeStep::Day::of_month, model.of_month = 0;
+  const bool number = form == TimeForm::number, months = has_months_alone(form);
+  if (months) model.day = TimeStep::Day::of_month, model.of_month = 0;
   const auto explained = [&](const TimeStep& step) {
-    const bool number = form == TimeForm::number, months = has_months_alone(form);
     const bool needs_clock =
         std::ranges::any_of(step.slots, [](int64_t slot) { return slot % one_day != 0; });
     if (step.unit == Unit::slots && form == TimeForm::date && needs_clock) return int64_t{-1};

@@ -1,0 +1,236 @@
+// A mend changes no file that is right as it is, and says what is true.
+#include "data/csv.h"
+#include "examples/timeseries/files/cells.h"
+#include "tests/examples/mended.h"
+
+using namespace mended;
+
+namespace {
+
+std::string hour(int row) {  // of day 0
+  return fmt::format("{} {:02}:00", dated(row / 24), row % 24);
+}
+std::string refused(const Folder& folder, const std::string& csv) {
+  const ProgramRun run = forecast_of(folder, csv);
+  CHECK_MESSAGE((run.code == 2 && lines_of(run.err).size() == 1), run.err);
+  return run.err;
+}
+bool notes(const Folder& folder, const std::string& csv, const std::string& words) {
+  const ProgramRun run = forecast_of(folder, csv);
+  CHECK_MESSAGE(run.code == 0, run.err);
+  return run.err.find(words) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("an hour that comes twice is left out in a night when clocks are set back, a whole one") {
+  const Folder folder;
+  const auto hours = [](const char* first_day, int again) {  // the fifth day has the hour `again` twice
+    const int64_t from = parse_time(first_day)->count;
+    std::string csv = "t,x\n";
+    for (int row = 0; row < 240; ++row)
+      for (int k = 0; k < (row == 96 + again ? 2 : 1); ++k)
+        csv += fmt::format("{},{}\n", to_text({TimeForm::date_time, from + row * one_hour}), week(row));
+    return csv;
+  };
+  for (const char* day : {"2021-10-27", "2021-11-03", "2021-03-31"})  // to a last and a first Sunday
+    CHECK(notes(folder, hours(day, 2), "clocks are set back, and an hour comes twice"));
+  for (const char* day : {"2021-10-25", "2021-06-23", "2021-10-13"})  // a Friday, June, the middle of October
+    CHECK(refused(folder, hours(day, 2)).find("stands there twice") != std::string::npos);
+  CHECK(refused(folder, hours("2021-10-27", 14)).find("stands there twice") != std::string::npos);
+  // A quarter of an hour is no hour.
+  std::string quarters = "t,x\n";
+  for (int row = 0; row < 192; ++row)
+    for (int k = 0; k < (row == 105 ? 2 : 1); ++k)
+      quarters +=
+          fmt::format("2021-10-{} {:02}:{:02},{}\n", 30 + row / 96, row % 96 / 4, row % 4 * 15, week(row));
+  CHECK(refused(folder, quarters).find("stands there twice") != std::string::npos);
+}
+
+TEST_CASE("numbers of nines that are values stay") {
+  const Folder folder;
+  const auto cells = [](const char* other, int each, int scale) {
+    return rows("t,x", 84, [=](int row) {
+      return fmt::format("{},{}", dated(row),
+                         row % each == 5 ? other : std::to_string(scale * (week(row) - 10)));
+    });
+  };
+  for (const char* sentinel : {"-99", "-99.9", "999"})
+    CHECK_MESSAGE(notes(folder, cells(sentinel, 20, 1), "is read as missing, 4 times"), sentinel);
+  CHECK(!notes(folder, cells("9999", 80, 1), "is read as missing"));  // once
+  CHECK(!notes(folder, cells("99", 20, 1), "is read as missing"));    // a price
+  CHECK(!notes(folder, cells("-99", 20, 80), "is read as missing"));  // nearer than the others' range
+  CHECK(!notes(folder, cells("999", 20, 80), "is read as missing"));  // a sensor at its end
+  CHECK(!notes(folder, cells("9999", 20, 0), "is read as missing"));  // the others never change
+}
+
+TEST_CASE("a line that is left out of a file of one column is no row without a value") {
+  const Folder folder;
+  const std::string plain = rows("x", 84, [](int row) { return std::to_string(week(row)); });
+  check_mended(folder, with(plain, "x\n", "x\nkWh\n"), plain,
+               {"line 2 is left out: it holds units, as 'kWh'"});
+  check_mended(folder, with(plain, "x\n", "x\n10\nx\n"), with(plain, "x\n", "x\n10\n"),
+               {"line 3 is left out: no rows of the series, as 'x'"});
+  check_mended(folder, with(plain, "x\n", "x\n10\nx\n") + "Exported by ERP\n", with(plain, "x\n", "x\n10\n"),
+               {"line 3 is left out: no rows of the series, as 'x'",
+                "line 88 is left out: below the rows, as 'Exported by ERP'"});
+}
+
+TEST_CASE("rows above the first time are left out, and names above a table of as many columns") {
+  const Folder folder;
+  const std::string plain = table("t,x");
+  check_mended(folder, with(plain, "t,x\n", "t,x\nid,0017\nupdated,14/11/2025 12:00\nday,\n"), plain,
+               {"lines 2 to 4 are left out: above the first time, as 'id'"});
+  check_mended(folder, with(plain, "t,x\n", "t,x\n,1000,Grand total\n"), plain,
+               {"line 2 is left out: above the first time, as '1000'"});
+  CHECK(forecast_of(folder, with(plain, "2021-01-04", "2021-02-30")).err.find("above") == std::string::npos);
+  check_mended(folder, with(plain, "t,x\n", "t,x\nt,x\n"), plain, {"line 2 is left out: the names again"});
+  check_mended(folder, "Key,Value\nname,load\nrows,84\n\n" + plain, plain,
+               {"lines 1 to 4 are left out: above the names, which are in line 5"});
+  const std::string three =
+      rows("t,x,y", 84, [](int row) { return fmt::format("{},{},1", dated(row), week(row)); });
+  check_mended(folder, "Report\nA,B\n1,2\n\n" + three, three,
+               {"lines 1 to 4 are left out: above the names, which are in line 5"});
+}
+
+TEST_CASE("another table below ends the first one; the same names go on with it") {
+  const Folder folder;
+  const std::string plain = table("t,x", 50), more = with(table("t,x"), plain, "");
+  check_mended(folder, plain + "\nday,y\n" + more, plain,
+               {"lines 53 to 87 are left out: another table stands below, from 'day' on"});
+  check_mended(folder, plain + "\nt,x\n" + more + "\nregion,y\nnorth,5\n", table("t,x"),
+               {"line 53 is left out: no rows of the series, as 't'"});
+  // A row of words ends no table.
+  CHECK(refused(folder,
+                with(rows("t,x,y", 84, [](int row) { return fmt::format("{},{},1", dated(row), week(row)); }),
+                     "2021-02-01,10,1", "holiday,closed"))
+            .find("column 3 is missing") != std::string::npos);
+}
+
+TEST_CASE("an interval of time is read as its begin, and an offset as one") {
+  const Folder folder;
+  const std::string begins =
+      rows("t,x", 84, [](int row) { return fmt::format("{},{}", hour(row), week(row)); });
+  for (const char* form : {"{}-{:02}:00,{}", "{} - {:02}:00,{}"})
+    check_mended(
+        folder,
+        rows("t,x", 84,
+             [&](int row) { return fmt::format(fmt::runtime(form), hour(row), (row + 1) % 24, week(row)); }),
+        begins,
+        {fmt::format("intervals in column 1 ('t') are read as their begins, as '{}' in line 2",
+                     form[2] == '-' ? "2021-01-04 00:00-01:00" : "2021-01-04 00:00 - 01:00")});
+  check_mended(
+      folder,
+      rows("t,x", 84, [](int row) { return fmt::format("{} - {},{}", hour(row), hour(row + 1), week(row)); }),
+      begins, {});
+  check_mended(folder,
+               rows("day,at,x", 84,
+                    [](int row) {
+                      return fmt::format("{},{:02}:00-{:02}:00,{}", dated(row / 24), row % 24, (row + 1) % 24,
+                                         week(row));
+                    }),
+               with(begins, "t,x", "day,x"), {});
+  CHECK(!notes(folder,
+               rows("t,x", 84, [](int row) { return fmt::format("{}-08:00,{}", hour(row), week(row)); }),
+               "intervals"));
+  CHECK(!notes(folder,
+               rows("t,x", 84,
+                    [](int row) {
+                      return fmt::format("{} 00:00-0{}:00,{}", dated(row), row < 69 ? 5 : 4, week(row));
+                    }),
+               "intervals"));
+}
+
+TEST_CASE("quotes that do not fit are mended at once, and cells of several lines stay") {
+  const Folder folder;
+  const auto remarks = [](const char* quoted) {
+    return rows("t,note,x", 84, [=](int row) {
+      return fmt::format("{},{},{}", dated(row),
+                         row % 4 == 1 ? quoted
+                         : row == 30  ? "\"two\nlines\""
+                                      : "ok",
+                         week(row));
+    });
+  };
+  check_mended(folder, remarks("5\" pipe"), remarks("5` pipe"),
+               {"21 lines, the first is line 3, are read with their quotes as they stand"});
+  CHECK(csv_cell("a;b", ';') == "\"a;b\"");
+  CHECK(csv_cell("a;b") == "a;b");
+  CHECK(csv_cell("a,b", ';') == "a,b");
+}
+
+TEST_CASE("a number with another mark is no word, and a time keeps its afternoon") {
+  const Folder folder;
+  const auto cells = [](const char* other) {
+    return rows("t,x", 84, [=](int row) {
+      return fmt::format("{},{}", dated(row), row == 40 ? other : fmt::format("{}.5", week(row)));
+    });
+  };
+  CHECK(refused(folder, cells("\"12,5\"")).find("'12,5' is not a number") != std::string::npos);
+  CHECK(notes(folder, cells("#DIV/0!"), "a word in column 2 ('x') is read as missing"));
+  CHECK(without_mark("1/2/2021 1:30p") == "1/2/2021 1:30p");
+  CHECK(without_mark("1.30p") == "1.30");
+}
+
+TEST_CASE("a column of remarks beside an empty one is no table") {
+  const Folder folder;
+  const auto beside = [](bool empty) {
+    return rows(empty ? "t,x,,rent" : "t,x,rent", 400, [=](int row) {
+      return fmt::format("{},{},{}{}", dated(row), week(row), empty ? "," : "",
+                         day(row).day == 5 ? "800" : "");
+    });
+  };
+  check_mended(folder, beside(true), beside(false), {"column 3 is left out: it is empty"});
+}
+
+TEST_CASE("months and days in words, and signs around them") {
+  CHECK(parse_time("MAR 2000")->form == TimeForm::month);
+  CHECK(parse_time("MAR 2000")->count == parse_time("2000-03")->count);
+  CHECK(parse_time("Mar, 2 mars 2021")->count == parse_time("2021-03-02")->count);
+  for (const char* text : {"2025年(令和7年)3月1日(土)", "2025(令和7)年3月1日", "1 de marzo de 2025",
+                           "1.03.2025 r.", "1 marca 2025 r."}) {
+    const auto time = parse_time(text, DateOrder::day_first);
+    CHECK_MESSAGE((time && time->count == parse_time("2025-03-01")->count), text);
+  }
+  CHECK(parse_time("2025年(令和7年)3月")->form == TimeForm::month);
+  CHECK(parse_time("marzo de 2025")->form == TimeForm::month);
+  for (const char* none : {"2025(年)3月", "(2025年3月", "2025年(3月", "1 de 2025", "2025-03 r. 1"})
+    CHECK_MESSAGE(!parse_time(none), none);
+}
+
+TEST_CASE("a column is a time by a word of its name, not by a part of one") {
+  const Folder folder;
+  const auto moments = [](const char* name) {
+    return rows(fmt::format("k,{},x", name), 84, [](int row) {
+      return fmt::format("a{},{},{}", row % 3, 1600000000 + 3600 * row, week(row));
+    });
+  };
+  for (const char* name : {"created_at", "eventTime", "timestamp"})
+    CHECK_MESSAGE(notes(folder, moments(name), fmt::format("time    column '{}'", name)), name);
+  CHECK(forecast_of(folder, moments("runtimes")).err.find("time    column 'runtimes'") == std::string::npos);
+}
+
+TEST_CASE(
+    "rows at the end without a value are events where they lie below the others and another column says so") {
+  const Folder folder;
+  const auto days = [](const char* end) {
+    return rows("t,x,note", 84, [](int row) { return fmt::format("{},{},", dated(row), week(row)); }) + end;
+  };
+  check_mended(folder, days("2021-04-10,,Exported\n"), table("t,x"),
+               {"line 86 is left out: without a value, where others are not a step apart"});
+  for (const char* ahead : {"2021-03-29,,plan\n2021-03-30,,plan\n", "2021-04-01,,\n2021-04-02,,\n"})
+    CHECK(notes(folder, days(ahead), "rows at the end are to be forecast"));
+}
+
+TEST_CASE("the columns that are forecast are said once") {
+  const Folder folder;
+  const ProgramRun run =
+      forecast_of(folder, rows("date,sales,rent,shop", 400, [](int row) {
+                    return fmt::format("{},{},{},a", dated(row), week(row),
+                                       day(row).day == 5 ? std::to_string(800 + row % 2) : "");
+                  }));
+  CHECK_MESSAGE(
+      count_of(run.err, "columns 1 of 3: left out: shop (text, 'a' in line 2 is no number), 'rent' has") == 1,
+      run.err);
+  CHECK(count_of(run.err, "columns ") == 1);
+}
