@@ -18,8 +18,8 @@ namespace unroll {
 
 // A quote that is not closed, stands inside a cell without quotes, or is followed by text.
 struct CsvQuoteError : InputError {
-  CsvQuoteError(const std::string& message, int64_t line, char separator)
-      : InputError(message), line(line), separator(separator) {}
+  CsvQuoteError(const std::string& message, int64_t row_line, char of_cells)
+      : InputError(message), line(row_line), separator(of_cells) {}
   int64_t line;    // that its row begins in, from 1
   char separator;  // of cells
 };

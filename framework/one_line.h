@@ -10,6 +10,7 @@ namespace unroll {
 // Bytes of the UTF-8 code point that `text` begins with; 0 if it begins with none.
 std::size_t code_point_size(std::string_view text);
 std::size_t utf8_size(std::string_view text);  // bytes of its longest beginning that is UTF-8, without NUL
+// Whether all of it is.
 inline bool is_utf8(std::string_view text) { return utf8_size(text) == text.size(); }
 
 // The longest beginning of `text` that has at most `at_most` bytes and does not end inside a code point.
