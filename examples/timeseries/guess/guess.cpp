@@ -184,7 +184,7 @@ class Guesser {
           told["data." + fault.key] = toml_string(fault.value);
         }
     };
-    Series series = read_mended(read_series_file(csv_), may_mend(), mended, read);
+    Series series = read_mended(read_series_file(csv_), name_of_series_file(csv_), may_mend(), mended, read);
     take(reading_of_holes(series, wishes_));
     if (mended.empty()) return series;
     set("data.mend", "true");
