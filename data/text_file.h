@@ -25,10 +25,12 @@ constexpr std::size_t most_bytes_of_text = std::size_t{16} << 30;
 
 // The file's bytes, without a byte order mark. A pipe is read until its writers close it. Throws InputError, naming the
 // file, if it cannot be read, is longer than `at_most`, or is a named pipe that nobody opens for two seconds. Throws
-// also at the first NUL byte of a file that is not packed (gzip.h), without reading on.
-std::string read_file(const std::filesystem::path& path, std::size_t at_most = most_bytes_of_text);
+// also at the first NUL byte of a file that is not packed (gzip.h), without reading on. `utf16`: a text with the mark of UTF-16
+// may have NULs, and is returned as it stands.
+std::string read_file(const std::filesystem::path& path, std::size_t at_most = most_bytes_of_text,
+                      bool utf16 = false);
 // The bytes of standard input, likewise.
-std::string read_standard_input(std::size_t at_most = most_bytes_of_text);
+std::string read_standard_input(std::size_t at_most = most_bytes_of_text, bool utf16 = false);
 // All bytes of a run's own file: no link, no pipe.
 std::string read_own_file(const std::filesystem::path& path, std::size_t at_most);
 
@@ -48,5 +50,12 @@ void require_no_nul(std::string_view end, std::string_view text, std::string_vie
 
 // Without the mark that some editors begin UTF-8 with.
 std::string_view without_byte_order_mark(std::string_view text);
+
+// Whether a text begins with the mark of UTF-16, of either byte order.
+bool is_utf16(std::string_view text);
+// Such a text as UTF-8, without the mark. Throws InputError: it ends within a character, or has half of a surrogate pair.
+std::string utf8_from_utf16(std::string_view text, std::string_view origin);
+// Appends a code point's UTF-8.
+void append_utf8(std::string& text, uint32_t point);
 
 }  // namespace unroll

@@ -151,7 +151,8 @@ TEST_CASE("rows of one time are refused, and what to do is said") {
   CHECK(
       refusal(folder, twice) ==
       "timeseries: x.csv:3: column 1 ('t'): 2021-01-04 stands there twice; put the rows of one time together first: "
-      "their sum, mean or last\n");
+      "their number, sum, mean or last; "
+      "data.missing = \"zero\" with data.gaps = \"fill\" then counts 0 for times without rows; as an option: --set data.missing=zero\n");
   // Sales at any time of day, 7 to 137 minutes apart.
   const auto sales = [&](int first) {
     return rows("t,x", 84, [&](int row) {
@@ -164,12 +165,13 @@ TEST_CASE("rows of one time are refused, and what to do is said") {
   CHECK(
       refusal(folder, sales(2))
           .ends_with(
-              "2021-01-04 09:03:00 stands there twice; put the rows of one hour or day together first: their sum, mean or last\n"));
+              "2021-01-04 09:03:00 stands there twice; put the rows of one hour or day together first: their number, sum, mean or last; "
+              "data.missing = \"zero\" with data.gaps = \"fill\" then counts 0 for times without rows; as an option: --set data.missing=zero\n"));
   CHECK(
       refusal(folder, sales(1))
           .find(
-              "; rows of events become a series when those of each hour or day are put together: their sum, mean or number") !=
-      std::string::npos);
+              "; rows of events become a series when those of each hour or day are put together: their number, sum or mean; "
+              "data.missing = \"zero\"") != std::string::npos);
 }
 
 TEST_CASE("a column that begins late is forecast from its first value on") {

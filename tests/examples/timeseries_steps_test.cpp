@@ -80,7 +80,7 @@ TEST_CASE("a bank's rows by their words: a salary goes on by months, food by its
   CHECK_MESSAGE(days.err.find("rows are a day apart (") != std::string::npos, days.err);
   CHECK(lacks(refused(started({"forecast", "x.csv"}, folder.path())),
               {"data.id = \"what\" reads them all", "if the rows are events of one series",
-               "their sum or number"}) == "");
+               "their number or sum"}) == "");
   CHECK(lacks(refused(started(Words{"train", "x.csv", "--out", "run"} + id, folder.path())),
               {"rows of 'pay' are a month apart, those of other series on Wednesday and Saturday",
                "read one series: data.only = \"what=pay\""}) == "");

@@ -211,7 +211,8 @@ TEST_CASE("times must be read, ascend, be different, and leave no gaps") {
         "x.csv:4: column 1 ('date'): 2020-01-02 comes after 2020-01-03: rows must be in order of time");
   CHECK(refusal("date,x\n2020-01-01,1\n2020-01-01,2\n") ==
         "x.csv:3: column 1 ('date'): 2020-01-01 stands there twice; put the rows of one time together first: "
-        "their sum, mean or last");
+        "their number, sum, mean or last; "
+        "data.missing = \"zero\" with data.gaps = \"fill\" then counts 0 for times without rows");
   CHECK(lacks(refusal("date,x\n2020-01,1\n2020-02-01,2\n"), {"x.csv:3: column 1", "another form"}) == "");
   CHECK(lacks(refusal("t,x\n1,1\n2.5,2\n", {.time = "t"}),
               {"x.csv:3: column 1 ('t')", "'2.5' is not a time"}) == "");

@@ -308,7 +308,8 @@ TEST_CASE("a column of values names no series: the line says which time stands t
     CHECK(
         refusal(text) ==
         "x.csv:22: column 1 ('date'): 2024-01-20 stands there twice; put the rows of one time together first: "
-        "their sum, mean or last");
+        "their number, sum, mean or last; "
+        "data.missing = \"zero\" with data.gaps = \"fill\" then counts 0 for times without rows");
   std::string commas = scored;  // date;score;orders, the scores as 1,5
   for (char& c : commas)
     if (c == ',') c = ';';

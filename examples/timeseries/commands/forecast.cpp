@@ -72,6 +72,7 @@ void declare(Command& command, ForecastOptions& asked) {
   add_json_option(command, asked.json);
   command.example("forecast sales.csv --column units --steps 14 --out next.csv --plot next.svg",
                   "without a recipe or a model");
+  command.example("forecast sales.csv --set data.time=day", "which column holds the times");
   command.example("forecast runs/airline-1/best.safetensors --steps 24 --ascii",
                   "two years ahead, drawn here");
   command.example("forecast model.safetensors --csv sales.csv --future plan.csv --steps 14",

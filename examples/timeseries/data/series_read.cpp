@@ -231,13 +231,14 @@ static SeriesOptions without_label(const SavedModel& saved) {
 bool has_labels(const SavedModel& saved, const fs::path& csv) {
   const SeriesOptions options = without_label(saved);
   std::vector<std::string> done;  // which reading the series says
-  return read_mended(read_series_file(csv), options.mend, done, [&](const std::string& text) {
-    if (options.mend)
-      (void)parse_series(text, name_of_series_file(csv), options);  // its names are mended then
-    CsvReader reader(text, name_of_series_file(csv), options.separator);
-    return reader.next() &&
-           std::ranges::find(reader.cells(), saved.recipe.data.label) != reader.cells().end();
-  });
+  return read_mended(
+      read_series_file(csv), name_of_series_file(csv), options.mend, done, [&](const std::string& text) {
+        if (options.mend)
+          (void)parse_series(text, name_of_series_file(csv), options);  // its names are mended then
+        CsvReader reader(text, name_of_series_file(csv), options.separator);
+        return reader.next() &&
+               std::ranges::find(reader.cells(), saved.recipe.data.label) != reader.cells().end();
+      });
 }
 
 Series load_unlabelled(const SavedModel& saved, const fs::path& csv) {

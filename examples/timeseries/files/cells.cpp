@@ -141,6 +141,16 @@ std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks m
   return WrittenNumber{is_negative ? -*number : *number, core.unit};
 }
 
+std::string with_plain_blanks(std::string_view cell) {
+  std::string plain;
+  while (!cell.empty()) {
+    const std::size_t blank = prefix_of(cell, blanks).size();
+    plain += blank > 0 ? ' ' : cell[0];
+    cell.remove_prefix(std::max<std::size_t>(blank, 1));
+  }
+  return plain;
+}
+
 std::string_view without_mark(std::string_view cell) {
   constexpr std::array<std::string_view, 3> signs = {"*", "†", "‡"};
   std::string_view bare = cell;

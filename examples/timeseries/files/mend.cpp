@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "data/text_file.h"
 #include "examples/timeseries/files/cells.h"
 #include "framework/one_line.h"
 
@@ -82,27 +83,23 @@ void require_no_marks(const CsvReader& csv, const std::string& called, std::size
               });
 }
 
-std::string as_utf8(std::string text, std::vector<std::string>& done) {
+std::string as_utf8(std::string text, const std::string& origin, std::vector<std::string>& done) {
+  if (is_utf16(text)) {
+    done.emplace_back("the file is UTF-16, and is read so");
+    return utf8_from_utf16(text, origin);
+  }
   // The code points of bytes 80 to 9f; 0: there is none. Others are their own.
   constexpr std::array<uint16_t, 32> points = {
       0x20ac, 0,      0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160,
       0x2039, 0x0152, 0,      0x017d, 0,      0,      0x2018, 0x2019, 0x201c, 0x201d, 0x2022,
       0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0,      0x017e, 0x0178};
   const std::size_t first = utf8_size(text);
-  if (first >= text.size() || text.find('\0') != text.npos) return text;  // UTF-16 has NUL, which is refused
+  if (first >= text.size() || text.find('\0') != text.npos) return text;  // NUL is refused
   std::string utf8;
   utf8.reserve(text.size() + text.size() / 8);
   for (const char c : text) {
     const auto byte = static_cast<uint8_t>(c);
-    const unsigned point = byte >= 0x80 && byte < 0xa0 ? points[byte - 0x80] : byte;
-    if (byte < 0x80) {
-      utf8 += c;
-    } else if (point < 0x800) {
-      utf8 += static_cast<char>(0xc0 | point >> 6), utf8 += static_cast<char>(0x80 | (point & 63));
-    } else {
-      utf8 += static_cast<char>(0xe0 | point >> 12), utf8 += static_cast<char>(0x80 | (point >> 6 & 63)),
-          utf8 += static_cast<char>(0x80 | (point & 63));
-    }
+    append_utf8(utf8, byte >= 0x80 && byte < 0xa0 ? points[byte - 0x80] : byte);
   }
   const int64_t line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(first), '\n');
   done.push_back(fmt::format(

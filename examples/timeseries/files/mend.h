@@ -49,12 +49,14 @@ void require_no_marks(const CsvReader& csv, const std::string& called, std::size
                       const std::function<bool(std::string_view)>& is_read, const std::string& message);
 
 // read(text), and after each mend again; without `mend` once. `done` says what was mended. A text that is not UTF-8 is read as
-// Windows-1252. Throws what read() throws that has no mend.
+// as_utf8() does. Throws what read() throws that has no mend.
 template <class Read>
-auto read_mended(std::string text, bool mend, std::vector<std::string>& done, const Read& read);
+auto read_mended(std::string text, const std::string& origin, bool mend, std::vector<std::string>& done,
+                 const Read& read);
 
-// A text of Windows-1252 as UTF-8; what is UTF-8 stays. Notes it in `done`.
-std::string as_utf8(std::string text, std::vector<std::string>& done);
+// A text of Windows-1252, or of UTF-16 with its mark, as UTF-8; what is UTF-8 stays. Notes it in `done`. Throws InputError like
+// utf8_from_utf16().
+std::string as_utf8(std::string text, const std::string& origin, std::vector<std::string>& done);
 // Without the bars around the rows of a table that is drawn with them, and its lines of dashes. Notes it in `done`.
 std::string without_frame(const std::string& text, std::vector<std::string>& done);
 // In lines that cannot be read from the fault on, quotes become `: an apostrophe may stand between the digits of a number. Notes them
@@ -62,9 +64,10 @@ std::string without_frame(const std::string& text, std::vector<std::string>& don
 std::string with_plain_quotes(std::string text, const CsvQuoteError& fault, std::vector<std::string>& done);
 
 template <class Read>
-auto read_mended(std::string text, bool mend, std::vector<std::string>& done, const Read& read) {
+auto read_mended(std::string text, const std::string& origin, bool mend, std::vector<std::string>& done,
+                 const Read& read) {
   constexpr int most = 12;  // mends of one file
-  if (mend) text = without_frame(as_utf8(std::move(text), done), done);
+  if (mend) text = without_frame(as_utf8(std::move(text), origin, done), done);
   for (int mends = 0;; ++mends) try {
       return read(text);
     } catch (const CsvQuoteError& fault) {

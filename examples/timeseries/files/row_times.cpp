@@ -13,6 +13,7 @@
 #include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/series/calendar.h"
+#include "examples/timeseries/series/series_rows.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -244,8 +245,9 @@ void RowTimes::refuse_order(const SeriesText& file, const Times& times, const Ti
                            : or_a_channel(columns, options);
   if (time.count == last && (hint.empty() || clock) && columns.id < 0 && time.form != TimeForm::number &&
       options.model.empty())
-    hint += fmt::format("; put the rows of one {} together first: their sum, mean or last",
-                        time.form == TimeForm::date_time && !clock ? "hour or day" : "time");
+    hint += fmt::format("; put the rows of one {} together first: their number, sum, mean or last{}",
+                        time.form == TimeForm::date_time && !clock ? "hour or day" : "time",
+                        time.form < TimeForm::date ? "" : zero_without_rows(options));
   const std::string of_series =
       columns.id < 0 ? "" : fmt::format(" of series '{}'", one_line(file.cell(columns.id)));
   const std::string message =

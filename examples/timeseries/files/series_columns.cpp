@@ -2,7 +2,7 @@
 #include "examples/timeseries/files/series_columns.h"
 
 #include <algorithm>
-#include <cctype>
+#include <functional>
 #include <unordered_set>
 #include <utility>
 
@@ -21,21 +21,6 @@ std::string SeriesColumns::called(int column) const {
 }
 
 namespace {
-
-// Moments since 1970 in a column that is not the first are times by a word of their name alone: createdAt, "Unix time".
-bool names_a_moment(const std::string& name) {
-  constexpr std::string_view words = " time date datetime timestamp stamp epoch unix unixtime ts at ";
-  std::string word;
-  for (const unsigned char c : name + ' ') {
-    const bool goes_on =
-        std::islower(c) || c >= 0x80 || (std::isupper(c) && (word.empty() || std::isupper(word.back())));
-    if (!goes_on && !word.empty() && words.find(fmt::format(" {} ", lower_case(word))) != words.npos)
-      return true;
-    if (!goes_on) word.clear();
-    if (std::isalpha(c) || c >= 0x80) word += static_cast<char>(c);
-  }
-  return false;
-}
 
 struct Row {
   std::vector<std::string> cells = {};
@@ -80,6 +65,13 @@ bool is_empty_column(CsvReader csv, std::size_t place) {
   bool empty = true;
   each_row(csv, [&] { return empty = cell_of(csv, place).empty(); });
   return empty;
+}
+
+// Whether all rows from the reader's on, two or more, have its cell.
+bool is_constant_column(CsvReader csv, std::size_t place) {
+  const std::string cell(cell_of(csv, place));
+  int64_t rows = 0;
+  return each_row(csv, [&] { return ++rows, cell_of(csv, place) == cell; }) && rows > 1;
 }
 
 // The columns as they are understood, part by part. The reader stands at the first row below the header.
@@ -262,10 +254,18 @@ class HeaderReader {
       return name == options_.label || i == columns_.id ||
              std::ranges::find(options_.channels, name) != options_.channels.end();
     };
+    const auto form = [&](int i) { return form_of_column(csv_, columns_.place(i), columns_.names[i]); };
     std::vector<int> dated;
     for (int i = 0; i < count; ++i)
-      if (reads_as_date(cell(i)) && i != columns_.id && (i == 0 || !is_asked_for(i))) dated.push_back(i);
-    if (!dated.empty()) return take_times(dated, TimeForm::number, dated[0] == 0);
+      if ((reads_as_date(cell(i)) ||
+           (lower_case(columns_.names[i]) == "time_period" && form(i) == TimeForm::year)) &&
+          i != columns_.id && (i == 0 || !is_asked_for(i)))
+        dated.push_back(i);
+    if (dated.size() > 1) {  // a last update never changes
+      const auto changes = [&](int i) { return !is_constant_column(csv_, columns_.place(i)); };
+      if (std::ranges::any_of(dated, changes)) std::erase_if(dated, std::not_fn(changes));
+    }
+    if (!dated.empty()) return take_times(dated, form(dated[0]), dated[0] == 0);
 
     if (columns_.form != TimeForm::number) return take_times({0}, columns_.form, true);  // without a name
     TimeForm found = TimeForm::number;
@@ -274,11 +274,11 @@ class HeaderReader {
       const bool dotted = dotted_month(cell(i)).has_value();
       constexpr double least_date = 150'001;  // a week; the first column may hold years, too
       if (i > 0 && !dotted && !(parse_number(cell(i)).value_or(0) >= least_date)) continue;
-      const TimeForm form = form_of_column(csv_, columns_.place(i), columns_.names[i]);
-      if (i > 0 && form == TimeForm::date_time && !names_a_moment(columns_.names[i])) continue;
-      if (i == 0 && form != TimeForm::number) return take_times({0}, form, false);
-      if (form < (dotted ? TimeForm::month : TimeForm::date)) continue;
-      if (dated.empty()) found = form;
+      const TimeForm of = form(i);
+      if (i > 0 && of == TimeForm::date_time && !names_a_moment(columns_.names[i])) continue;
+      if (i == 0 && of != TimeForm::number) return take_times({0}, of, false);
+      if (of < (dotted ? TimeForm::month : TimeForm::date)) continue;
+      if (dated.empty()) found = of;
       dated.push_back(i);
     }
     if (!dated.empty()) return take_times(dated, found, false);
@@ -379,6 +379,7 @@ SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
   csv.next();
   require_input(csv.count() <= static_cast<int64_t>(CsvReader::most_columns),
                 "{}:1: {} columns; at most {} are read", csv.origin(), csv.count(), CsvReader::most_columns);
+  require_no_empty_begin(csv);
   Row header = row_of(csv), first;
   CsvReader below = csv;
   const bool has_rows = below.next();

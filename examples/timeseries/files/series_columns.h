@@ -113,6 +113,16 @@ bool reads_as_value(const std::string& name, char decimal);
 void require_names_first(CsvReader at_first_row, const std::vector<std::string>& header,
                          const SeriesOptions& options);
 
+// Throws MendableFile if rows without a time stand below the names, and rows with one in the first column below them: metadata, or a
+// total.
+void require_times_from_first_row(CsvReader csv, const std::string& called);
+// Throws InputError if a column has years, quarters, months or days in turn. MendableFile: each form has one block of rows, and the finest
+// the most; or years stand below metadata.
+void require_one_form(CsvReader at_first_row, const std::vector<std::string>& header,
+                      const SeriesOptions& options);
+// Throws MendableFile if no row but titles has a cell in the first column, from the row of names on.
+void require_no_empty_begin(CsvReader at_names);
+
 // The begin of 07:00-08:00, or of two times with a dash between blanks, of which the first may have a date.
 std::optional<std::string_view> begin_of_interval(std::string_view cell);
 // Throws MendableFile if the column holds intervals of time.

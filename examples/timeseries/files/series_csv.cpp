@@ -101,7 +101,7 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
                 written.unit->empty() ? "none" : *written.unit);
   if (written.note.empty() && !parse_number(cell, options.decimal))
     written.note = fmt::format("{}: numbers are read without the marks around them, '{}' in line {} as {}",
-                               columns.called(column), one_line(cell), csv.line(), value);
+                               columns.called(column), one_line(with_plain_blanks(cell)), csv.line(), value);
   if (!std::isfinite(value)) file.refuse(column, "'{}' is no finite number", one_line(cell));
   if (channel == columns.label && value != 0 && value != 1)
     file.refuse(column, "a label is 0 or 1, not '{}'", one_line(cell));
@@ -385,9 +385,9 @@ Series parse_series(std::string_view text, const std::string& origin, const Seri
 
 Series load_series(const std::filesystem::path& path, const SeriesOptions& options) {
   std::vector<std::string> done;
-  Series series = read_mended(read_series_file(path), options.mend, done, [&](const std::string& text) {
-    return parse_series(text, name_of_series_file(path), options);
-  });
+  Series series = read_mended(
+      read_series_file(path), name_of_series_file(path), options.mend, done,
+      [&](const std::string& text) { return parse_series(text, name_of_series_file(path), options); });
   series.notes.insert(series.notes.begin(), done.begin(), done.end());
   return series;
 }

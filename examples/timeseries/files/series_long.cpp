@@ -168,7 +168,7 @@ void require_one_series(const SeriesText& file) {
   throw InputError(
       message +
       (found->are_events
-           ? "; if the rows are events of one series, put those of each day, week or month together first: their sum or number"
+           ? "; if the rows are events of one series, put those of each day, week or month together first: their number or sum"
            : ""));
 }
 

@@ -145,35 +145,6 @@ static void require_no_units(CsvReader csv, const std::vector<std::string>& name
             units == names ? "the names again" : fmt::format("it holds units, as '{}'", one_line(units[i])));
 }
 
-// Throws MendableFile if rows without a time stand below the names, and rows with one in the first column below them: metadata, or a
-// total.
-static void require_times_from_first_row(CsvReader csv, const std::string& called) {
-  constexpr std::size_t most_lines = 20, least_rows = 8;
-  const auto is_time = [](std::string_view cell) {
-    const auto time = parse_time(cell, TimeForm::date);
-    return reads_as_date(cell) || (time && (time->form == TimeForm::date || time->form == TimeForm::month));
-  };
-  std::set<int64_t> lines;  // above the first time
-  std::string above;
-  std::size_t rows = 0;
-  each_row(csv, [&] {
-    const std::string_view cell = cell_of(csv, 0);
-    const bool has_time = is_time(without_mark(cell));
-    if (has_time && ++rows == 1 &&
-        std::ranges::any_of(csv.cells().begin() + 1, csv.cells().end(), reads_as_date))
-      return false;  // the first column may hold other dates
-    if (has_time) return rows < least_rows;
-    for (const std::string_view any : csv.cells())
-      if (above.empty()) above = any;
-    lines.insert(csv.line());
-    return rows == 0 && lines.size() <= most_lines && !written_number(cell, {}) && !looks_like_a_date(cell);
-  });
-  if (lines.empty() || rows < least_rows) return;
-  const std::string message = fmt::format("{}:{}: {} has times from line {} on: delete what is above them",
-                                          csv.origin(), *lines.begin(), called, *lines.rbegin() + 1);
-  refuse_lines(message, std::move(lines), fmt::format("above the first time, as '{}'", one_line(above, 30)));
-}
-
 void require_names_first(CsvReader csv, const std::vector<std::string>& header,
                          const SeriesOptions& options) {
   constexpr int64_t most_lines = 20, least_rows = 8;
@@ -205,6 +176,7 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
   });
   if (found == 0) found = line_of_table(csv_at_first, header.size(), is_word);
   if (found == 0) {
+    if (options.mend || options.channels.empty()) require_one_form(csv_at_first, header, options);
     require_no_units(csv_at_first, header);
     if (options.time.empty() || options.time == header[0])
       require_times_from_first_row(csv_at_first, fmt::format("column 1 ('{}')", one_line(header[0])));

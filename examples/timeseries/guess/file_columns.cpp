@@ -190,6 +190,15 @@ std::string left_out(const FileColumns& file, const Column& column) {
 
 }  // namespace
 
+bool says(const Wishes& wishes, const std::string& key) {
+  return std::ranges::any_of(wishes.overrides,
+                             [&](const Override& o) { return o.assignment.starts_with(key + "="); });
+}
+
+bool tells_season(const Wishes& wishes) {
+  return says(wishes, "data.period") || says(wishes, "data.second_period");
+}
+
 char separator_of(const std::string& text) {
   constexpr int most_lines = 20;
   char best = ',';
@@ -250,8 +259,16 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   for (const std::string& name : constant) out.push_back(one_line(name) + " (it never changes)");
   if (reading.targets.empty() && nearly)
     reading.targets.push_back(nearly->name), out.clear();  // reading it says which cell
-  require_input(!reading.targets.empty(), "{}: there is no column of numbers to forecast; it has {}", origin,
-                fmt::join(out, ", "));
+  const auto is_number = [](const Column& column) { return !column.mend.empty(); };  // but for its marks
+  const bool are_events =
+      file.has_time && std::ranges::none_of(file.columns, is_number) &&
+      std::ranges::any_of(file.columns, [](const Column& column) { return column.words.size() > 1; });
+  require_input(!reading.targets.empty(), "{}: there is no column of numbers to forecast; it has {}{}",
+                origin, fmt::join(out, ", "),
+                are_events
+                    ? "; if each row is an event, count those of each day, and forecast the counts with "
+                      "--set data.missing=zero, so that days without rows are 0"
+                    : "");
   if (wishes.columns.empty() && count > 1)
     reading.guesses.push_back(
         {"columns", fmt::format("{} of {}", reading.targets.size(), count),

@@ -100,7 +100,9 @@ std::vector<std::string> calendar_of(const Season& season, const TimeStep& step,
   if (equals == begin + key.size() && message.compare(equals + 3, 1, "\"") == 0)
     option = key + "=" + message.substr(equals + 4, message.find('"', equals + 4) - equals - 4);
   const char* const quote = option.find(' ') == option.npos ? "" : "'";
-  throw InputError(fmt::format("{}; as an option: --set {}{}{}", message, quote, option, quote));
+  const bool or_zero = key == "data.gaps" && message.find("data.missing = \"zero\" with") != message.npos;
+  throw InputError(fmt::format("{}; as an option: --set {}{}{}{}", message, quote, option, quote,
+                               or_zero ? ", or for 0 --set data.missing=zero" : ""));
 }
 
 // Guesses one part after another: each rests on those before it.
@@ -184,7 +186,7 @@ class Guesser {
           told["data." + fault.key] = toml_string(fault.value);
         }
     };
-    Series series = read_mended(read_series_file(csv_), may_mend(), mended, read);
+    Series series = read_mended(read_series_file(csv_), name_of_series_file(csv_), may_mend(), mended, read);
     take(reading_of_holes(series, wishes_));
     if (mended.empty()) return series;
     set("data.mend", "true");
@@ -381,15 +383,6 @@ class Guesser {
 };
 
 }  // namespace
-
-bool says(const Wishes& wishes, const std::string& key) {
-  return std::ranges::any_of(wishes.overrides,
-                             [&](const Override& o) { return o.assignment.starts_with(key + "="); });
-}
-
-bool tells_season(const Wishes& wishes) {
-  return says(wishes, "data.period") || says(wishes, "data.second_period");
-}
 
 GuessedRecipe guess_recipe(const std::filesystem::path& csv, const Wishes& wishes) {
   try {

@@ -285,7 +285,8 @@ void check_gaps(Series& series, const SeriesOptions& options) {
                          10 * times.step.jitter > times.step.count && 4 * uneven > series.rows();
   const std::string zero =
       of_events
-          ? "; rows of events become a series when those of each hour or day are put together: their sum, mean or number"
+          ? "; rows of events become a series when those of each hour or day are put together: their number, sum or mean" +
+                zero_without_rows(options)
           : or_zero(uneven, series.rows(), options);
   const char* const fill =
       options.gaps == Gaps::error ? ", \"fill\" puts rows in"

@@ -37,6 +37,10 @@ std::string or_zero(const SeriesOptions& options) {
   if (!options.model.empty() || options.missing == Missing::zero) return "";
   return "; if what is not there means 0, data.missing = \"zero\" with data.gaps = \"fill\" reads it so";
 }
+std::string zero_without_rows(const SeriesOptions& options) {
+  if (!options.model.empty() || options.missing == Missing::zero) return "";
+  return "; data.missing = \"zero\" with data.gaps = \"fill\" then counts 0 for times without rows";
+}
 std::string or_zero(int64_t missing, int64_t of, const SeriesOptions& options) {
   constexpr int64_t least = 8, part = 10;  // a tenth of all
   return missing < std::max(least, of / part) ? "" : or_zero(options);

@@ -38,6 +38,8 @@ std::string apart_text(const Series& series);
 // The advice, if no model is there yet: what is missing may be 0. With counts: only if it is much.
 std::string or_zero(const SeriesOptions& options);
 std::string or_zero(int64_t missing, int64_t of, const SeriesOptions& options);
+// The advice after that to put rows of events together: times without one may be 0.
+std::string zero_without_rows(const SeriesOptions& options);
 
 // Takes the times of the clock that the file shows if it is set within rows of an hour or less, so that days keep their season: the
 // hour that is skipped lacks rows, and of one that comes twice the first counts.

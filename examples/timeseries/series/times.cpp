@@ -2,6 +2,7 @@
 #include "examples/timeseries/series/times.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <span>
 
@@ -175,6 +176,20 @@ TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view n
   const bool even = apart.most && *apart.most != 0 && (apart.all || !apart.ascend);
   return even && (words.say({"date", "time", "period"}) || words.are({"ds", "t"})) ? TimeForm::year
                                                                                    : TimeForm::number;
+}
+
+bool names_a_moment(const std::string& name) {
+  constexpr std::string_view words = " time date datetime timestamp stamp epoch unix unixtime ts at ";
+  std::string word;
+  for (const unsigned char c : name + ' ') {
+    const bool goes_on =
+        std::islower(c) || c >= 0x80 || (std::isupper(c) && (word.empty() || std::isupper(word.back())));
+    if (!goes_on && !word.empty() && words.find(fmt::format(" {} ", lower_case(word))) != words.npos)
+      return true;
+    if (!goes_on) word.clear();
+    if (std::isalpha(c) || c >= 0x80) word += static_cast<char>(c);
+  }
+  return false;
 }
 
 CalendarTime calendar_of(const Time& time) {

@@ -62,6 +62,9 @@ Time in_form(const Time& time, TimeForm form);
 // * Else numbers.
 TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view name, std::size_t rows);
 
+// Moments since 1970 in a column that is not the first are times by a word of their name alone: createdAt, "Unix time".
+bool names_a_moment(const std::string& name);
+
 // Columns that begin with a smaller number are none of these.
 constexpr int64_t least_dated = 1500;
 

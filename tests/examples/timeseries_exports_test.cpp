@@ -1,0 +1,181 @@
+// Files as offices and their programs export them: forms of time below each other, UTF-16, empty columns, rows of events.
+#include "tests/examples/mended.h"
+
+using namespace mended;
+
+namespace {
+
+// Rows of each form from 2015 on: 2015 / 2015 Q1 / 2015 JAN.
+std::string stacked(int years, int quarters, int months) {
+  constexpr const char* names[] = {"JAN", "FEB", "MAR", "APR", "MAY", "JUN",
+                                   "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"};
+  std::string text;
+  const auto add = [&](const std::string& time, int value) { text += fmt::format("{},{}\n", time, value); };
+  for (int k = 0; k < years; ++k) add(std::to_string(2015 + k), 1200 + k);
+  for (int k = 0; k < quarters; ++k) add(fmt::format("{} Q{}", 2015 + k / 4, 1 + k % 4), 300 + k % 5);
+  for (int k = 0; k < months; ++k) add(fmt::format("{} {}", 2015 + k / 12, names[k % 12]), week(k));
+  return text;
+}
+
+std::string begun(const std::string& table, const std::string& with_each) {
+  std::string text;
+  for (const std::string& line : lines_of(table)) text += with_each + line + "\n";
+  return text;
+}
+
+std::string utf16(std::string_view utf8, bool big) {
+  std::string text = big ? "\xfe\xff" : "\xff\xfe";
+  const auto add = [&](uint32_t unit) {
+    const char high = static_cast<char>(unit >> 8), low = static_cast<char>(unit & 255);
+    (text += big ? high : low) += big ? low : high;
+  };
+  while (!utf8.empty()) {
+    const auto byte = [&](size_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(utf8[i])); };
+    const uint32_t first = byte(0);
+    const size_t size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    uint32_t point = size == 1 ? first : first & (0xff >> (size + 1));
+    for (size_t i = 1; i < size; ++i) point = point << 6 | (byte(i) & 63);
+    if (point >= 0x10000) add(0xd800 + ((point - 0x10000) >> 10)), point = 0xdc00 + (point & 0x3ff);
+    add(point);
+    utf8.remove_prefix(size);
+  }
+  return text;
+}
+
+std::string refused(const Folder& folder, const std::string& csv, const Words& more = {}) {
+  const ProgramRun run = forecast_of(folder, csv, more);
+  CHECK_MESSAGE((run.code == 2 && lines_of(run.err).size() == 1), run.err);
+  return run.err;
+}
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("years and quarters above months are left out, and metadata above them") {
+  const Folder folder;
+  const std::string names = "Title,x\n", metadata = "CDID,GMAA\nUnit,m\nRelease date,21-03-2025\nNotes,\n",
+                    months = names + stacked(0, 0, 84);
+  check_mended(
+      folder, names + metadata + stacked(7, 28, 84), months,
+      {"lines 2 to 5 are left out: above the first time, as 'CDID'",
+       "lines 6 to 40 are left out: 7 rows of years and 28 of quarters in column 1 ('Title'), which has "
+       "months, too"});
+  check_mended(folder, names + stacked(0, 0, 84) + stacked(7, 0, 0), months,
+               {"lines 86 to 92 are left out: 7 rows of years in column 1 ('Title'), which has months, too"});
+  check_mended(folder, names + stacked(7, 28, 0), names + stacked(0, 28, 0), {});
+  check_mended(folder, "FREQ," + names + begun(stacked(7, 28, 84), "M,"),
+               "FREQ," + names + begun(stacked(0, 0, 84), "M,"), {});
+  check_mended(folder, names + metadata + stacked(40, 0, 0), names + stacked(40, 0, 0),
+               {"lines 2 to 5 are left out: above the first time, as 'CDID'"});
+  check_mended(folder, names + stacked(1, 0, 84), months,
+               {"line 2 is left out: 1 row of years in column 1 ('Title'), which has months, too"});
+  CHECK(has(
+      refusal(folder, names + stacked(7, 28, 84)),
+      "x.csv:2: column 1 ('Title') has 7 rows of years and 28 of quarters beside those of months: delete them"));
+}
+
+TEST_CASE("rows of two forms in turn, or few of the finest, are refused with both") {
+  const Folder folder;
+  const std::string names = "Title,x\n", years = stacked(8, 0, 0), months = stacked(0, 0, 84);
+  CHECK(refused(folder, names + years + stacked(0, 0, 24) + years + months) ==
+        "timeseries: x.csv:10: column 1 ('Title'): '2015 JAN' is another form of time than '2022' above it: "
+        "keep the rows of one form\n");
+  CHECK(has(refused(folder, names + stacked(30, 0, 9)), "'2015 JAN' is another form of time than '2044'"));
+  // Seasons beside days are no times of the rows.
+  CHECK(forecast_of(folder, rows("t,season,x", 84,
+                                 [](int row) {
+                                   return fmt::format("{},{},{}", dated(row), row < 40 ? "2020" : "2020 Q4",
+                                                      week(row));
+                                 }))
+            .code == 0);
+}
+
+TEST_CASE("UTF-16 is read with its mark, in either order of bytes, and refused where it is cut off") {
+  const Folder folder;
+  const std::string plain = table("t,Länge \U0001D11E 値");
+  for (const bool big : {false, true}) {
+    check_mended(folder, utf16(plain, big), plain, {"the file is UTF-16, and is read so"});
+    CHECK(refused(folder, utf16(plain, big) + "a") ==
+          "timeseries: x.csv:86: the file is UTF-16, and ends within a character: save it anew, as UTF-8\n");
+    std::string half = utf16(plain, big);
+    half.erase(utf16("t,Länge ", big).size(), 2);  // of the pair
+    CHECK(has(refused(folder, half), "x.csv:1: the file is UTF-16, and half of a character stands there"));
+    CHECK(has(refusal(folder, utf16(plain, big)), "this is UTF-16; save it as UTF-8"));
+  }
+  CHECK(has(refused(folder, utf16(plain, false).substr(2)), "a NUL byte"));
+}
+
+TEST_CASE("columns at the begin without a name or a value are left out, below a title, too") {
+  const Folder folder;
+  const auto cells = [](const char* names) {
+    return rows(names, 84, [](int row) { return fmt::format("{}\t{}", dated(row), week(row)); });
+  };
+  check_mended(folder, begun(cells("t\tx"), "\t"), cells("t\tx"), {"column 1 is left out: it is empty"});
+  check_mended(folder, begun(cells("t\tx"), "\t\t"), cells("t\tx"),
+               {"columns 1 to 2 are left out: they are empty"});
+  check_mended(folder, "List of items\t\t\n\n" + begun(cells("t\tx"), "\t"), cells("t\tx"),
+               {"column 1 is left out: it is empty",
+                "lines 1 to 2 are left out: above the names, which are in line 3"});
+  CHECK(has(refusal(folder, begun(cells("t\tx"), "\t")),
+            "x.csv:1: column 1 has neither a name nor values: delete it"));
+  // With a name it is a column.
+  CHECK(!has(forecast_of(folder, "shop" + begun(cells("t\tx"), "\t")).err, "column 1 is left out"));
+}
+
+TEST_CASE("a date that never changes is not the time where another column has times") {
+  const Folder folder;
+  const auto cells = [](const char* names, const char* first, bool yearly) {
+    return rows(names, 84, [=](int row) {
+      const std::string time = yearly ? std::to_string(1940 + row) : dated(row);
+      return fmt::format("{},{},{}", first, time, week(row));
+    });
+  };
+  for (const char* update : {"24/07/23 23:00:00", "2023-07-24"}) {
+    CHECK(has(forecast_of(folder, cells("LAST UPDATE,day,x", update, false)).err, "time    column 'day'"));
+    CHECK(has(forecast_of(folder, cells("LAST UPDATE,TIME_PERIOD,x", update, true)).err,
+              "time    column 'TIME_PERIOD': rows are a year apart"));
+  }
+  // It stays the time where there is no other.
+  CHECK(has(refused(folder, cells("day,n,x", "2023-07-24", true)), "2023-07-24 stands there twice"));
+}
+
+TEST_CASE("rows of events are to be counted, with the option that makes days without any 0") {
+  const Folder folder;
+  const auto events = [](const char* last) {
+    return rows("opened,kind,priority", 84, [=](int row) {
+      return fmt::format("{} 09:{:02},mail,{}", dated(row / 3), row % 3 == 2 ? 1 : row % 3,
+                         last == std::string("3") || row % 2 ? last : "low");
+    });
+  };
+  CHECK(refused(folder, events("3"))
+            .ends_with("put the rows of one hour or day together first: their number, sum, mean or last; "
+                       "data.missing = \"zero\" with data.gaps = \"fill\" then counts 0 for times without "
+                       "rows; as an option: --set data.missing=zero\n"));
+  CHECK(has(refused(folder, events("high")),
+            "if each row is an event, count those of each day, and forecast the counts with --set "
+            "data.missing=zero"));
+  // Days without an event are in no table of counts.
+  std::string counts = "day,count\n", whole = counts;
+  for (int row = 0; row < 120; ++row) {
+    const bool has_event = row % 9 != 4 && row % 13 != 6;
+    if (has_event) counts += fmt::format("{},{}\n", dated(row), week(row));
+    whole += fmt::format("{},{}\n", dated(row), has_event ? week(row) : 0);
+  }
+  CHECK(refused(folder, counts)
+            .ends_with("; as an option: --set data.gaps=allow, or for 0 --set data.missing=zero\n"));
+  CHECK(forecast_of(folder, counts, set({"data.missing=zero"})).out == forecast_of(folder, whole).out);
+}
+
+TEST_CASE("a blank within a number is shown as one") {
+  const Folder folder;
+  const auto cells = [](const char* blank) {
+    return rows("t;x", 84, [=](int row) { return fmt::format("{};1{}3{}", dated(row), blank, week(row)); });
+  };
+  for (const char* blank : {"\u00a0", "\u202f", "\u2009", " "})
+    CHECK(has(forecast_of(folder, cells(blank)).err, "'1 310' in line 2 as 1310"));
+}
+
+TEST_CASE("the help names the option that says which column holds the times") {
+  const Folder folder;
+  CHECK(has(started({"forecast", "--help"}, folder.path()).out, "--set data.time="));
+}
