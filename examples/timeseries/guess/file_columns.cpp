@@ -218,6 +218,20 @@ char separator_of(const std::string& text) {
   return best;
 }
 
+static void require_targets(const FileReading& reading, const FileColumns& file, const std::string& origin,
+                            const std::vector<std::string>& out) {
+  const auto is_number = [](const Column& column) { return !column.mend.empty(); };  // but for its marks
+  const bool are_events =
+      file.has_time && std::ranges::none_of(file.columns, is_number) &&
+      std::ranges::any_of(file.columns, [](const Column& column) { return column.words.size() > 1; });
+  require_input(!reading.targets.empty(), "{}: there is no column of numbers to forecast; it has {}{}",
+                origin, fmt::join(out, ", "),
+                are_events
+                    ? "; if each row is an event, count those of each day, and forecast the counts with "
+                      "--set data.missing=zero, so that days without rows are 0"
+                    : "");
+}
+
 FileReading reading_of_file(const std::string& text, const std::string& origin, SeriesOptions options,
                             const Wishes& wishes) {
   FileReading reading{.targets = wishes.columns};
@@ -259,16 +273,7 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   for (const std::string& name : constant) out.push_back(one_line(name) + " (it never changes)");
   if (reading.targets.empty() && nearly)
     reading.targets.push_back(nearly->name), out.clear();  // reading it says which cell
-  const auto is_number = [](const Column& column) { return !column.mend.empty(); };  // but for its marks
-  const bool are_events =
-      file.has_time && std::ranges::none_of(file.columns, is_number) &&
-      std::ranges::any_of(file.columns, [](const Column& column) { return column.words.size() > 1; });
-  require_input(!reading.targets.empty(), "{}: there is no column of numbers to forecast; it has {}{}",
-                origin, fmt::join(out, ", "),
-                are_events
-                    ? "; if each row is an event, count those of each day, and forecast the counts with "
-                      "--set data.missing=zero, so that days without rows are 0"
-                    : "");
+  require_targets(reading, file, origin, out);
   if (wishes.columns.empty() && count > 1)
     reading.guesses.push_back(
         {"columns", fmt::format("{} of {}", reading.targets.size(), count),
