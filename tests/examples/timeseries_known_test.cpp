@@ -1,4 +1,6 @@
 // Columns that are known of the rows to forecast, as a user of the program meets them.
+#include <regex>
+
 #include "examples/timeseries/series/calendar.h"
 #include "examples/timeseries/series/times.h"
 #include "tests/examples/known_shop.h"
@@ -149,6 +151,12 @@ TEST_CASE("what is known ahead is refused by name where it is not there, or not 
   timeseries_out(Words{"train", "mine.toml", "--csv", "shop.csv", "--out", "plain"} +
                      set({"data.known=[]", "training.epochs=1"}),
                  folder.path());
+  folder.write("numbers.csv", std::regex_replace(Shop(rows).csv, std::regex("(^|\n)[^,\n]*,"), "$1"));
+  folder.write("row.csv", "offer\n1\n");
+  folder.write("day.csv", "day,offer\n" + Shop::day(rows) + ",1\n");
+  timeseries_out(
+      Words{"train", "mine.toml", "--csv", "numbers.csv", "--out", "numbered"} + set({"training.epochs=1"}),
+      folder.path());
   const Words train = {"train", "mine.toml", "--csv", "shop.csv"},
               ahead = {"forecast", best, "--csv", "shop.csv"};
   for (const auto& [words, parts] : std::vector<std::pair<Words, std::vector<std::string>>>{
@@ -157,6 +165,10 @@ TEST_CASE("what is known ahead is refused by name where it is not there, or not 
            {ahead + Words{"--future", "other.csv"}, {"other.csv", "offer"}},
            {ahead + Words{"--future", "bad.csv"}, {"bad.csv:2", "'yes' is not a number"}},
            {ahead + Words{"--future", "nowhere.csv"}, {"nowhere.csv"}},
+           {ahead + Words{"--future", "row.csv"},
+            {"row.csv: it has no column of times, and shop.csv has one"}},
+           {{"forecast", "numbered/best.safetensors", "--csv", "numbers.csv", "--future", "day.csv"},
+            {"day.csv: it has a column of times, and numbers.csv has none"}},
            {{"forecast", "plain/best.safetensors", "--csv", "shop.csv", "--future", "plan.csv"},
             {"--future plan.csv", "reads no column of the rows to forecast (data.known)"}},
            {{"look", best, "--csv", "shop.csv"}, {"data.known"}},

@@ -115,8 +115,9 @@ def tables() -> dict[str, str]:
     for cell in TIMES:
         of[f"time {cell}"] = "month,sales\n" + "".join(row + "\n" if i != 5 else f"{cell}{row[7:]}\n" for i, row in enumerate(rows))
     for form, step in FORMS.items():
-        moments = [datetime.datetime(2023, 11, 20) + i * (step * 5 if step < HOUR else step) for i in range(48)]
-        of[f"form {form}"] = table("time;y", [moment.replace(tzinfo=datetime.timezone.utc).strftime(form) for moment in moments], waves(48, 7), separator=";")
+        moments = [datetime.datetime(2023, 11, 20, tzinfo=datetime.timezone.utc) + i * (step * 5 if step < HOUR else step) for i in range(48)]
+        # Python's own %s is of the machine's zone.
+        of[f"form {form}"] = table("time;y", [moment.strftime(form.replace("%s", f"{moment.timestamp():.0f}")) for moment in moments], waves(48, 7), separator=";")
     for form in MONTHS:
         of[f"form {form}"] = table("month,y", [datetime.date(2019 + i // 12, i % 12 + 1, 1).strftime(form) for i in range(48)], waves(48, 12))
     for form in ("{year}Q{quarter}", "Q{quarter} {year}", "{quarter}Q{short}", "{year}{quarter}", "{year}-Q{quarter}", "{year} Q{quarter}", "{quarter}/{year}", "{year}.{quarter}", "Q{quarter}/{short}"):

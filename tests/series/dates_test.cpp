@@ -210,7 +210,7 @@ TEST_CASE("a column that may be either is refused by name, and a cell of the oth
         "x.csv:2: column 1 ('date'): '13/02/2020' is not a time, since dates here are month/day/year");
   CHECK(lacks(refusal({"2020-02-13", "14/02/2020"}), {"x.csv:3", "'14/02/2020' is not a time", "2017 Q1"}) ==
         "");
-  CHECK(lacks(refusal({"Jan 2020", "2 Feb 2020"}), {"x.csv:3", "another form of time than '2020-01'"}) == "");
+  CHECK(lacks(refusal({"Jan 2020", "2 Feb 2020"}), {"x.csv:3", "another form of time than 'Jan 2020'"}) == "");
   // If one series among several is read, its own rows decide the order of day and month.
   const std::string two = "id,date,y\na,13/02/2020,1\nb,01/03/2020,2\na,14/02/2020,1\nb,02/03/2020,2\n";
   CHECK(parse_series(two, "x.csv", {.only = "id=a"}).times.text(1) == "2020-02-14");

@@ -200,6 +200,7 @@ TEST_CASE("of several series the season is that of most that have one, wherever 
   };
   CHECK(period({constant, year}) == 12);
   CHECK(period({constant, noise, year, constant, other}) == 12);
+  CHECK(period({constant, constant, constant, constant, year}) == 12);
   CHECK(period({constant}) == 1);
   CHECK(period({noise, noise, noise, noise, year}) == 1);  // one of five
   CHECK(lacks(season_of_most({constant, year, other}, months).why, {"a year", "2 of 3 have it"}) == "");
