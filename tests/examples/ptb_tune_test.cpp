@@ -239,3 +239,12 @@ TEST_CASE("what --tune refuses, in one line") {
   fs::remove(folder / "model.statistics.safetensors");
   check_refused(tune + Words{"quick"}, folder, {name, "another model"});
 }
+
+TEST_CASE("--tune reads the statistics that it is told, and measures none") {
+  const Folder folder;
+  copy_to(folder);
+  fs::rename(folder / "model.statistics.safetensors", folder / "told.safetensors");
+  const std::string said = ptb_out(tune + Words{"quick", "--statistics", "told.safetensors"}, folder.path());
+  CHECK_MESSAGE(said.find("made before: told.safetensors\n") != said.npos, said);
+  CHECK(!fs::exists(folder / "model.statistics.safetensors"));
+}
