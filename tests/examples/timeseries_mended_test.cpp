@@ -253,8 +253,9 @@ TEST_CASE("of two tables beside each other that of more rows is read; an empty c
              (row < right ? fmt::format("{},{}", dated(row + 7), 2 * week(row)) : ",") + "\n";
     return csv;
   };
-  check_mended(folder, beside(84, 20), table("t,x"),
-               {"two tables stand beside each other: columns 3 to 5 are left out"});
+  for (const int right : {20, 60})
+    check_mended(folder, beside(84, right), table("t,x"),
+                 {"two tables stand beside each other: columns 3 to 5 are left out"});
   check_mended(folder, beside(20, 84),
                rows("day,y", 84, [](int row) { return fmt::format("{},{}", dated(row + 7), 2 * week(row)); }),
                {"two tables stand beside each other: columns 1 to 3 are left out"});
