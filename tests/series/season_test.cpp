@@ -5,6 +5,7 @@
 #include <numbers>
 #include <vector>
 
+#include "examples/timeseries/series/series.h"
 #include "framework/random.h"
 #include "tests/support.h"
 
