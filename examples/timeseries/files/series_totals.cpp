@@ -121,7 +121,7 @@ void require_no_totals(const SeriesText& file) {
               csv.separator(), edit);
 }
 
-// Whether a number has nines or eights alone: two, or above all others three.
+// Whether a number has nines or eights alone: two at least, three if it is above all others.
 static bool stands_in(double value, bool lowest) {
   std::string digits = fmt::format("{}", std::abs(value));
   std::erase(digits, '.');

@@ -218,6 +218,14 @@ char separator_of(const std::string& text) {
   return best;
 }
 
+static void add_columns_guess(FileReading& reading) {
+  reading.guesses.push_back({"columns", fmt::format("{} of {}", reading.targets.size(), reading.columns),
+                             reading.left_out.empty()
+                                 ? "all hold numbers"
+                                 : fmt::format("left out: {}", fmt::join(reading.left_out, ", ")),
+                             "--column NAME"});
+}
+
 static void require_targets(const FileReading& reading, const FileColumns& file, const std::string& origin,
                             const std::vector<std::string>& out) {
   const auto is_number = [](const Column& column) { return !column.mend.empty(); };  // but for its marks
@@ -274,11 +282,8 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   if (reading.targets.empty() && nearly)
     reading.targets.push_back(nearly->name), out.clear();  // reading it says which cell
   require_targets(reading, file, origin, out);
-  if (wishes.columns.empty() && count > 1)
-    reading.guesses.push_back(
-        {"columns", fmt::format("{} of {}", reading.targets.size(), count),
-         out.empty() ? "all hold numbers" : fmt::format("left out: {}", fmt::join(out, ", ")),
-         "--column NAME"});
+  reading.columns = count, reading.left_out = std::move(out);
+  if (wishes.columns.empty() && count > 1) add_columns_guess(reading);
   if (!open.empty() && !ahead.empty())
     reading.guesses.push_back({"ahead",
                                fmt::format("the last rows have no '{}', but '{}'",
@@ -290,12 +295,11 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   return reading;
 }
 
-FileReading reading_of_steps(const Series& series, const std::vector<std::string>& targets,
-                             const Wishes& wishes, const std::vector<Guess>& before) {
-  FileReading reading;
+FileReading reading_of_steps(const Series& series, const FileReading& file, const Wishes& wishes) {
+  FileReading reading{.columns = file.columns, .left_out = file.left_out};
   std::vector<std::string> out;
-  for (const std::string& name : targets) {
-    const auto own = targets.size() > 1 ? step_of_values(series, {series.channel(name)}) : std::nullopt;
+  for (const std::string& name : file.targets) {
+    const auto own = file.targets.size() > 1 ? step_of_values(series, {series.channel(name)}) : std::nullopt;
     if (own)
       out.push_back(fmt::format("'{}' has values {}", one_line(name), apart_text(*own)));
     else
@@ -308,15 +312,8 @@ FileReading reading_of_steps(const Series& series, const std::vector<std::string
                 series.origin, fmt::join(out, ", "), apart_text(series.times.step));
   for (const char* key : {"channels", "targets"})
     reading.keys.emplace_back(key, toml_list(reading.targets, reading.targets.size()));
-  std::string all = std::to_string(targets.size()),
-              why = "left out: ";  // with those that are left out already
-  for (const Guess& guess : before)
-    if (guess.name == "columns") {
-      all = guess.what.substr(guess.what.rfind(' ') + 1);
-      if (guess.why.starts_with(why)) why = guess.why + ", ";
-    }
-  reading.guesses.push_back({"columns", fmt::format("{} of {}", reading.targets.size(), all),
-                             fmt::format("{}{}", why, fmt::join(out, ", ")), "--column NAME"});
+  reading.left_out.insert(reading.left_out.end(), out.begin(), out.end());
+  add_columns_guess(reading);
   return reading;
 }
 

@@ -202,7 +202,7 @@ class Guesser {
     load();
     SeriesOptions options = series_options(recipe_);
     options.mend = may_mend();
-    const FileReading columns = reading_of_file(content, name_of_series_file(csv_), options, wishes_);
+    FileReading columns = reading_of_file(content, name_of_series_file(csv_), options, wishes_);
     if (!says("data.channels")) set("data.channels", toml_list(columns.targets, columns.targets.size()));
     if (!says("data.targets")) set("data.targets", toml_list(columns.targets, columns.targets.size()));
     take(columns);
@@ -215,7 +215,8 @@ class Guesser {
     }
     if (!says("data.gaps") && options.missing != Missing::error) options.gaps = Gaps::fill;
     Series series = parse_series(content, name_of_series_file(csv_), options);
-    const FileReading others = reading_of_steps(series, recipe_.data.targets, wishes_, guesses_);
+    columns.targets = recipe_.data.targets;
+    const FileReading others = reading_of_steps(series, columns, wishes_);
     if (others.keys.empty()) return series;
     std::erase_if(guesses_, [](const Guess& guess) { return guess.name == "columns"; });
     take(others);

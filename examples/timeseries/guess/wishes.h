@@ -42,6 +42,8 @@ struct FileReading {
   std::vector<std::pair<std::string, std::string>> keys = {};  // of [data], as a recipe has them
   std::vector<Guess> guesses = {};
   std::vector<std::string> targets = {};
+  int64_t columns = 0;                     // but those of times
+  std::vector<std::string> left_out = {};  // of these, with why: "id (it never changes)"
 };
 // The one of tab, semicolon, bar and comma that most of the first lines have equally many of; of two such the first.
 char separator_of(const std::string& text);
@@ -49,10 +51,9 @@ char separator_of(const std::string& text);
 FileReading reading_of_file(const std::string& text, const std::string& origin, SeriesOptions options,
                             const Wishes& wishes);
 
-// After that, and the guesses `before`: without the columns of these whose values keep to a longer step than the rows. No keys: there are none. Throws
-// InputError if all do, or one that is asked for.
-FileReading reading_of_steps(const Series& series, const std::vector<std::string>& targets,
-                             const Wishes& wishes, const std::vector<Guess>& before);
+// After that: `file` without the targets whose values keep to a longer step than the rows. No keys: there are none. Throws InputError if
+// all do, or one that is asked for.
+FileReading reading_of_steps(const Series& series, const FileReading& file, const Wishes& wishes);
 
 // After that, by the series as it is read with Gaps::fill, Missing::mask and open_end, where nothing else is said: the keys that it
 // needs of these.
