@@ -8,6 +8,7 @@
 
 #include <zlib.h>
 
+#include "data/file_marks.h"
 #include "framework/check.h"
 
 namespace unroll {
@@ -56,7 +57,7 @@ std::string unpacked(std::string_view bytes, const std::string& origin, std::siz
                     "{}: unpacked it is longer than the {} bytes that are read of such a file", origin,
                     at_most);
       text.append(buffer, found);
-      require_input(std::find(buffer, buffer + found, '\0') == buffer + found,
+      require_input(is_utf16(text) || std::find(buffer, buffer + found, '\0') == buffer + found,
                     "{}: packed (gzip), and what is packed is no text: it has a NUL byte", origin);
     }
     // Tapes and disks fill up with zeros.

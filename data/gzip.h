@@ -7,12 +7,9 @@
 
 namespace unroll {
 
-// Returns true if the bytes begin as a packed file does.
-inline bool is_packed(std::string_view bytes) { return bytes.starts_with("\x1f\x8b"); }
-
 // Unpacks all parts of a file, one after the other. Throws InputError, naming the file, if it is damaged, ends early or
 // has bytes behind its end, or if this build has no zlib. Throws it also if the result has a NUL byte, which no text
-// has, or more than `at_most` bytes.
+// but UTF-16 has, or more than `at_most` bytes.
 std::string unpacked(std::string_view bytes, const std::string& origin, std::size_t at_most);
 
 }  // namespace unroll

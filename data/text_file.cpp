@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "data/gzip.h"
+#include "data/file_marks.h"
 #include "framework/check.h"
 
 namespace unroll {
@@ -156,43 +156,6 @@ void require_no_nul(std::string_view end, std::string_view text, std::string_vie
 std::string_view without_byte_order_mark(std::string_view text) {
   constexpr std::string_view mark = "\xEF\xBB\xBF";
   return text.starts_with(mark) ? text.substr(mark.size()) : text;
-}
-
-bool is_utf16(std::string_view text) { return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"); }
-
-void append_utf8(std::string& text, uint32_t point) {
-  const auto next = [&](int shift) { text += static_cast<char>(0x80 | (point >> shift & 63)); };
-  if (point < 0x80) {
-    text += static_cast<char>(point);
-  } else if (point < 0x800) {
-    text += static_cast<char>(0xc0 | point >> 6), next(0);
-  } else if (point < 0x10000) {
-    text += static_cast<char>(0xe0 | point >> 12), next(6), next(0);
-  } else {
-    text += static_cast<char>(0xf0 | point >> 18), next(12), next(6), next(0);
-  }
-}
-
-std::string utf8_from_utf16(std::string_view text, std::string_view origin) {
-  const std::size_t low = text[0] == '\xff' ? 0 : 1;  // the place of a unit's low byte
-  const auto unit = [&](std::size_t at) -> uint32_t {
-    const auto byte = [&](std::size_t i) { return static_cast<uint32_t>(static_cast<uint8_t>(text[i])); };
-    return at + 1 < text.size() ? byte(at + low) | byte(at + 1 - low) << 8 : 0;
-  };
-  std::string utf8;
-  utf8.reserve(text.size() / 2 + text.size() / 16);
-  int64_t line = 1;
-  for (std::size_t at = 2; at < text.size(); at += 2) {
-    uint32_t point = unit(at);
-    if (const bool is_first = point >> 10 == 0xd800 >> 10; is_first && unit(at + 2) >> 10 == 0xdc00 >> 10)
-      point = 0x10000 + ((point & 0x3ff) << 10) + (unit(at + 2) & 0x3ff), at += 2;
-    require_input(at + 1 < text.size() && (point < 0xd800 || point > 0xdfff),
-                  "{}:{}: the file is UTF-16, and {}: save it anew, as UTF-8", origin, line,
-                  at + 1 < text.size() ? "half of a character stands there" : "ends within a character");
-    line += point == '\n';
-    append_utf8(utf8, point);
-  }
-  return utf8;
 }
 
 }  // namespace unroll

@@ -51,11 +51,4 @@ void require_no_nul(std::string_view end, std::string_view text, std::string_vie
 // Without the mark that some editors begin UTF-8 with.
 std::string_view without_byte_order_mark(std::string_view text);
 
-// Whether a text begins with the mark of UTF-16, of either byte order.
-bool is_utf16(std::string_view text);
-// Such a text as UTF-8, without the mark. Throws InputError: it ends within a character, or has half of a surrogate pair.
-std::string utf8_from_utf16(std::string_view text, std::string_view origin);
-// Appends a code point's UTF-8.
-void append_utf8(std::string& text, uint32_t point);
-
 }  // namespace unroll

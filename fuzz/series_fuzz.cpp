@@ -2,6 +2,7 @@
 // ascending times in each series, and windows, also of transformed channels.
 #include <cmath>
 
+#include "data/file_marks.h"
 #include "data/gzip.h"
 #include "examples/timeseries/series/calendar.h"
 #include "examples/timeseries/series/series.h"

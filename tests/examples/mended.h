@@ -30,4 +30,14 @@ inline void check_mended(const Folder& folder, const std::string& exported, cons
     CHECK_MESSAGE(count_of(run.err, "note    " + note + "\n") == 1, note, "\n", run.err);
 }
 
+// The one line in which a file is refused.
+inline std::string refused(const Folder& folder, const std::string& csv, const Words& more = {}) {
+  const ProgramRun run = forecast_of(folder, csv, more);
+  CHECK_MESSAGE((run.code == 2 && lines_of(run.err).size() == 1), run.err);
+  return run.err;
+}
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 }  // namespace mended

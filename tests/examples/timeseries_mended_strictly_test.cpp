@@ -10,11 +10,6 @@ namespace {
 std::string hour(int row) {  // of day 0
   return fmt::format("{} {:02}:00", dated(row / 24), row % 24);
 }
-std::string refused(const Folder& folder, const std::string& csv) {
-  const ProgramRun run = forecast_of(folder, csv);
-  CHECK_MESSAGE((run.code == 2 && lines_of(run.err).size() == 1), run.err);
-  return run.err;
-}
 bool notes(const Folder& folder, const std::string& csv, const std::string& words) {
   const ProgramRun run = forecast_of(folder, csv);
   CHECK_MESSAGE(run.code == 0, run.err);

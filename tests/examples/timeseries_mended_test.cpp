@@ -42,6 +42,34 @@ TEST_CASE("Windows-1252 is read as what it says") {
        "as UTF-8"});
 }
 
+TEST_CASE("a file without a mark is read in the encoding of its language") {
+  const Folder folder;
+  const auto note = [](const char* called) {
+    return std::vector<std::string>{"the file is not UTF-8 (line 1) and is read as " + std::string(called) +
+                                    ": where names have wrong letters, save it as UTF-8"};
+  };
+  const auto days = [](const char* header, const char* form) {
+    return rows(header, 84, [&](int row) {
+      return fmt::format(fmt::runtime(form), 2021, 1 + row / 28, 1 + row % 28, week(row));
+    });
+  };
+  const auto dates = [&](const char* header) { return days(header, "{}-{:02}-{:02},{}"); };
+  check_mended(folder, dates("\x93\xfa\x95\x74,\x94\x84\x8f\xe3\x8d\x82"), dates("日付,売上高"),
+               note("Shift JIS"));
+  check_mended(folder, dates("\xc8\xd5\xc6\xda,\xcf\xfa\xca\xdb\xb6\xee"), dates("日期,销售额"), note("GBK"));
+  check_mended(folder, dates("\xa4\xe9\xb4\xc1,\xbc\xc6\xb6\x71"), dates("日期,數量"), note("Big5"));
+  check_mended(folder, dates("\xb3\xaf\xc2\xa5,\xb8\xc5\xc3\xe2\xbe\xd7"), dates("날짜,매출액"),
+               note("Korea's code page"));
+  check_mended(folder, dates("\xc4\xe0\xf2\xe0,\xcf\xf0\xee\xe4\xe0\xe6\xe8"), dates("Дата,Продажи"),
+               note("Windows-1251"));
+  check_mended(folder, dates("\xc7\xec\xe5\xf1\xef\xec\xe7\xed\xdf\xe1,\xd0\xf9\xeb\xde\xf3\xe5\xe9\xf2"),
+               dates("Ημερομηνία,Πωλήσεις"), note("Windows-1253"));
+  // Western letters of which two stand together; a byte that no encoding has.
+  check_mended(folder, dates("Situa\xe7\xe3o,Produ\xe7\xf5\x65s"), dates("Situação,Produções"),
+               note("Windows-1252"));
+  CHECK(has(refused(folder, dates("Tag,Gr\x81 \xf6")), "x.csv:1: this is not UTF-8 text (byte 0x81)"));
+}
+
 TEST_CASE("a time in several columns is read as one") {
   const Folder folder;
   const auto hours = [](const char* form) {

@@ -188,7 +188,8 @@ TEST_CASE("numbers with decimal commas are no row of units, though their dates a
                                  [&](int row) {
                                    return fmt::format(fmt::runtime(label), row + 1) +
                                           fmt::format(";3{},25", value(row));
-                                 })),
+                                 }),
+                        set({"data.time=\"\""})),
               "numbers with decimal commas"));
   CHECK(has(refusal(folder, rows("t;x\nMonat;EUR", 12,
                                  [](int row) { return fmt::format("{};{},5", row, value(row)); })),

@@ -26,6 +26,9 @@ struct ForecastOptions : ModelOrSeries {
 
   // Throws InputError if --series names one where there is one series.
   void check_series(const Recipe& recipe, const std::string& of) const {
+    require_input(
+        recipe.data.id.size() > 0 || only.empty() || std::ranges::count(recipe.data.targets, only) == 0,
+        "forecast: --series {}: it is a column: --column '{}'", one_line(only), one_line(only));
     require_input(only.empty() || !recipe.data.id.empty(),
                   "forecast: --series {}: {} is of one series (data.id names none)", one_line(only), of);
   }
@@ -86,6 +89,7 @@ SavedModel train_on_series(const Command& command, const ForecastOptions& asked,
                            const std::vector<Override>& overrides) {
   const fs::path csv = command.positional();
   Wishes wishes = asked.file.wishes(command, asked.steps, overrides);
+  wishes.series = asked.only;
   wishes.train = 0.8, wishes.valid = 0.1, wishes.network = true;
   const Recipe recipe = asked.guess(command, wishes);
   require_input(!recipe.detects(), "forecast: data.label is for detectors, and {} is to be forecast",
@@ -117,7 +121,8 @@ void forecast_file(const Command& command, const ForecastOptions& asked,
   const fs::path csv = command.positional();
   require_read_without_network(command.name(), overrides);
   const std::vector<std::string> members = members_in(asked.members);
-  const Wishes wishes = asked.file.wishes(command, asked.steps, overrides);
+  Wishes wishes = asked.file.wishes(command, asked.steps, overrides);
+  wishes.series = asked.only;
   const Recipe recipe = asked.guess(command, wishes);
   asked.check_series(recipe, csv.string());
   FileForecasts found(recipe, csv == standard_input ? csv : fs::path(), asked.steps, asked.only);

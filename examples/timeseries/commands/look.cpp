@@ -52,7 +52,8 @@ void look_at_file(const Command& command, const LookOptions& asked) {
                 "look: --steps {} must be in [1, {}]", asked.steps, most_ahead);
   const std::vector<Override> overrides = asked.options.overrides(command);
   require_read_without_network(command.name(), overrides);
-  const Wishes wishes = asked.file.wishes(command, asked.steps, overrides);
+  Wishes wishes = asked.file.wishes(command, asked.steps, overrides);
+  wishes.series = asked.only;
   const Recipe recipe = recipe_for(path, wishes, {.out = stderr});
   const int64_t steps = recipe.data.horizon;
   const Series series = load_series(recipe, path == standard_input ? path : std::string(), steps);

@@ -168,6 +168,10 @@ std::string_view without_mark(std::string_view cell) {
   return bare;
 }
 
+bool is_duration(std::string_view cell) {
+  return cell.find(':') != cell.npos && cell.find_first_not_of("0123456789:.") == cell.npos;
+}
+
 std::string how_to_mend(std::string_view cell, NumberMarks marks, bool below_numbers) {
   if (const auto bare = without_mark(cell); bare != cell && written_number(bare, marks))
     return "delete the mark";
@@ -183,9 +187,13 @@ std::string how_to_mend(std::string_view cell, NumberMarks marks, bool below_num
   auto read = written_number(number, marks);
   if (!read && !below_numbers)  // no other cell tells the marks either
     read = written_number(number, {other_mark(marks.decimal), marks.decimal});
-  if (std::ranges::any_of(cell.substr(0, first), is_letter) || !read) return "";
+  const std::string before = lower_case(cell.substr(0, first));
+  for (const std::string_view about : {"ca. ", "ca ", "approx. ", "about ", "env. ", "etwa "})
+    if (read && after.empty() && before == about)
+      return fmt::format("write {}, or leave it empty", with_plain_blanks(number));
+  if (std::ranges::any_of(before, is_letter) || !read) return "";
   if (after.empty() && first == 1 && cell.find_first_of("<>~") == 0)
-    return fmt::format("write {}, or leave it empty", number);
+    return fmt::format("write {}, or leave it empty", with_plain_blanks(number));
   if (after.empty()) return "";
   if (after == "-" && first == 0) return fmt::format("write -{}", number);
   if (!std::ranges::any_of(after, is_letter)) return "delete the mark";

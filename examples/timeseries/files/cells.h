@@ -38,6 +38,8 @@ inline bool are_few_words(int64_t words, int64_t different, int64_t rows) {
 std::string_view without_mark(std::string_view cell);
 // A cell to be shown, with plain blanks in place of no-break and thin ones.
 std::string with_plain_blanks(std::string_view cell);
+// Whether a cell may be a length of time: 70:49, 1:05:30.
+bool is_duration(std::string_view cell);
 // How to write a cell that is a number but for what stands around it: "write -113", "delete the mark". "": it is none.
 // `below_numbers`: the cells above it are numbers without this unit, so the advice is to convert this one.
 std::string how_to_mend(std::string_view cell, NumberMarks marks, bool below_numbers);

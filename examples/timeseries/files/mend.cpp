@@ -2,11 +2,9 @@
 #include "examples/timeseries/files/mend.h"
 
 #include <algorithm>
-#include <array>
 
 #include <fmt/format.h>
 
-#include "data/text_file.h"
 #include "examples/timeseries/files/cells.h"
 #include "framework/one_line.h"
 
@@ -81,31 +79,6 @@ void require_no_marks(const CsvReader& csv, const std::string& called, std::size
               csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
                 if (row++ > 0 && place < cells.size()) cells[place] = bare(cells[place]);
               });
-}
-
-std::string as_utf8(std::string text, const std::string& origin, std::vector<std::string>& done) {
-  if (is_utf16(text)) {
-    done.emplace_back("the file is UTF-16, and is read so");
-    return utf8_from_utf16(text, origin);
-  }
-  // The code points of bytes 80 to 9f; 0: there is none. Others are their own.
-  constexpr std::array<uint16_t, 32> points = {
-      0x20ac, 0,      0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160,
-      0x2039, 0x0152, 0,      0x017d, 0,      0,      0x2018, 0x2019, 0x201c, 0x201d, 0x2022,
-      0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0,      0x017e, 0x0178};
-  const std::size_t first = utf8_size(text);
-  if (first >= text.size() || text.find('\0') != text.npos) return text;  // NUL is refused
-  std::string utf8;
-  utf8.reserve(text.size() + text.size() / 8);
-  for (const char c : text) {
-    const auto byte = static_cast<uint8_t>(c);
-    append_utf8(utf8, byte >= 0x80 && byte < 0xa0 ? points[byte - 0x80] : byte);
-  }
-  const int64_t line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(first), '\n');
-  done.push_back(fmt::format(
-      "the file is not UTF-8 (line {}) and is read as Windows-1252: where names have wrong letters, save it as UTF-8",
-      line));
-  return utf8;
 }
 
 std::string without_frame(const std::string& text, std::vector<std::string>& done) {

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "data/csv.h"
+#include "examples/timeseries/files/encoding.h"
 #include "framework/check.h"
 
 namespace unroll {
@@ -54,9 +55,6 @@ template <class Read>
 auto read_mended(std::string text, const std::string& origin, bool mend, std::vector<std::string>& done,
                  const Read& read);
 
-// A text of Windows-1252, or of UTF-16 with its mark, as UTF-8; what is UTF-8 stays. Notes it in `done`. Throws InputError like
-// utf8_from_utf16().
-std::string as_utf8(std::string text, const std::string& origin, std::vector<std::string>& done);
 // Without the bars around the rows of a table that is drawn with them, and its lines of dashes. Notes it in `done`.
 std::string without_frame(const std::string& text, std::vector<std::string>& done);
 // In lines that cannot be read from the fault on, quotes become `: an apostrophe may stand between the digits of a number. Notes them

@@ -257,6 +257,8 @@ void RowTimes::refuse_order(const SeriesText& file, const Times& times, const Ti
                        of_series, to_text(before),
                        direction_ == Direction::back ? ", and those above it have the newest first" : "",
                        hint);
+  if (options.mend && time.count != last) require_sorted(file, message);
+  if (options.mend && time.count == last && columns.id < 0) require_one_row_a_time(file, message);
   if (!clock || columns.id >= 0) throw InputError(message);
   if (auto again = lines_of_hours_twice(file, direction_ == Direction::back ? -1 : 1); !again.empty())
     refuse_lines(message, std::move(again), "clocks are set back, and an hour comes twice");
@@ -278,8 +280,10 @@ void RowTimes::read(const SeriesText& file, Times& times, const int64_t* last) {
     times.utc = time->utc;
     times.compact = time->compact;
   } else if (time->form != times.form || time->compact != times.compact) {
-    file.refuse(columns.time, "'{}' is another form of time than '{}' above it", cell(),
-                times.text(std::ssize(times.at) - 1));
+    const std::string message = file.about(columns.time, "'{}' is another form of time than '{}' above it",
+                                           cell(), times.text(std::ssize(times.at) - 1));
+    if (times.form >= TimeForm::month) require_same_form(file, message);
+    throw InputError(message);
   } else if (time->utc != times.utc) {
     file.refuse(
         columns.time,

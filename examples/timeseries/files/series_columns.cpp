@@ -60,20 +60,6 @@ bool count_up(const std::vector<std::string>& names) {
   return std::ranges::all_of(names, [&](const auto& name) { return name == std::to_string(number++); });
 }
 
-// Whether no row from the reader's on has a value in its cell.
-bool is_empty_column(CsvReader csv, std::size_t place) {
-  bool empty = true;
-  each_row(csv, [&] { return empty = cell_of(csv, place).empty(); });
-  return empty;
-}
-
-// Whether all rows from the reader's on, two or more, have its cell.
-bool is_constant_column(CsvReader csv, std::size_t place) {
-  const std::string cell(cell_of(csv, place));
-  int64_t rows = 0;
-  return each_row(csv, [&] { return ++rows, cell_of(csv, place) == cell; }) && rows > 1;
-}
-
 // The columns as they are understood, part by part. The reader stands at the first row below the header.
 class HeaderReader {
  public:
@@ -156,6 +142,8 @@ class HeaderReader {
     if (!first_.cells.empty()) columns_.form = form_of_column(csv_, 0, "");
     const bool is_time =
         !first_.cells.empty() && (reads_as_date(first_.cells[0]) || columns_.form != TimeForm::number);
+    if (!is_time && options_.mend && !first_.cells.empty() && !numbers_rows(csv_))
+      refuse_name(csv_, 1, "has no name: name it", "column 1");
     if (!is_time) {
       columns_.skipped = 1;
       columns_.notes.push_back("the first column has no name: row numbers, left out");
@@ -206,6 +194,7 @@ class HeaderReader {
 
   int find(const std::string& name) const {
     if (const auto found = columns_.places.find(name); found != columns_.places.end()) return found->second;
+    if (options_.mend) require_no_table_below(csv_, name);
     const bool is_of_model = !options_.model.empty() && name != options_.time && name != options_.id;
     require_input(!is_of_model, "{}: its columns are {}; the model of {} was trained on {}", origin(),
                   one_line(fmt::format("{}", fmt::join(columns_.names, ", "))), options_.model,
@@ -292,10 +281,14 @@ class HeaderReader {
       if (!may_be || written_number(cell(i), {options_.decimal, other_mark(options_.decimal)}) ||
           is_asked_for(i))
         continue;
+      const std::string forms = fmt::format("write it in one of these forms: {}", forms_of_time);
+      if (options_.needs_times && looks_like_a_year(cell(i)))
+        columns_.unread_time = fmt::format(
+            "{}:{}: {}: '{}' looks like a time, but is not read as one: {}; or number the rows: --set data.time=\"\"",
+            origin(), csv_.line(), columns_.called(i), one_line(cell(i)), forms);
       return columns_.notes.push_back(
-          fmt::format("{} may hold times, but '{}' in line {} is not read as one: rows are numbered; "
-                      "write it in one of these forms: {}",
-                      columns_.called(i), one_line(cell(i)), csv_.line(), forms_of_time));
+          fmt::format("{} may hold times, but '{}' in line {} is not read as one: rows are numbered; {}",
+                      columns_.called(i), one_line(cell(i)), csv_.line(), forms));
     }
   }
 
@@ -380,6 +373,7 @@ SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
   require_input(csv.count() <= static_cast<int64_t>(CsvReader::most_columns),
                 "{}:1: {} columns; at most {} are read", csv.origin(), csv.count(), CsvReader::most_columns);
   require_no_empty_begin(csv);
+  if (options.mend) require_no_blanks(csv);
   Row header = row_of(csv), first;
   CsvReader below = csv;
   const bool has_rows = below.next();

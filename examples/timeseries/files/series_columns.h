@@ -52,6 +52,7 @@ struct SeriesColumns {
   std::string only_word;                 // the word that selects
   std::unordered_map<std::string, int> places;  // index in `names` by name
   std::vector<std::string> notes;               // about a first column without a name
+  std::string unread_time;  // a message about a cell that looks like a time; "": there is none
 
   std::size_t width() const { return names.size() + skipped; }                   // cells of a row
   std::size_t place(int column) const { return std::size_t(column + skipped); }  // in a row
@@ -105,6 +106,11 @@ std::string toml_list(const std::vector<std::string>& names, std::size_t most = 
 // A line of a recipe: data.time = "when"
 std::string toml_line(std::string_view key, std::string_view value);
 
+// Whether no row from the reader's on has a value in a column; whether all, two or more, have the reader's cell; whether whole numbers that
+// are no years stand first in each.
+bool is_empty_column(CsvReader csv, std::size_t place);
+bool is_constant_column(CsvReader csv, std::size_t place);
+bool numbers_rows(CsvReader csv);
 // Whether a name is rather a value: a number, a date, or a word for a missing value.
 bool reads_as_value(const std::string& name, char decimal);
 // Throws InputError with the line that names the columns, if a title or a remark stands above it. It has more cells, all words, or
@@ -120,6 +126,26 @@ void require_times_from_first_row(CsvReader csv, const std::string& called);
 // the most; or years stand below metadata.
 void require_one_form(CsvReader at_first_row, const std::vector<std::string>& header,
                       const SeriesOptions& options);
+// Whether a cell looks like a date, or has a year among other letters: Season 1980/81.
+bool looks_like_a_year(std::string_view cell);
+// Throws MendableFile if blanks stand around the names, at the reader's row.
+void require_no_blanks(const CsvReader& at_names);
+// Throws MendableFile if names stand below, this one among them, of another table.
+void require_no_table_below(CsvReader at_first_row, const std::string& name);
+// Throws MendableFile with the message if the rows, of which no two have one time and series, are a step apart once they are sorted. Not
+// if days and months may be mistaken for each other.
+void require_sorted(const SeriesText& file, const std::string& message);
+// Throws MendableFile if some rows of a file without times are empty, or titles in the first column.
+void require_no_empty_rows(const SeriesText& file);
+// Throws MendableFile if a day of the week never has a value, and the others mostly do.
+void require_no_idle_weekday(const Series& series);
+// Throws MendableFile with the message if all cells of the column are numbers with units of one kind; InputError if of several.
+void require_one_unit(const SeriesText& file, int column, const std::string& message);
+// Throws MendableFile with the message if no time stands twice once rows without a value are left out.
+void require_one_row_a_time(const SeriesText& file, const std::string& message);
+// Throws MendableFile with the message if the reader's row and the two below it, at most, end the file, and their times are years or
+// numbers: a footer.
+void require_same_form(const SeriesText& file, const std::string& message);
 // Throws MendableFile if no row but titles has a cell in the first column, from the row of names on.
 void require_no_empty_begin(CsvReader at_names);
 
@@ -135,6 +161,10 @@ constexpr int least_times = 4;
 void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
                      const SeriesOptions& options);
 
+// Throws MendableFile if a row is a day and 12 columns or more its times of day, or 24 its hours: H01 to H24; or a row a week and the
+// columns its days.
+void require_no_wide_days(const CsvReader& csv, const std::vector<std::string>& names);
+
 // Throws MendableFile: the column at a place, from 1, has neither a name nor cells. Another table may stand behind it, with times of its
 // own; that of fewer rows is left out.
 [[noreturn]] void refuse_empty_column(CsvReader at_first_row, std::size_t place);
@@ -146,6 +176,8 @@ constexpr const char* split_by_decimal_commas =
 // has one or two digits, the same count everywhere, and three values or more; the row's first cell is not in quotes. `csv`: at the first row; `names`: of the header, one less than its cells.
 void require_no_split_numbers(CsvReader csv, std::size_t names);
 
+// Whether two years follow each other.
+bool are_neighbours(const Time& a, const Time& b);
 // Throws InputError with how to write the time in one column, if each row has it in several: a date and an hour, or a year and a
 // month. Not if the column of times, or without one a column of years, makes no ascending times with others.
 void require_time_in_one_column(const SeriesText& file);

@@ -45,6 +45,7 @@ std::string advice(const SeriesText& file, int column, std::string_view cell, bo
   const std::string mended = has_numbers || is_bound ? how_to_mend(cell, marks_of(options), has_numbers) : "";
   if (!mended.empty()) return ": " + mended;
   if (has_numbers) return "; the cells above it are numbers: leave it empty if its value is missing";
+  if (is_duration(cell)) return "; it is a length of time: write each as one number, such as minutes";
   const bool is_date = reads_as_date(cell);
   if (!is_date && looks_like_a_date(cell))
     return fmt::format("; if it is a time, these forms are read: {}", forms_of_time);
@@ -61,7 +62,7 @@ std::string advice(const SeriesText& file, int column, std::string_view cell, bo
                      is_date ? "dates" : "text", toml_list(others));
 }
 
-// The numbers of a channel so far: their unit, and a note about the first that is not plain.
+// A channel's numbers so far: their unit, a note about the first that is not plain.
 struct WrittenChannel {
   std::optional<std::string_view> unit;
   std::string note;
@@ -82,15 +83,16 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
   if (!parsed) {
     require_one_series(file);
     const std::string told = advice(file, column, cell, written.unit.has_value()),
-                      message = file.about(column, "'{}' is not a number{}", one_line(cell), told);
+                      shown = one_line(with_plain_blanks(cell)),
+                      message = file.about(column, "'{}' is not a number{}", shown, told);
     require_no_marks(
         file.csv, file.columns.called(column), file.columns.place(column),
         [marks = marks_of(options)](std::string_view bare) {
           return written_number(bare, marks).has_value();
         },
         message);
-    if (!written.unit) throw InputError(message);
-    if (told.starts_with(';')) refuse_words(file, column, message);
+    if (options.mend) require_one_unit(file, column, message);
+    if (written.unit && told.starts_with(';')) refuse_words(file, column, message);
     throw InputError(message);
   }
   const double value = parsed->value;
@@ -108,8 +110,7 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
   return value;
 }
 
-// Checks a row number in a first column without a name: it must ascend. A column of values must not be taken for
-// one: it would be lost.
+// Checks a row number in a first column without a name: it must ascend, as no column of values does that would be lost.
 void check_row_number(const CsvReader& csv, std::optional<int64_t>& before) {
   const std::string_view cell = csv.cells().front();
   const auto number = parse_time(cell);
@@ -318,8 +319,10 @@ class SeriesReader {
       series_.notes.push_back(fmt::format("{} cell{} read as missing, as {}", missing_words_,
                                           missing_words_ == 1 ? " is" : "s are", missing_word_));
     const bool has_no_times = columns_.time < 0 && columns_.id < 0;
-    if (has_no_times && (options_.channels.empty() || options_.channels_guessed || options_.mend))
-      require_time_in_one_column(file_);
+    const bool is_open = options_.channels.empty() || options_.channels_guessed || options_.mend;
+    if (columns_.time < 0 && is_open) require_time_in_one_column(file_);
+    require_input(columns_.unread_time.empty(), "{}", columns_.unread_time);
+    if (has_no_times && options_.mend) require_no_empty_rows(file_);
     if (has_no_times) require_no_totals(file_), require_no_times(series_, columns_, first_, options_);
     if (has_no_times && (options_.mend || options_.channels_guessed)) require_no_sums(series_);
     if (options_.mend) require_no_stand_ins(file_, series_);
@@ -329,6 +332,8 @@ class SeriesReader {
     if (columns_.id >= 0) members_.settle(series_);
     if (times_.go_back()) turn_around(series_);
     if (is_missing_ && options_.missing != Missing::zero) cut_rows_of_others(series_);
+    if (is_missing_ && options_.mend && series_.members.empty() && columns_.time >= 0)
+      require_no_idle_weekday(series_);
     try {
       settle_step(series_, options_);
     } catch (const InputError& fault) {

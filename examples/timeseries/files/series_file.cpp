@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "data/file_marks.h"
 #include "data/gzip.h"
 #include "data/text_file.h"
 

@@ -1,8 +1,7 @@
-// Files with lines above their names, or whose times are not in one column. See series_columns.h.
+// Files with lines above their names, or with intervals for times. See series_columns.h.
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
 #include <functional>
 #include <set>
 #include <utility>
@@ -18,72 +17,24 @@
 namespace unroll {
 namespace {
 
-// A number that makes a time finer, by the name of its column.
-struct NumberPart {
-  std::array<std::string_view, 5> names;
-  TimeForm of;
-  const char* joined;
-};
-constexpr std::array number_parts = {
-    NumberPart{{"mon", "mois", "mes", "mês", "maand"}, TimeForm::year, "{}-{:02}"},
-    NumberPart{{"week", "woche", "kw", "sem", "wk"}, TimeForm::year, "{}-W{:02}"},
-    NumberPart{{"qua", "qtr", "quartal", "trim", "kwartaal"}, TimeForm::year, "{} Q{}"},
-    NumberPart{{"day", "tag", "jour", "dia", "dag"}, TimeForm::month, "{}-{:02}"},
-    NumberPart{{"hour", "hr", "stunde", "heure", "hora"}, TimeForm::date, "{} {:02}:00"}};
-
-bool says_one_of(const std::string& name, const std::array<std::string_view, 5>& words) {
-  const std::string small = lower_case(name);
-  return std::ranges::any_of(words, [&](auto word) { return small.find(word) != small.npos; });
-}
-
-// The time and the cell of another column, as one cell; "": the cell is no part of a time.
-std::string joined(const Time& time, std::string_view cell, const std::string& name) {
-  const std::string before = to_text({.form = time.form, .count = time.count});
-  const auto number = parse_number(cell);
-  if (!number) return fmt::format("{} {}", before, begin_of_interval(cell).value_or(cell));
-  const auto is_named = [&](const NumberPart& part) {
-    const bool is_hour_ending = part.of == TimeForm::date && lower_case(name) == "he";
-    return part.of == time.form && (is_hour_ending || says_one_of(name, part.names));
-  };
-  const auto part = std::find_if(number_parts.begin(), number_parts.end(), is_named);
-  if (part == number_parts.end() || *number != std::floor(*number) || *number < 0 || *number > 99) return "";
-  return fmt::format(fmt::runtime(part->joined), before, static_cast<int>(*number));
-}
-
-// An hour may come twice where clocks are set back.
-bool are_in_order(const std::vector<Time>& times) {
-  std::size_t ascending = 0, descending = 0;
-  for (std::size_t i = 1; i < times.size(); ++i)
-    ascending += times[i].count > times[i - 1].count, descending += times[i].count < times[i - 1].count;
-  return 100 * std::max(ascending, descending) >= 99 * (times.size() - 1);
-}
-
-// A column of times without gaps; empty: some cell is none.
-template <class Read>
-std::vector<Time> times_of(CsvReader csv, std::size_t place, const Read& read) {
-  std::vector<Time> times;
-  const bool all = each_row(csv, [&] {
-    const std::optional<Time> time = read(cell_of(csv, place), times.size());
-    if (time) times.push_back(*time);
-    return time.has_value();
-  });
-  return all ? times : std::vector<Time>{};
-}
-
-// Whether years follow each other.
-bool are_neighbours(const Time& a, const Time& b) {
-  return a.form == TimeForm::year && b.form == a.form &&
-         std::abs(calendar_of(a).year - calendar_of(b).year) == 1;
-}
-
 // How many cells name columns, in a row that does so: words, and behind them years in turn. 0: it does not.
 std::size_t count_names(const std::vector<std::string>& cells, char decimal) {
   std::size_t count = cells.size(), words = 0;
   while (count > 0 && cells[count - 1].empty()) --count;
   // A gap may stand between the names of two tables.
-  while (words < count && (cells[words].empty() ? words > 0 : !reads_as_value(cells[words], decimal)))
+  while (words < count &&
+         (cells[words].empty() ? words > 0 || count > 2 : !reads_as_value(cells[words], decimal)))
     ++words;
-  if (words == 0) return 0;
+  if (words == 0 || (words == 1 && cells[0].empty())) return 0;
+  const auto form_of = [](const std::string& cell) {
+    const auto time = parse_time(cell);
+    return time ? time->form : TimeForm::number;
+  };
+  if (count >= words + least_times && form_of(cells[words]) != TimeForm::number &&
+      std::all_of(cells.begin() + static_cast<std::ptrdiff_t>(words),
+                  cells.begin() + static_cast<std::ptrdiff_t>(count),
+                  [&](const std::string& cell) { return form_of(cell) == form_of(cells[words]); }))
+    return count;
   for (std::size_t i = words; i < count; ++i) {
     const auto year = parse_time(cells[i], TimeForm::year), before = parse_time(cells[i - 1], TimeForm::year);
     const bool follows = i == words || (year && before && are_neighbours(*year, *before));
@@ -93,6 +44,28 @@ std::size_t count_names(const std::vector<std::string>& cells, char decimal) {
 }
 
 }  // namespace
+
+bool is_empty_column(CsvReader csv, std::size_t place) {
+  bool empty = true;
+  each_row(csv, [&] { return empty = cell_of(csv, place).empty(); });
+  return empty;
+}
+
+bool numbers_rows(CsvReader csv) {
+  bool are_years = true;
+  const bool all = each_row(csv, [&] {
+    const auto number = parse_time(cell_of(csv, 0)), year = parse_time(cell_of(csv, 0), TimeForm::year);
+    are_years = are_years && year && year->form == TimeForm::year;
+    return number && number->form == TimeForm::number;
+  });
+  return all && !are_years;
+}
+
+bool is_constant_column(CsvReader csv, std::size_t place) {
+  const std::string cell(cell_of(csv, place));
+  int64_t rows = 0;
+  return each_row(csv, [&] { return ++rows, cell_of(csv, place) == cell; }) && rows > 1;
+}
 
 bool reads_as_value(const std::string& name, char decimal) {
   const bool with_digit = !name.empty() && name[0] >= '0' && name[0] <= '9';
@@ -145,6 +118,20 @@ static void require_no_units(CsvReader csv, const std::vector<std::string>& name
             units == names ? "the names again" : fmt::format("it holds units, as '{}'", one_line(units[i])));
 }
 
+static bool repeats(const std::vector<std::string>& cells) {
+  std::set<std::string> different;
+  return !std::ranges::all_of(
+      cells, [&](const auto& cell) { return cell.empty() || different.insert(cell).second; });
+}
+
+// Whether a row between names and values is a heading, with one cell, or has units, of which two are the same.
+static bool stands_between(const std::vector<std::string>& names, const std::vector<std::string>& row,
+                           std::size_t count, char decimal) {
+  const auto filled = std::ranges::count_if(row, [](const auto& cell) { return !cell.empty(); });
+  return (row.size() == names.size() && filled == 1 && !reads_as_value(row[0], decimal)) ||
+         (count_names(row, decimal) == count && repeats(row) && !repeats(names));
+}
+
 void require_names_first(CsvReader csv, const std::vector<std::string>& header,
                          const SeriesOptions& options) {
   constexpr int64_t most_lines = 20, least_rows = 8;
@@ -154,8 +141,10 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
   const auto is_value = [&](const std::string& cell) {
     return !cell.empty() && reads_as_value(cell, options.decimal);
   };
-  std::size_t most = std::max<std::size_t>(std::ranges::count_if(header, is_word), 1);  // names so far
-  std::vector<std::string> names;                                                       // of the line above
+  std::size_t most =
+      std::max({static_cast<std::size_t>(std::ranges::count_if(header, is_word)),  // names so far
+                count_names(header, options.decimal), std::size_t{1}});
+  std::vector<std::string> names;  // of the line above
   int64_t line = 1, rows = 0, found = 0;
   bool has_gap = false, is_dated = false;  // above the names; a row above them may be one of values
   const CsvReader csv_at_first = csv;
@@ -163,9 +152,14 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
     if (csv.count() == 1 && csv.cells()[0].empty()) return true;
     const std::vector<std::string> above = std::exchange(names, {csv.cells().begin(), csv.cells().end()});
     const std::size_t count = count_names(above, options.decimal);
+    if (count > most && stands_between(above, names, count, options.decimal)) {
+      names = above;
+      return ++rows <= most_lines;
+    }
     const bool is_total = names.size() == above.size() + 1 && says_total(names.back());
     const bool is_below = found == 0 && has_gap && !is_dated && reads_as_value(names[0], options.decimal);
-    const bool are_new = count > most || (is_below && count == header.size() && count == above.size());
+    const bool are_new = count > most || (is_below && count == header.size() && count == above.size() &&
+                                          (repeats(header) || !repeats(above)));
     has_gap = csv.line() > line + 1;
     is_dated = is_dated || reads_as_value(names[0], options.decimal);
     if (are_new && names.size() >= count && (names.size() <= above.size() || is_total) &&
@@ -294,78 +288,6 @@ void require_no_intervals(CsvReader csv, std::size_t place, const std::string& c
                 if (row++ > 0 && place < cells.size())
                   cells[place] = std::string(begin_of_interval(cells[place]).value_or(cells[place]));
               });
-}
-
-// Writes times by row into the first of some columns, and takes the others out.
-static RowEdit in_place(const std::vector<Time>& times, std::vector<std::size_t> columns) {
-  std::ranges::sort(columns.begin() + 1, columns.end(), std::greater());
-  return [=, row = std::size_t{0}](std::vector<std::string>& cells, int64_t) mutable {
-    if (row > 0 && row <= times.size() && columns[0] < cells.size())
-      cells[columns[0]] = to_text(times[row - 1]);
-    ++row;
-    for (auto i = columns.begin() + 1; i != columns.end(); ++i)
-      if (*i < cells.size()) cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(*i));
-  };
-}
-
-void require_time_in_one_column(const SeriesText& file) {
-  const SeriesColumns& columns = file.columns;
-  const CsvReader csv = file.at_first_row();
-  std::vector<std::size_t> found;
-  std::vector<Time> times;
-  std::string above;  // a year that stands only in the first row of several; "": each row has one
-  for (std::size_t i = 0; i < columns.names.size() && times.empty(); ++i) {
-    const bool is_named = says_one_of(columns.names[i], {"year", "yr", "jahr", "ann", "año"});
-    if (columns.time >= 0 && static_cast<int>(i) != columns.time) continue;
-    std::optional<Time> last;
-    std::size_t filled = 0;
-    times = times_of(
-        csv, i + columns.skipped, [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
-          if (columns.time >= 0) return columns.time_in(cell);
-          if (says_missing(cell)) return ++filled, last;
-          const auto time = parse_time(cell, TimeForm::year), before = std::exchange(last, time);
-          if (is_named) return time;
-          const bool follows = row == 0 || (filled > 0 && time && before && are_neighbours(*time, *before));
-          return follows && time && time->form == TimeForm::year ? time : std::nullopt;
-        });
-    if (filled > 0 && 2 * filled < times.size()) times.clear();
-    if (times.empty()) continue;
-    found = {i};
-    if (filled > 0)
-      above =
-          fmt::format("fill '{}' down, which only the first of several rows has", one_line(columns.names[i]));
-  }
-  std::string example;
-  for (std::size_t i = 0; i < columns.names.size() && !times.empty() && !are_in_order(times); ++i) {
-    if (std::find(found.begin(), found.end(), i) != found.end()) continue;
-    std::string first;
-    const std::vector<Time> finer = times_of(
-        csv, i + columns.skipped, [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
-          const std::string text_of = row < times.size() ? joined(times[row], cell, columns.names[i]) : "";
-          if (row == 0) first = text_of;
-          const auto time = parse_time(text_of);
-          return time && time->form > times[row].form ? time : std::nullopt;
-        });
-    if (finer.empty()) continue;
-    times = finer, example = first;
-    found.push_back(i), i = static_cast<std::size_t>(-1);  // a further part may stand before it
-  }
-  const bool is_whole = found.size() < 2 || !are_in_order(times);
-  if (is_whole && above.empty()) return;
-  std::vector<std::string> names;
-  for (const std::size_t i : found) names.push_back("'" + one_line(columns.names[i]) + "'");
-  for (std::size_t& i : found) i += static_cast<std::size_t>(columns.skipped);
-  if (is_whole)
-    refuse_rows(fmt::format("{}: {}", csv.origin(), above),
-                fmt::format("{} is filled down: only the first of several rows has it", names[0]),
-                csv.separator(), in_place(times, {found[0]}));
-  refuse_rows(
-      fmt::format("{}: the time stands in columns {}: {}write one column in their place, as {} in line {}",
-                  csv.origin(), listed(names), above.empty() ? "" : above + ", and ", one_line(example),
-                  csv.line()),
-      fmt::format("the time stands in columns {}, and is read as {} in line {}", listed(names),
-                  to_text(times[0]), csv.line()),
-      csv.separator(), in_place(times, found));
 }
 
 }  // namespace unroll

@@ -3,6 +3,7 @@
 #include <array>
 #include <cctype>
 #include <functional>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -10,37 +11,11 @@
 #include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_columns.h"
+#include "examples/timeseries/files/tables.h"
 #include "framework/one_line.h"
 
 namespace unroll {
 namespace {
-
-using Table = std::vector<std::vector<std::string>>;
-
-Table read_table(const std::string& text, char separator) {
-  Table table;
-  CsvReader csv(text, "", separator);
-  while (csv.next()) table.emplace_back(csv.cells().begin(), csv.cells().end());
-  return table;
-}
-
-std::string written(const Table& table, char separator) {
-  std::string text;
-  for (const auto& row : table) {
-    for (std::size_t i = 0; i < row.size(); ++i)
-      text += (i > 0 ? std::string(1, separator) : "") + csv_cell(row[i], separator);
-    text += '\n';
-  }
-  return text;
-}
-
-[[noreturn]] void refuse_table(const std::string& message, const std::string& each, char separator,
-                               const std::function<Table(const Table&)>& turned) {
-  throw MendableFile(
-      message,
-      fmt::format("{} is read as a row of its own, and lines are counted in the table that this makes", each),
-      [=](const std::string& text) { return written(turned(read_table(text, separator)), separator); });
-}
 
 // A name's part of a year: Jan, February, Enero; Q1.
 std::optional<Time> part_of_year(const std::string& name) {
@@ -55,6 +30,15 @@ std::optional<Time> part_of_year(const std::string& name) {
 bool is_year(std::string_view cell) {
   const auto time = parse_time(cell, TimeForm::year);
   return time && time->form == TimeForm::year;
+}
+
+// The first of two years: 2014-2015, 2014/15. None: it names no two.
+std::optional<int> first_of_years(std::string_view cell) {
+  const std::size_t dash = cell.find_first_of("-/");
+  if (dash != 4 || !is_year(cell.substr(0, 4)) || (cell.size() != 7 && cell.size() != 9)) return std::nullopt;
+  const int first = static_cast<int>(parse_number(cell.substr(0, 4)).value_or(0)),
+            of = cell.size() == 7 ? 100 : 10'000;
+  return parse_number(cell.substr(5)) == (first + 1) % of ? std::optional(first) : std::nullopt;
 }
 
 // Rows of a value, one for each time, in order; without those at both ends that have none.
@@ -72,13 +56,21 @@ Table in_order(std::vector<std::pair<int64_t, std::vector<std::string>>> rows, c
 Table of_years_down(const Table& table) {
   std::vector<std::pair<int64_t, std::vector<std::string>>> rows;
   std::size_t years = 0;
+  const auto names_years = [](const std::string& cell) { return is_year(cell) || first_of_years(cell); };
   while (years < table[0].size() &&
-         !(table.size() > 1 && years < table[1].size() && is_year(table[1][years])))
+         !(table.size() > 1 && years < table[1].size() && names_years(table[1][years])))
     ++years;
   for (std::size_t k = 1; k < table.size(); ++k)
-    for (std::size_t i = 0; i < std::min(table[0].size(), table[k].size()); ++i) {
-      if (i == years || years >= table[k].size() || !is_year(table[k][years])) continue;
-      const auto time = parse_time(table[0][i] + ' ' + table[k][years]);
+    for (std::size_t i = 0, at = 0; i < std::min(table[0].size(), table[k].size()); ++i) {
+      if (i == years || years >= table[k].size() || !names_years(table[k][years])) continue;
+      std::string year = table[k][years];
+      if (const auto first = first_of_years(year)) {  // the months from January on are of the second one
+        if (at == 0 && part_of_year(table[0][i])) at = i;
+        const bool is_next = at > 0 && part_of_year(table[0][i]) &&
+                             part_of_year(table[0][i])->count < part_of_year(table[0][at])->count;
+        year = fmt::format("{}", *first + is_next);
+      }
+      const auto time = parse_time(table[0][i] + ' ' + year);
       if (part_of_year(table[0][i]) && time) rows.push_back({time->count, {to_text(*time), table[k][i]}});
     }
   return in_order(std::move(rows), "value");
@@ -94,10 +86,27 @@ Table of_years_across(const Table& table) {
   return in_order(std::move(rows), "value");
 }
 
-Table transposed(const Table& table) {
-  Table turned(table[0].size());
-  for (const auto& row : table)
-    for (std::size_t i = 0; i < turned.size(); ++i) turned[i].push_back(i < row.size() ? row[i] : "");
+// The first `words` columns name each row's series, by those that change; `end` columns are read. Rows without a value are titles and
+// remarks.
+Table transposed(const Table& table, std::size_t words, std::size_t end) {
+  Table rows = {table[0]};
+  const auto has_value = [&](const std::vector<std::string>& row) {
+    return 2 * row.size() > table[0].size() &&
+           !std::all_of(row.begin() + static_cast<std::ptrdiff_t>(words), row.end(), says_missing);
+  };
+  std::copy_if(table.begin() + 1, table.end(), std::back_inserter(rows), has_value);
+  std::vector<std::size_t> names;
+  for (std::size_t i = 0; i < words; ++i)
+    if (std::any_of(rows.begin() + 1, rows.end(), [&](const auto& row) { return row[i] != rows[1][i]; }))
+      names.push_back(i);
+  if (names.empty()) names.push_back(0);
+  Table turned(end - words + 1);
+  for (const auto& row : rows) {
+    std::string name;
+    for (const std::size_t i : names) name += (name.empty() ? "" : " ") + row[i];
+    turned[0].push_back(name);
+    for (std::size_t i = words; i < end; ++i) turned[i - words + 1].push_back(i < row.size() ? row[i] : "");
+  }
   turned[0][0] = "time";
   return turned;
 }
@@ -108,7 +117,8 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
                      const SeriesOptions& options) {
   const auto is_here = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
   const bool are_named = !options.channels.empty() || !options.known.empty();
-  if (are_named && (!options.mend || std::ranges::any_of(options.channels, is_here))) return;
+  if (are_named && (!options.mend || std::ranges::all_of(options.channels, is_here))) return;
+  if (options.mend) require_no_wide_days(csv, names);
   const auto is_time = [](const std::string& name) {
     const auto time = parse_time(name, TimeForm::year);
     return reads_as_date(name) || (time && time->form != TimeForm::number);
@@ -129,8 +139,9 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
     const auto is_other = [&](const std::string& name) { return !part_of_year(name) && !says_total(name); };
     const bool is_whole = std::ssize(parts) == (*part == 'q' ? 4 : 12);
     if (is_whole && is_other(names.front()) && std::count_if(names.begin(), end, is_other) <= 3 &&
-        is_year(first_cell))
-      refuse_table(message, fmt::format("each {} of a year", part), csv.separator(), of_years_down);
+        (is_year(first_cell) || first_of_years(first_cell)))
+      refuse_table(message, fmt::format("each {} of a year is read as a row of its own", part),
+                   csv.separator(), of_years_down);
     throw InputError(message);
   }
   const auto count = std::count_if(names.begin(), end, is_time);
@@ -143,14 +154,22 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
         fmt::format(
             "{}:1: columns are years, and rows their {}s: write one {} a line, as '{} {}' and its value",
             csv.origin(), time, time, one_line(first_cell), one_line(*first)),
-        fmt::format("each {} of a year", time), csv.separator(), of_years_across);
+        fmt::format("each {} of a year is read as a row of its own", time), csv.separator(), of_years_across);
   }
   const std::string message = fmt::format(
       "{}:1: the first line holds times, as '{}': transpose the table, so that each time has a line and each series "
       "a column",
       csv.origin(), one_line(*first));
-  if (count + 1 < std::ssize(names) || is_time(names.front())) throw InputError(message);
-  refuse_table(message, "each column of a time", csv.separator(), transposed);
+  constexpr std::size_t most_words = 4;
+  const bool is_unnamed = csv.cells().size() == names.size() + 1;
+  const std::size_t words = static_cast<std::size_t>(first - names.begin()) + is_unnamed;
+  auto last = names.end();
+  while (last != first && (says_total(last[-1]) || last[-1].empty())) --last;
+  if (words == 0 || words > most_words || !std::all_of(first, std::min(last, end), is_time))
+    throw InputError(message);
+  const auto columns = static_cast<std::size_t>(last - names.begin()) + is_unnamed;
+  refuse_table(message, "each column of a time is read as a row of its own", csv.separator(),
+               [=](const Table& table) { return transposed(table, words, columns); });
 }
 
 }  // namespace unroll

@@ -1,14 +1,18 @@
 // How the file of a series without a recipe is read. See wishes.h.
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
-#include "data/csv.h"
 #include "examples/timeseries/files/cells.h"
+#include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_columns.h"
+#include "examples/timeseries/guess/columns.h"
 #include "examples/timeseries/guess/wishes.h"
 #include "examples/timeseries/series/series_rows.h"
 #include "framework/check.h"
@@ -18,73 +22,6 @@ namespace timeseries {
 
 namespace {
 
-struct Column {
-  std::string name;
-  bool is_first = false;
-  int64_t numbers = 0, missing = 0, others = 0;
-  std::string other = {};  // the first cell that is no number, or not of the unit of those above it
-  int64_t other_line = 0;
-  std::string mend = {};
-  std::set<std::string> words = {};  // the first four different ones
-  std::optional<std::string_view> unit = {};
-  NumberOrder order = {};
-  bool changes = false, counts_up = true;  // 1, 2, 3, …: it numbers the rows
-  double last = 0;
-  int64_t open = 0;  // cells at the end without a value
-
-  void add(std::string_view cell, int64_t line, NumberMarks marks) {
-    const auto number = written_number(cell, marks);
-    order.add(number ? std::optional(number->value) : std::nullopt);
-    if (number && !unit) unit = number->unit;
-    if (number && *unit == number->unit) {
-      const double value = number->value;
-      counts_up = counts_up && (numbers == 0 ? value == 0 || value == 1 : value == last + 1);
-      changes = changes || (numbers > 0 && value != last), last = value, open = 0;
-      ++numbers;
-      return;
-    }
-    counts_up = false;
-    const bool is_missing = !number && says_missing(cell);
-    ++(is_missing ? missing : others), ++open;
-    if (!is_missing && words.size() < 4) words.emplace(cell);
-    if (!is_missing && other_line == 0)
-      other = cell, other_line = line, mend = how_to_mend(cell, marks, numbers > 0);
-  }
-};
-
-// Every column but those of times and of series' names.
-class FileColumns {
- public:
-  FileColumns(const std::string& text, const std::string& origin, const SeriesOptions& options)
-      : first_row_(text, origin, options.separator) {
-    SeriesOptions open = options;
-    open.known = open.channels, open.channels.clear();
-    const SeriesColumns found = read_columns(first_row_, open);
-    has_time = found.time >= 0 || found.id >= 0;
-    for (size_t i = 0; i < found.names.size(); ++i) {
-      if (const auto at = static_cast<int>(i); at == found.time || at == found.id || at == found.only)
-        continue;
-      columns.push_back({.name = found.names[i], .is_first = i == 0 && found.skipped == 0});
-      places_.push_back(i + static_cast<size_t>(found.skipped));
-    }
-  }
-  template <class Use>
-  void each_cell(const Use& use) const {
-    CsvReader csv = first_row_;
-    do {
-      for (size_t c = 0; c < columns.size(); ++c)
-        if (places_[c] < csv.cells().size()) use(c, csv.cells()[places_[c]], csv.line());
-    } while (csv.next());
-  }
-
-  std::vector<Column> columns;
-  bool has_time = false;
-
- private:
-  CsvReader first_row_;
-  std::vector<size_t> places_;  // of the columns, in a row
-};
-
 std::string quoted(char mark) { return toml_string(std::string(1, mark)); }
 
 // Which marks the numbers have.
@@ -92,7 +29,7 @@ void guess_marks(FileReading& reading, const FileColumns& file, const std::strin
                  SeriesOptions& options, const Wishes& wishes) {
   std::vector<MarkFinder> columns(file.columns.size());
   const auto bare = [&](std::string_view cell) { return options.mend ? without_mark(cell) : cell; };
-  file.each_cell([&](size_t c, std::string_view cell, int64_t) { columns[c].add(bare(cell)); });
+  file.each_cell([&](size_t c, std::string_view cell, const CsvReader&) { columns[c].add(bare(cell)); });
   MarkFinder finder;
   for (const MarkFinder& column : columns) finder.join(column);
   if (!says(wishes, "data.decimal")) {
@@ -218,6 +155,72 @@ char separator_of(const std::string& text) {
   return best;
 }
 
+namespace {
+
+// The words of a column, and whether each stands in as many rows, one below the other.
+struct Blocks {
+  std::set<std::string, std::less<>> words = {};
+  std::string now = {};
+  int64_t rows = 0, each = 0;
+  bool is_even = true, is_text = true;
+
+  void add(std::string_view cell) {
+    constexpr size_t most = 1000;
+    is_text = is_text && !cell.empty() && !written_number(cell, {}) && words.size() < most;
+    if (!is_text) return;
+    if (cell != now || words.empty()) {
+      if (!words.empty()) close();
+      is_even = words.emplace(cell).second && is_even;
+      now = cell, rows = 0;
+    }
+    ++rows;
+  }
+  void close() {
+    if (each == 0) each = rows;
+    is_even = is_even && rows == each;
+  }
+};
+
+// Throws MendableFile: a column names the series. It holds the one that is wished for; or the rows have no times, and each word has as
+// many of them.
+void require_series(const FileColumns& file, const std::string& origin, const Wishes& wishes) {
+  constexpr int64_t least = 8;
+  std::vector<Blocks> blocks(file.columns.size());
+  file.each_cell([&](size_t c, std::string_view cell, const CsvReader&) { blocks[c].add(cell); });
+  const std::string* name = nullptr;
+  size_t most = 1;
+  for (size_t c = 0; c < blocks.size(); ++c) {
+    blocks[c].close();
+    const bool is_wished = !wishes.series.empty() && blocks[c].words.contains(wishes.series);
+    const bool are_blocks = !file.has_time && blocks[c].is_even && blocks[c].each >= least;
+    if (!blocks[c].is_text || blocks[c].words.size() <= most || !(is_wished || are_blocks)) continue;
+    name = &file.columns[c].name;
+    most = is_wished ? std::numeric_limits<size_t>::max() : blocks[c].words.size();
+  }
+  if (name)
+    throw MendableFile(fmt::format("{}: {} reads several series", origin, toml_line("data.id", *name)), "id",
+                       *name);
+}
+
+// The column that a word names: by its whole name, or as the only one that begins with it and goes on with no letter.
+std::string column_called(FileReading& reading, const FileColumns& file, const std::string& word) {
+  std::vector<std::string> found;
+  for (const Column& column : file.columns) {
+    if (column.name == word) return word;
+    const bool begins_so = lower_case(column.name).starts_with(lower_case(word)) && !word.empty();
+    const char next = begins_so && column.name.size() > word.size() ? column.name[word.size()] : ' ';
+    if (begins_so && !std::isalnum(static_cast<unsigned char>(next)) && next != '_')
+      found.push_back(column.name);
+  }
+  if (found.size() != 1) return word;
+  reading.guesses.push_back({"column", fmt::format("'{}'", one_line(found[0])),
+                             fmt::format("the only one that begins with '{}'", one_line(word)),
+                             "--column NAME"});
+  return found[0];
+}
+
+}  // namespace
+
 static void add_columns_guess(FileReading& reading) {
   reading.guesses.push_back({"columns", fmt::format("{} of {}", reading.targets.size(), reading.columns),
                              reading.left_out.empty()
@@ -232,6 +235,13 @@ static void require_targets(const FileReading& reading, const FileColumns& file,
   const bool are_events =
       file.has_time && std::ranges::none_of(file.columns, is_number) &&
       std::ranges::any_of(file.columns, [](const Column& column) { return column.words.size() > 1; });
+  const auto lasting = std::ranges::find_if(
+      file.columns, [](const Column& column) { return column.numbers == 0 && is_duration(column.other); });
+  require_input(!reading.targets.empty() || lasting == file.columns.end(),
+                "{}:{}: '{}' holds lengths of time, as '{}': write each as one number, such as minutes",
+                origin, lasting == file.columns.end() ? 0 : lasting->other_line,
+                lasting == file.columns.end() ? "" : one_line(lasting->name),
+                lasting == file.columns.end() ? "" : one_line(lasting->other));
   require_input(!reading.targets.empty(), "{}: there is no column of numbers to forecast; it has {}{}",
                 origin, fmt::join(out, ", "),
                 are_events
@@ -240,14 +250,41 @@ static void require_targets(const FileReading& reading, const FileColumns& file,
                     : "");
 }
 
+// Takes the columns of numbers with a unit, which reading leaves out, from those that are left out.
+static void take_units(FileReading& reading, const FileColumns& file, std::vector<std::string>& out) {
+  for (const Column& column : file.columns)
+    if (column.mend.starts_with("delete the unit")) {
+      reading.targets.push_back(column.name);
+      std::erase_if(out, [&](const auto& left) { return left.starts_with(one_line(column.name) + " ("); });
+    }
+}
+
+// What is known of the last rows, which lack other values.
+static void add_ahead_guess(FileReading& reading, const std::vector<std::string>& open,
+                            const std::vector<std::string>& ahead, const std::string& origin) {
+  reading.guesses.push_back({"ahead",
+                             fmt::format("the last rows have no '{}', but '{}'",
+                                         one_line(fmt::format("{}", fmt::join(open, "', '"))),
+                                         one_line(fmt::format("{}", fmt::join(ahead, "', '")))),
+                             "these options forecast them with it",
+                             fmt::format("--column '{}' --set 'data.known={}' --future {}",
+                                         fmt::join(open, "' --column '"), toml_list(ahead), origin)});
+}
+
 FileReading reading_of_file(const std::string& text, const std::string& origin, SeriesOptions options,
                             const Wishes& wishes) {
-  FileReading reading{.targets = wishes.columns};
+  FileReading reading;
   options.channels = wishes.columns;
   FileColumns file(text, origin, options);
+  if (options.mend && options.id.empty() && (!file.has_time || !wishes.series.empty()))
+    require_series(file, origin, wishes);
+  for (const std::string& word : wishes.columns)
+    reading.targets.push_back(column_called(reading, file, word));
+  const std::vector<std::string> wished = reading.targets;
   guess_marks(reading, file, origin, options, wishes);
-  file.each_cell([&](size_t c, std::string_view cell, int64_t line) {
-    file.columns[c].add(options.mend ? without_mark(cell) : cell, line, {options.decimal, options.thousands});
+  file.each_cell([&](size_t c, std::string_view cell, const CsvReader& csv) {
+    file.columns[c].add(options.mend ? without_mark(cell) : cell, csv.line(),
+                        {options.decimal, options.thousands}, file.series_of(csv), file.newest_first);
   });
   std::vector<std::string> out, open,
       ahead;                       // of the rows at the end one lacks values, the other has them
@@ -256,7 +293,7 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   std::vector<std::string> constant;
   std::set<int64_t> ends;  // without values; below 0: values are missing elsewhere
   for (const Column& column : file.columns) {
-    const bool is_wished = std::ranges::find(wishes.columns, column.name) != wishes.columns.end();
+    const bool is_wished = std::ranges::find(wished, column.name) != wished.end();
     if (!is_wished && file.columns.size() > 1 && guess_time(reading, file, column, wishes)) continue;
     ++count;
     if (!wishes.columns.empty()) continue;
@@ -279,19 +316,13 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   }
   if (reading.targets.empty()) reading.targets.swap(constant);
   for (const std::string& name : constant) out.push_back(one_line(name) + " (it never changes)");
+  if (reading.targets.empty() && !nearly && options.mend) take_units(reading, file, out);
   if (reading.targets.empty() && nearly)
     reading.targets.push_back(nearly->name), out.clear();  // reading it says which cell
   require_targets(reading, file, origin, out);
   reading.columns = count, reading.left_out = std::move(out);
   if (wishes.columns.empty() && count > 1) add_columns_guess(reading);
-  if (!open.empty() && !ahead.empty())
-    reading.guesses.push_back({"ahead",
-                               fmt::format("the last rows have no '{}', but '{}'",
-                                           one_line(fmt::format("{}", fmt::join(open, "', '"))),
-                                           one_line(fmt::format("{}", fmt::join(ahead, "', '")))),
-                               "these options forecast them with it",
-                               fmt::format("--column '{}' --set 'data.known={}' --future {}",
-                                           fmt::join(open, "' --column '"), toml_list(ahead), origin)});
+  if (!open.empty() && !ahead.empty()) add_ahead_guess(reading, open, ahead, origin);
   return reading;
 }
 

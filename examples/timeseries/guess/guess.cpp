@@ -96,6 +96,8 @@ std::vector<std::string> calendar_of(const Season& season, const TimeStep& step,
   if (begin == std::string::npos || message.find("--set") != std::string::npos) throw InputError(message);
   const std::string key =
       message.substr(begin, message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", begin + 5) - begin);
+  // Rows are to be put together before that key can help.
+  if (key == "data.missing" && message.find("together first") < begin) throw InputError(message);
   std::string option = key + "=VALUE";
   if (equals == begin + key.size() && message.compare(equals + 3, 1, "\"") == 0)
     option = key + "=" + message.substr(equals + 4, message.find('"', equals + 4) - equals - 4);
@@ -207,7 +209,7 @@ class Guesser {
     if (!says("data.targets")) set("data.targets", toml_list(columns.targets, columns.targets.size()));
     take(columns);
     options = series_options(recipe_);
-    options.mend = may_mend();
+    options.mend = may_mend(), options.needs_times = may_mend() && !says("data.time");
     options.channels_guessed = wishes_.columns.empty() && !says("data.channels");
     if (!says("data.missing")) {
       options.missing = Missing::mask;

@@ -15,6 +15,7 @@ using namespace unroll;
 // The user's own words.
 struct Wishes {
   std::vector<std::string> columns = {};  // to forecast; none: every column of numbers
+  std::string series = {};                // the one of several that is asked for
   int steps = 0;                          // 0: guessed
   double train = 1, valid = 0;            // shares of the rows; the rest are the test
   bool network = false;                   // one is to be trained; else the file is forecast by baselines

@@ -139,7 +139,7 @@ void declare_data(RecipeReader& reader, Recipe& r) {
       "between groups of three digits of a number; \"\": neither point nor comma")
       .one_of({"", ".", ","});
   key(reader, "mend", d.mend, harmless,
-      "a file is read as programs export it: Windows-1252, lines above the names and below the rows, units, totals, a time in "
+      "a file is read as programs export it: in other encodings, with lines above the names and below the rows, units, totals, a time in "
       "several columns, a table by year and month; notes say what was mended");
   choice(
       reader, "missing", d.missing, harmless,

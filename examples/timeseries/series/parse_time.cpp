@@ -110,6 +110,7 @@ constexpr PartOfYear parts_of_year[] = {{" q t qtr quarter quartal trim ", 4, 3}
 // The numbers of a date; 0: it has none of these.
 struct DateNumbers {
   int64_t year = 0, month = 0, day = 0, number = 0;  // of its part
+  int64_t weekday = 0, of_year = 0;                  // Monday 1; the day of the year
   const PartOfYear* part = nullptr;
   bool may_be_short = false;  // the year beside it, as in 1Q14
 };
@@ -120,18 +121,18 @@ struct FormNumber {
   int64_t least, most;
   int64_t DateNumbers::*to;
 };
-constexpr FormNumber form_numbers[] = {{'Y', 4, 4, 1, 9999, &DateNumbers::year},
-                                       {'m', 1, 2, 1, 12, &DateNumbers::month},
-                                       {'M', 2, 2, 1, 12, &DateNumbers::month},
-                                       {'d', 1, 2, 1, 31, &DateNumbers::day},
-                                       {'u', 1, 2, 1, 53, &DateNumbers::number}};
+constexpr FormNumber form_numbers[] = {
+    {'Y', 4, 4, 1, 9999, &DateNumbers::year},  {'m', 1, 2, 1, 12, &DateNumbers::month},
+    {'M', 2, 2, 1, 12, &DateNumbers::month},   {'d', 1, 2, 1, 31, &DateNumbers::day},
+    {'u', 1, 2, 1, 53, &DateNumbers::number},  {'k', 1, 1, 1, 7, &DateNumbers::weekday},
+    {'j', 3, 3, 1, 366, &DateNumbers::of_year}};
 
 // Letters are the numbers above; A and B a day and a month in the column's order; y a year of four digits or two; N a
 // month's name; U a part of a year, and f its year; _ a separator or none; $ the end, which months and parts of a year need.
 // 1999.05 and 01.1970 are numbers.
-constexpr std::string_view date_forms[] = {"Y-m-d", "Y/m/d", "Y.m.d", "Y-M$",  "Y/M$",  "Y_N$",
-                                           "Y_N_d", "f_Uu$", "A/B/y", "A-B-y", "A.B.y", "m/Y$",
-                                           "m-Y$",  "d_N_y", "N_y$",  "N_d_Y", "Uu_f$", "u_U_f$"};
+constexpr std::string_view date_forms[] = {"Y-m-d", "Y/m/d",   "Y.m.d", "Y-M$",  "Y/M$",  "Y_N$",  "Y_N_d",
+                                           "f_Uu$", "f_Uu-k$", "Y-j$",  "A/B/y", "A-B-y", "A.B.y", "m/Y$",
+                                           "m-Y$",  "d_N_y",   "N_y$",  "N_d_Y", "Uu_f$", "u_U_f$"};
 
 // Also reads two digits, beside an order: order_of_dates() gives one to a column whose years are sure to stand last.
 int64_t read_last_year(Scanner& scan, DateOrder order) {
@@ -204,6 +205,7 @@ DateNumbers read_form(Scanner& scan, std::string_view form, DateOrder order) {
 // None: no calendar has this day or week.
 std::optional<Time> time_of(const DateNumbers& n) {
   if (n.part && n.number > n.part->most) return std::nullopt;
+  if (n.part && n.part->months > 0 && n.weekday > 0) return std::nullopt;
   if (n.part && n.part->months > 0)
     return Time{n.part->months == 3 ? TimeForm::quarter : TimeForm::month,
                 *date_of(n.year, n.part->months * (n.number - 1) + 1, 1)};
@@ -211,8 +213,10 @@ std::optional<Time> time_of(const DateNumbers& n) {
     const int64_t fourth = *date_of(n.year, 1, 4);
     const int64_t monday = fourth + (7 * (n.number - 1) - weekday_of(fourth)) * one_day;
     if (monday + 3 * one_day >= *date_of(n.year + 1, 1, 1)) return std::nullopt;  // most years have 52
-    return Time{TimeForm::date, monday};
+    return Time{TimeForm::date, monday + std::max<int64_t>(n.weekday - 1, 0) * one_day};
   }
+  if (n.of_year == 366 && !date_of(n.year, 2, 29)) return std::nullopt;
+  if (n.of_year > 0) return Time{TimeForm::date, *date_of(n.year, 1, 1) + (n.of_year - 1) * one_day};
   const auto date = date_of(n.year, n.month, n.day == 0 ? 1 : n.day);
   if (!date) return std::nullopt;
   return Time{n.day == 0 ? TimeForm::month : TimeForm::date, *date};
@@ -273,16 +277,21 @@ std::optional<int64_t> read_offset(Scanner& scan) {
   return west ? -offset : offset;
 }
 
-// Microseconds since midnight: 9:05, 14:05:59.25, 24:00, 2:05:59 PM, or 140559 after a T.
+// Microseconds since midnight: 9:05, 14:05:59.25, 24:00, 2:05:59 PM, 14, 14h, or 140559 after a T.
 int64_t read_time_of_day(Scanner& scan, bool basic) {
   const bool alone = basic && (scan.digits_ahead() == 4 || scan.digits_ahead() == 6);
+  const bool is_short = scan.digits_ahead() < 2;
   int64_t hour = alone ? scan.fixed(2, 0, 23) : scan.digits(1, 2, 0, 24);
+  if (!alone && ((!is_short && scan.left.empty()) || scan.left == "h")) {  // 2023-11-20 00
+    scan.left = {};
+    return hour * one_hour;
+  }
   if (!alone) scan.expect(':');
   int64_t moment = scan.fixed(2, 0, 59) * 60 * one_second;
   const bool seconds = alone ? scan.digits_ahead() == 2 : scan.accept(':');
   if (seconds) {
     moment += scan.fixed(2, 0, 59) * one_second;
-    if (scan.accept('.')) {
+    if (scan.accept('.') || scan.accept(',')) {
       scan.good = scan.good && scan.digits_ahead() > 0;
       for (int64_t unit = one_second / 10; scan.good && scan.digits_ahead() > 0; unit /= 10) {
         const int64_t digit = scan.fixed(1, 0, 9);
@@ -303,8 +312,7 @@ int64_t read_time_of_day(Scanner& scan, bool basic) {
   return hour * one_hour + moment;
 }
 
-// Fast path for most files: 2017-03-31, 2017-03-31 14:05 or 2017-03-31 14:05:59, also with a T. None: another form,
-// or no time.
+// The form of most files, fast: 2017-03-31, 2017-03-31 14:05 or 2017-03-31 14:05:59, also with a T. None: any other.
 std::optional<Time> iso_time(std::string_view text) {
   constexpr std::string_view form = "0000-00-00 00:00:00";
   if (text.size() != 10 && text.size() != 16 && text.size() != 19) return std::nullopt;
@@ -324,23 +332,25 @@ std::optional<Time> iso_time(std::string_view text) {
 
 }  // namespace
 
-// 2025年3月1日(土) as 2025-3-1, 2025(令和7)年3月 as 2025-03. Each of these signs has three bytes.
-static std::string with_hyphens(std::string text) {
-  for (const auto& [opens, closes] : {std::pair("(", ")"), std::pair("（", "）")})
-    for (std::size_t begin, end; (begin = text.find(opens)) < (end = text.find(closes)) && end != text.npos;)
-      text.erase(begin, end + std::string_view(closes).size() - begin);
-  const std::size_t month = text.find("月"), day = text.find("日");
-  if (text.find("年") != 4 || month == text.npos || day < month) return "";
-  if (day != text.npos) text.erase(day, 3);
-  text.replace(month, 3, day == text.npos ? "" : "-");
-  return text.replace(4, 3, day == text.npos && month < 9 ? "-0" : "-");
+// FY2019, FY1980/81, FY 1980-81: by the first year.
+static std::optional<Time> fiscal_year(std::string_view text) {
+  Scanner scan{text};
+  if (lower_case(scan.word()) != "fy") return std::nullopt;
+  scan.accept(' ');
+  const int64_t year = scan.digits(4, 4, 1500, 2200);
+  if (scan.accept('/') || scan.accept('-'))
+    scan.good = scan.digits(2, 2, 0, 99) == (year + 1) % 100 && scan.good;
+  return scan.done() ? std::optional(Time{TimeForm::year, *date_of(year, 1, 1)}) : std::nullopt;
 }
 
 std::optional<Time> parse_time(std::string_view text, DateOrder order) {
+  if (text.ends_with(" Uhr")) text.remove_suffix(4);
   if (const auto time = iso_time(text)) return time;
-  if (text.size() > 9 && !is_digit(text[4]) && text.find("年") != text.npos && text.find("月") != text.npos)
-    return parse_time(with_hyphens(std::string(text)), order);
+  const auto is_of_script = [](char c) { return static_cast<uint8_t>(c) >= 0xe0; };
+  if (text.size() > 6 && std::ranges::any_of(text, is_of_script))
+    if (const std::string latin = latin_time(text); latin != text) return parse_time(latin, order);
   if (const auto count = number(text)) return count;
+  if (const auto year = fiscal_year(text)) return year;
   Scanner scan{text};
   const auto date = read_date(scan, order);
   for (const std::string_view year : {" r.", "r."})  // Polish
@@ -351,7 +361,7 @@ std::optional<Time> parse_time(std::string_view text, DateOrder order) {
   const bool letter = scan.accept('T') || scan.accept('t');
   if (!letter) {
     scan.accept(',');
-    scan.expect(' ');
+    if (!scan.accept(':')) scan.expect(' ');  // 20Nov2023:00:00:00
   }
   int64_t moment = date->count + read_time_of_day(scan, letter);
   const auto offset = read_offset(scan);

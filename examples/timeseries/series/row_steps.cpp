@@ -17,8 +17,10 @@ namespace unroll {
 
 namespace {
 
-// One gap and one for 20 rows: more are a pattern of the rows.
-bool are_few(int64_t gaps, int64_t rows) { return 20 * (gaps - 1) <= rows; }
+// One gap and one for 20 rows, for 10 business days, of which holidays are none: more are a pattern of the rows.
+bool are_few(int64_t gaps, int64_t rows, const TimeStep& step) {
+  return (step.unit == TimeStep::Unit::business_day ? 10 : 20) * (gaps - 1) <= rows;
+}
 
 // Days further off their mean than a quarter of it.
 bool is_rough(const TimeStep& step) {
@@ -75,7 +77,7 @@ bool keeps_to(const Series& series, int member, const TimeStep& step) {
   const int64_t rows = series.end_of(member) - series.begin_of(member);
   if (rows < 4 || step.unit == TimeStep::Unit::unknown || is_rough(step)) return false;
   const int64_t uneven = rows_against(series, member, step);
-  return 8 * uneven <= rows && are_few(uneven, rows);
+  return 8 * uneven <= rows && are_few(uneven, rows, step);
 }
 
 // The longest series that keeps to a step, or the longest of all.
@@ -167,7 +169,7 @@ void take_own_steps(Series& series, const SeriesOptions& options) {
   const TimeStep& common = series.times.step;
   for (int k = 0; k < std::ssize(series.members); ++k) {
     SeriesMember& member = series.members[k];
-    if (are_few(rows_against(series, k, common), member.end - member.begin)) continue;
+    if (are_few(rows_against(series, k, common), member.end - member.begin, common)) continue;
     TimeStep own = step_found(series, k).step;
     if (options.gaps != Gaps::allow && !keeps_to(series, k, own)) continue;
     if (adds_zeros(options) && (own.unit != common.unit || own.unit != TimeStep::Unit::month)) continue;
@@ -204,7 +206,7 @@ void fill_gaps(Series& series, bool any_number) {
   }
   if (lacking > most) return;
   const bool fills_all =
-      any_number || (are_few(gaps, series.rows()) && rows_by_new * lacking <= series.rows());
+      any_number || (are_few(gaps, series.rows(), times.step) && rows_by_new * lacking <= series.rows());
   NewRows rows;
   rows.from.reserve(times.at.size());
   int64_t line = 0;
@@ -212,7 +214,7 @@ void fill_gaps(Series& series, bool any_number) {
     const int64_t count = series.end_of(member) - series.begin_of(member);
     const auto [of_series, lacked] = found[static_cast<std::size_t>(member)];
     int64_t next = series.begin_of(member);
-    if (fills_all || (are_few(of_series, count) && lacked < count))
+    if (fills_all || (are_few(of_series, count, series.step_of(member)) && lacked < count))
       each_gap(member, [&](int64_t row, int64_t steps) {
         if (line == 0) line = series.lines[row];
         while (next < row) rows.from.push_back(next++);
@@ -291,7 +293,7 @@ void check_gaps(Series& series, const SeriesOptions& options) {
   const char* const fill =
       options.gaps == Gaps::error ? ", \"fill\" puts rows in"
       : is_gap
-          ? "; \"fill\" puts rows in if gaps come once in 20 rows at most and lack fewer rows than there are"
+          ? "; \"fill\" puts rows in if gaps come once in 20 rows, or in 10 business days, at most and lack fewer rows than there are"
           : "; \"fill\" does not mend rows that are too near";
   require_input(options.gaps == Gaps::allow, "{}:{}: {}{}{}{}{}", series.origin, line,
                 is_gap ? "a gap of " : "", first,

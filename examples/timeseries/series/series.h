@@ -33,6 +33,7 @@ struct SeriesOptions {
   // (form_of_numbers); else the only column that holds dates; else none.
   std::string time = {};
   std::string usual_time = {};  // the column of times if `time` is "" and the file has this column
+  bool needs_times = false;     // a column that looks like times is one, or the file is refused
   // The order in dates whose year comes last. Unknown: found from the column, or `usual_order` if both orders fit.
   DateOrder date_order = DateOrder::unknown, usual_order = DateOrder::unknown;
   // Channels in this order; empty: all other columns, in the file's order.

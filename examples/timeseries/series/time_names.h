@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <string>
 #include <string_view>
 
 namespace unroll {
@@ -28,5 +29,9 @@ inline constexpr std::array<std::string_view, 7> weekday_names = {
     " friday fri freitag fr vendredi ven viernes vie venerdì sexta sex vrijdag vr ",
     " saturday sat samstag sa samedi sam sábado sáb sabato sab zaterdag za ",
     " sunday sun sonntag so dimanche dim domingo dom domenica zondag zo "};
+
+// 2025年3月1日(土), 令和7年3月1日, 民國114年3月1日 and 2025년 3월 1일 as 2025-03-01, 2025.03 월 as 2025-03, 2025年第一季度 as 2025 Q1,
+// ม.ค. 2557 as Jan 2014. "": it is none of these.
+std::string latin_time(std::string_view text);
 
 }  // namespace unroll

@@ -1,0 +1,227 @@
+// Files whose times do not stand in one column: a date and an hour, a year and a month. See series_columns.h.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "examples/timeseries/files/cells.h"
+#include "examples/timeseries/files/mend.h"
+#include "examples/timeseries/files/series_columns.h"
+#include "examples/timeseries/series/calendar.h"
+#include "framework/check.h"
+#include "framework/one_line.h"
+
+namespace unroll {
+
+// Whether years follow each other.
+bool are_neighbours(const Time& a, const Time& b) {
+  return a.form == TimeForm::year && b.form == a.form &&
+         std::abs(calendar_of(a).year - calendar_of(b).year) == 1;
+}
+
+namespace {
+
+// A number that makes a time finer, by the name of its column.
+struct NumberPart {
+  std::array<std::string_view, 7> names;
+  TimeForm of;
+  const char* joined;
+};
+constexpr std::array number_parts = {
+    NumberPart{{"mon", "mois", "mes", "mês", "maand", "måned", "월"}, TimeForm::year, "{}-{:02}"},
+    NumberPart{{"week", "woche", "kw", "sem", "wk", "uke", "주"}, TimeForm::year, "{}-W{:02}"},
+    NumberPart{{"qua", "qtr", "trim", "kwartaal", "분기", "季度", "四半期"}, TimeForm::year, "{} Q{}"},
+    NumberPart{{"day", "tag", "jour", "dia", "dag", "día", "일"}, TimeForm::month, "{}-{:02}"},
+    NumberPart{{"hour", "hr", "stunde", "heure", "hora", "시간"}, TimeForm::date, "{} {:02}:00"}};
+
+bool says_one_of(const std::string& name, const std::array<std::string_view, 7>& words) {
+  const std::string small = lower_case(name);
+  return std::ranges::any_of(words,
+                             [&](auto word) { return !word.empty() && small.find(word) != small.npos; });
+}
+bool names_a_year(const std::string& name) {
+  return lower_case(name) == "ano" ||
+         says_one_of(name, {"year", "yr", "jahr", "ann", "año", "jaar", "연도"}) ||
+         says_one_of(name, {"rok", "年"}) || lower_case(name).ends_with("år");
+}
+
+// The time and the cell of another column, as one cell; "": the cell is no part of a time.
+std::string joined(const Time& time, std::string_view cell, const std::string& name) {
+  const std::string before = to_text({.form = time.form, .count = time.count});
+  const auto number = parse_number(cell);
+  if (!number) return fmt::format("{} {}", before, begin_of_interval(cell).value_or(cell));
+  const auto is_named = [&](const NumberPart& part) {
+    const bool is_hour_ending = part.of == TimeForm::date && lower_case(name) == "he";
+    return part.of == time.form && (is_hour_ending || says_one_of(name, part.names));
+  };
+  const auto part = std::find_if(number_parts.begin(), number_parts.end(), is_named);
+  if (part == number_parts.end() || *number != std::floor(*number) || *number < 0 || *number > 99) return "";
+  return fmt::format(fmt::runtime(part->joined), before, static_cast<int>(*number));
+}
+
+// Whether times tell the rows apart, whatever their order; an hour may come twice where clocks are set back. `several`: each of some
+// series has a row at most times.
+bool tell_apart(const std::vector<Time>& times, bool several) {
+  std::size_t ascending = 0, descending = 0;
+  std::map<int64_t, std::size_t> rows;  // by time
+  for (std::size_t i = 1; i < times.size(); ++i)
+    ascending += times[i].count > times[i - 1].count, descending += times[i].count < times[i - 1].count;
+  for (const Time& time : times) ++rows[time.count];
+  if (!several)
+    return rows.size() == times.size() || 100 * std::max(ascending, descending) >= 99 * (times.size() - 1);
+  const auto most = std::ranges::max_element(rows, {}, [](const auto& of) { return of.second; })->second;
+  return rows.size() * most <= times.size() + times.size() / 8;
+}
+
+// How many parts, numbered 1, 2, ..., a day mostly has. 0: a tenth of the days or more has another number.
+int64_t parts_of_day(CsvReader csv, std::size_t place, const std::vector<Time>& times) {
+  std::map<int64_t, std::set<int64_t>> parts;  // by day
+  std::size_t row = 0;
+  const bool all = each_row(csv, [&] {
+    const double number = parse_number(cell_of(csv, place)).value_or(0);
+    if (number < 1 || number > 300 || number != std::floor(number) || row >= times.size()) return false;
+    parts[times[row++].count].insert(static_cast<int64_t>(number));
+    return true;
+  });
+  for (const int64_t count : {24, 48, 96, 288}) {
+    const auto is_whole = [&](const auto& day) {
+      return std::ssize(day.second) == count && *day.second.rbegin() == count;
+    };
+    if (all && 10 * std::ranges::count_if(parts, is_whole) > 9 * std::ssize(parts)) return count;
+  }
+  return 0;
+}
+
+// A column of times without gaps; empty: some cell is none.
+template <class Read>
+std::vector<Time> times_of(CsvReader csv, std::size_t place, const Read& read) {
+  std::vector<Time> times;
+  const bool all = each_row(csv, [&] {
+    const std::optional<Time> time = read(cell_of(csv, place), times.size());
+    if (time) times.push_back(*time);
+    return time.has_value();
+  });
+  return all ? times : std::vector<Time>{};
+}
+
+}  // namespace
+
+// The times with the cells of another column beside them; empty: these are no parts of them. `first`: the first one as it is joined.
+static std::vector<Time> finer_times(const CsvReader& csv, std::size_t place, const std::string& name,
+                                     const std::vector<Time>& times, std::string& first) {
+  const int64_t parts = times[0].form == TimeForm::date ? parts_of_day(csv, place, times) : 0;
+  return times_of(csv, place, [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
+    if (row >= times.size()) return std::nullopt;
+    std::string text = joined(times[row], cell, name);
+    if (parts > 0 && text.empty()) {
+      const auto part = static_cast<int64_t>(parse_number(cell).value_or(1)) - 1;
+      text = to_text({TimeForm::date_time, times[row].count + part * (one_day / parts)});
+    }
+    if (row == 0) first = text;
+    auto time = parse_time(text);
+    if (!time && times[row].form == TimeForm::year)  // Sun 5 Jan
+      time = parse_time(fmt::format("{} {}", cell, to_text(times[row])));
+    return time && time->form > times[row].form ? time : std::nullopt;
+  });
+}
+
+// Writes times by row into the first of some columns, and takes the others out.
+static RowEdit in_place(const std::vector<Time>& times, std::vector<std::size_t> columns) {
+  std::ranges::sort(columns.begin() + 1, columns.end(), std::greater());
+  return [=, row = std::size_t{0}](std::vector<std::string>& cells, int64_t) mutable {
+    if (row > 0 && row <= times.size() && columns[0] < cells.size())
+      cells[columns[0]] = to_text(times[row - 1]);
+    ++row;
+    for (auto i = columns.begin() + 1; i != columns.end(); ++i)
+      if (*i < cells.size()) cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(*i));
+  };
+}
+
+// Throws MendableFile: a column of words that look like dates has totals among them.
+static void require_no_dated_totals(const SeriesText& file) {
+  constexpr int most_columns = 4;
+  for (int i = 0; i < std::min<int>(most_columns, static_cast<int>(file.columns.names.size())); ++i) {
+    std::set<int64_t> lines;
+    std::string first;
+    int64_t rows = 0, dated = 0;
+    CsvReader csv = file.at_first_row();
+    each_row(csv, [&] {
+      const std::string_view cell = cell_of(csv, file.columns.place(i));
+      ++rows, dated += looks_like_a_date(cell);
+      if (!says_total(cell)) return;
+      if (lines.empty()) first = cell;
+      lines.insert(csv.line());
+    });
+    if (lines.empty() || 2 * dated < rows || 10 * (dated + std::ssize(lines)) < 9 * rows) continue;
+    refuse_lines(fmt::format("{}:{}: {}: '{}' holds a total of other rows: delete such lines", csv.origin(),
+                             *lines.begin(), file.columns.called(i), one_line(first)),
+                 std::move(lines), fmt::format("'{}' is a total", one_line(first)));
+  }
+}
+
+void require_time_in_one_column(const SeriesText& file) {
+  const SeriesColumns& columns = file.columns;
+  if (file.options.mend && columns.id < 0) require_no_dated_totals(file);
+  const bool several = columns.id >= 0;
+  const CsvReader csv = file.at_first_row();
+  std::vector<std::size_t> found;
+  std::vector<Time> times;
+  std::string above;  // a year that stands only in the first row of several; "": each row has one
+  for (std::size_t i = 0; i < columns.names.size() && times.empty(); ++i) {
+    const bool is_named = names_a_year(columns.names[i]);
+    if (columns.time >= 0 && static_cast<int>(i) != columns.time) continue;
+    std::optional<Time> last;
+    std::size_t filled = 0;
+    times = times_of(
+        csv, i + columns.skipped, [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
+          if (columns.time >= 0) return columns.time_in(cell);
+          if (says_missing(cell)) return ++filled, last;
+          const auto time = parse_time(cell, TimeForm::year), before = std::exchange(last, time);
+          if (is_named) return time;
+          const bool stays =
+              filled == 0 && time && before && time->form == before->form && time->count == before->count;
+          const bool follows = row == 0 || stays || (time && before && are_neighbours(*time, *before));
+          return follows && time && time->form == TimeForm::year ? time : std::nullopt;
+        });
+    if (filled > 0 && 2 * filled < times.size()) times.clear();
+    if (times.empty()) continue;
+    found = {i};
+    if (filled > 0)
+      above =
+          fmt::format("fill '{}' down, which only the first of several rows has", one_line(columns.names[i]));
+  }
+  std::string example;
+  for (std::size_t i = 0;
+       i < columns.names.size() && !times.empty() && (several || !tell_apart(times, several)); ++i) {
+    if (std::find(found.begin(), found.end(), i) != found.end()) continue;
+    std::string first;
+    const std::vector<Time> finer = finer_times(csv, i + columns.skipped, columns.names[i], times, first);
+    if (finer.empty()) continue;
+    times = finer, example = first;
+    found.push_back(i), i = static_cast<std::size_t>(-1);  // a further part may stand before it
+  }
+  const bool is_whole = found.size() < 2 || !tell_apart(times, several);
+  if (is_whole && above.empty()) return;
+  std::vector<std::string> names;
+  for (const std::size_t i : found) names.push_back("'" + one_line(columns.names[i]) + "'");
+  for (std::size_t& i : found) i += static_cast<std::size_t>(columns.skipped);
+  if (is_whole)
+    refuse_rows(fmt::format("{}: {}", csv.origin(), above),
+                fmt::format("{} is filled down: only the first of several rows has it", names[0]),
+                csv.separator(), in_place(times, {found[0]}));
+  refuse_rows(
+      fmt::format("{}: the time stands in columns {}: {}write one column in their place, as {} in line {}",
+                  csv.origin(), listed(names), above.empty() ? "" : above + ", and ", one_line(example),
+                  csv.line()),
+      fmt::format("the time stands in columns {}, and is read as {} in line {}", listed(names),
+                  to_text(times[0]), csv.line()),
+      csv.separator(), in_place(times, found));
+}
+
+}  // namespace unroll
