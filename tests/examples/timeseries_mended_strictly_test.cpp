@@ -229,3 +229,25 @@ TEST_CASE("the columns that are forecast are said once") {
       run.err);
   CHECK(count_of(run.err, "columns ") == 1);
 }
+
+TEST_CASE("times are read in the scripts of Japan, China, Taiwan, Korea and Thailand") {
+  const auto same = [](const char* text, const char* plain) {
+    const auto time = parse_time(text), expected = parse_time(plain);
+    REQUIRE_MESSAGE(time, text);
+    CHECK_MESSAGE((time->form == expected->form && time->count == expected->count), text);
+  };
+  same("令和元年5月", "2019-05"), same("令和7年3月1日", "2025-03-01"), same("平成31年4月", "2019-04");
+  same("昭和63年12月", "1988-12"), same("民國114年3月", "2025-03"), same("114年3月", "2025-03");
+  same("2025년 3월 1일", "2025-03-01"), same("2025년 3월", "2025-03"), same("2025.03 월", "2025-03");
+  same("2025年第一季度", "2025 Q1"), same("2025年第4四半期", "2025 Q4"), same("2025년 2분기", "2025 Q2");
+  same("ม.ค. 2557", "2014-01"), same("15 ธันวาคม 2566", "2023-12-15"), same("พ.ค. 2557", "2014-05");
+  same("2023-11-20 07", "2023-11-20 07:00"), same("2023-11-20 7h", "2023-11-20 07:00");
+  same("2023-11-20 07:05:59,250", "2023-11-20 07:05:59.25"),
+      same("20Nov2023:07:05:59", "2023-11-20 07:05:59");
+  same("2023-W47-3", "2023-11-22"), same("2023-324", "2023-11-20"), same("FY2016/17", "FY2016");
+  CHECK(parse_time("20.11.2023 07:05 Uhr", DateOrder::day_first)->count ==
+        parse_time("2023-11-20 07:05")->count);
+  for (const char* none : {"2023-11-20 7", "2023-366", "2023-W47-8", "2023-Q4-1", "FY2016/18", "20Nov2023:7",
+                           "年3月", "25年3月", "2025年13月", "2025年3月x", "ม.ค.", "第一季度", "令和年5月"})
+    CHECK_MESSAGE(!parse_time(none), none);
+}

@@ -64,6 +64,9 @@ TEST_CASE("a file without a mark is read in the encoding of its language") {
                note("Windows-1251"));
   check_mended(folder, dates("\xc7\xec\xe5\xf1\xef\xec\xe7\xed\xdf\xe1,\xd0\xf9\xeb\xde\xf3\xe5\xe9\xf2"),
                dates("Ημερομηνία,Πωλήσεις"), note("Windows-1253"));
+  check_mended(folder, dates("Data,Ilo\x9c\xe6 mleka w \xb3ubkach"), dates("Data,Ilość mleka w łubkach"),
+               note("Windows-1250"));
+  check_mended(folder, dates("Date,C\x9cur \xe0 90 m\xb3"), dates("Date,Cœur à 90 m³"), note("Windows-1252"));
   // Western letters of which two stand together; a byte that no encoding has.
   check_mended(folder, dates("Situa\xe7\xe3o,Produ\xe7\xf5\x65s"), dates("Situação,Produções"),
                note("Windows-1252"));

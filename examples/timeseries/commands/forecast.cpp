@@ -26,9 +26,12 @@ struct ForecastOptions : ModelOrSeries {
 
   // Throws InputError if --series names one where there is one series.
   void check_series(const Recipe& recipe, const std::string& of) const {
-    require_input(
-        recipe.data.id.size() > 0 || only.empty() || std::ranges::count(recipe.data.targets, only) == 0,
-        "forecast: --series {}: it is a column: --column '{}'", one_line(only), one_line(only));
+    const auto& targets = recipe.data.targets;
+    const auto named =
+        std::ranges::find_if(targets, [&](const auto& name) { return name.starts_with(only); });
+    require_input(!recipe.data.id.empty() || only.empty() || named == targets.end(),
+                  "forecast: --series {}: it is a column: --column '{}'", one_line(only),
+                  named == targets.end() ? "" : one_line(*named));
     require_input(only.empty() || !recipe.data.id.empty(),
                   "forecast: --series {}: {} is of one series (data.id names none)", one_line(only), of);
   }

@@ -53,7 +53,7 @@ struct Encoding {
   const char *name, *called;
   std::string_view frequent;
 };
-constexpr Encoding western = {"CP1252", "Windows-1252", ""};
+constexpr Encoding western = {"CP1252", "Windows-1252", ""}, central = {"CP1250", "Windows-1250", ""};
 constexpr Encoding of_pairs[] = {
     {"CP932", "Shift JIS", "年月日円計売上高数量人件気温時分曜合県市区のるをはがとしンーアイスルトラリ"},
     {"GB18030", "GBK", "年月日期时间数量额合计元销售入出人个季周度的金万亿地区省市值名称"},
@@ -88,6 +88,24 @@ double share_in_words(std::string_view text) {
   return all == 0 ? 0 : static_cast<double>(in_words) / static_cast<double>(all);
 }
 
+// Whether letters of Poland stand where Western text has signs: ¹ and ³ behind letters, ¿ before them, œ before no letter of its own.
+bool has_polish_letters(std::string_view text) {
+  const auto is_letter = [&](std::size_t at) {
+    const char c = at < text.size() ? text[at] : ' ';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<uint8_t>(c) >= 0xc0;
+  };
+  std::size_t signs = 0, letters = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<uint8_t>(text[i]);
+    const bool is_sign = c == 0xb9 || c == 0xb3 || c == 0xbf || c == 0x9c || c == 0x9f;
+    const bool is_cube = c == 0xb3 && i > 0 && text[i - 1] == 'm' && !is_letter(i + 1);
+    letters += c >= 0x80;
+    signs += is_sign && !is_cube && (i > 0 && is_letter(i - 1)) &&
+             (c != 0x9c || !is_letter(i + 1) || static_cast<uint8_t>(text[i + 1]) >= 0x80);
+  }
+  return 6 * signs > letters;
+}
+
 // Judged by the first rows. One whose letters are its language's is taken; none: the Western one.
 Encoding encoding_of(std::string_view text) {
   constexpr std::size_t most = 1 << 16;
@@ -103,6 +121,7 @@ Encoding encoding_of(std::string_view text) {
   for (const Encoding& encoding : of_pairs) judge(encoding, least_of_pairs);
   if (best_share == 0 && share_in_words(text) > 0.5)
     for (const Encoding& encoding : of_letters) judge(encoding, least_of_letters);
+  if (best_share == 0 && has_polish_letters(text)) return central;
   return best;
 }
 

@@ -21,8 +21,10 @@ namespace unroll {
 
 namespace {
 
-std::string or_delete(int64_t line) {
-  return fmt::format("; if line {} is no row of the series, such as a total, delete it", line);
+std::string or_delete(int64_t line, int64_t more = 0) {
+  return fmt::format("; if line {}{} no row{} of the series, such as a total, delete {}", line,
+                     more == 0 ? " is" : fmt::format(" and {} more like it are", more), more == 0 ? "" : "s",
+                     more == 0 ? "it" : "them");
 }
 
 // Whether a row that cannot be read is none by its words: the names again, a total, or nothing.
@@ -109,7 +111,13 @@ std::string require_row(const SeriesText& file, const std::string& message) {
     refuse_lines(message + or_delete(line), std::move(plain),
                  fmt::format("no rows of the series, as '{}'", one_line(cell_of(file.csv, 0))));
   }
-  return or_delete(line);
+  int64_t more = 0;
+  CsvReader below = file.csv;
+  each_row(below, [&] {
+    more += columns.time >= 0 && below.line() > line &&
+            !columns.time_in(cell_of(below, columns.place(columns.time)));
+  });
+  return or_delete(line, more);
 }
 
 void refuse_words(const SeriesText& file, int column, const std::string& message) {

@@ -26,14 +26,11 @@ std::size_t count_names(const std::vector<std::string>& cells, char decimal) {
          (cells[words].empty() ? words > 0 || count > 2 : !reads_as_value(cells[words], decimal)))
     ++words;
   if (words == 0 || (words == 1 && cells[0].empty())) return 0;
-  const auto form_of = [](const std::string& cell) {
-    const auto time = parse_time(cell);
-    return time ? time->form : TimeForm::number;
-  };
-  if (count >= words + least_times && form_of(cells[words]) != TimeForm::number &&
+  std::size_t times = count;  // behind the last one
+  while (times > words && says_total(cells[times - 1])) --times;
+  if (times >= words + least_times &&
       std::all_of(cells.begin() + static_cast<std::ptrdiff_t>(words),
-                  cells.begin() + static_cast<std::ptrdiff_t>(count),
-                  [&](const std::string& cell) { return form_of(cell) == form_of(cells[words]); }))
+                  cells.begin() + static_cast<std::ptrdiff_t>(times), reads_as_date))
     return count;
   for (std::size_t i = words; i < count; ++i) {
     const auto year = parse_time(cells[i], TimeForm::year), before = parse_time(cells[i - 1], TimeForm::year);

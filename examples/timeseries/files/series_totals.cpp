@@ -44,7 +44,9 @@ bool is_among(std::string_view words, const std::string& word) {
 // A word for a sum or mean, beside numbers and words such as grand. Total may have any words on one side, as of a place.
 bool says_total(std::string_view label) {
   const std::vector<std::string> words = words_of(label);
-  const auto is_sum = [](const std::string& word) { return is_among(sums, word); };
+  const auto is_sum = [](const std::string& word) {
+    return is_among(sums, word) || word.ends_with("計") || word.ends_with("计");
+  };
   const auto fits = [&](const std::string& word) {
     return is_sum(word) || is_among(beside_sums, word) || (word[0] >= '0' && word[0] <= '9');
   };

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <functional>
 #include <iterator>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -86,17 +87,28 @@ Table of_years_across(const Table& table) {
   return in_order(std::move(rows), "value");
 }
 
-// The first `words` columns name each row's series, by those that change; `end` columns are read. Rows without a value are titles and
+// The first `words` columns name each row's series, by the first that tells all apart, or those that change; `end` columns are read. Rows without a value are titles and
 // remarks.
 Table transposed(const Table& table, std::size_t words, std::size_t end) {
   Table rows = {table[0]};
   const auto has_value = [&](const std::vector<std::string>& row) {
-    return 2 * row.size() > table[0].size() &&
-           !std::all_of(row.begin() + static_cast<std::ptrdiff_t>(words), row.end(), says_missing);
+    const auto begin = row.begin() + static_cast<std::ptrdiff_t>(std::min(words, row.size()));
+    return 2 * row.size() > table[0].size()
+               ? !std::all_of(begin, row.end(), says_missing)
+               : std::any_of(begin, row.end(), [](const auto& cell) {
+                   return written_number(cell, {}) || written_number(cell, {',', '.'});
+                 });
   };
   std::copy_if(table.begin() + 1, table.end(), std::back_inserter(rows), has_value);
   std::vector<std::size_t> names;
-  for (std::size_t i = 0; i < words; ++i)
+  for (std::size_t i = 0; i < words && names.empty(); ++i) {
+    std::set<std::string> different;
+    if (std::all_of(rows.begin() + 1, rows.end(),
+                    [&](const auto& row) { return different.insert(row[i]).second; }))
+      names.push_back(i);
+  }
+  const bool is_one = !names.empty();
+  for (std::size_t i = 0; i < words && !is_one; ++i)
     if (std::any_of(rows.begin() + 1, rows.end(), [&](const auto& row) { return row[i] != rows[1][i]; }))
       names.push_back(i);
   if (names.empty()) names.push_back(0);

@@ -126,7 +126,7 @@ Table of_parts(const Table& table, const Parts& parts) {
   Table rows;
   for (const auto& row : table) {
     const bool is_header = rows.empty();
-    if (2 * row.size() <= table[0].size()) continue;  // a remark
+    if (row.size() <= parts.columns[0]) continue;  // a remark
     for (std::size_t k = 0; k < (is_header ? 1 : parts.columns.size()); ++k) {
       std::vector<std::string>& cells = rows.emplace_back(others_of(row));
       const std::size_t at = parts.columns[k];

@@ -33,7 +33,13 @@ void guess_marks(FileReading& reading, const FileColumns& file, const std::strin
   MarkFinder finder;
   for (const MarkFinder& column : columns) finder.join(column);
   if (!says(wishes, "data.decimal")) {
-    const auto decimal = finder.decimal(options.separator);
+    auto decimal = finder.decimal(options.separator);
+    if (!decimal) {  // another column may be in doubt
+      MarkFinder asked;
+      for (size_t c = 0; c < columns.size(); ++c)
+        if (std::ranges::count(reading.targets, file.columns[c].name) > 0) asked.join(columns[c]);
+      if (!reading.targets.empty()) decimal = asked.decimal(options.separator);
+    }
     if (!decimal) {
       const std::string& cell = finder.either();
       const char mark = cell.find(',') != std::string::npos ? ',' : '.';

@@ -240,7 +240,9 @@ class Guesser {
     if (several_)
       guesses_.push_back(
           {"series", fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
-           fmt::format("steps rest on '{}', of median length", one_line(series.members[typical].name)),
+           wishes_.steps > 0 && !wishes_.series.empty()
+               ? fmt::format("'{}' is asked for", one_line(wishes_.series))
+               : fmt::format("steps rest on '{}', of median length", one_line(series.members[typical].name)),
            "--set data.id=NAME"});
     say({"time", series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
          series.time_name.empty() ? "no column of dates: rows are numbered"
