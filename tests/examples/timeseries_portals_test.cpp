@@ -77,6 +77,8 @@ TEST_CASE("a table with a column a month is turned, with its titles, remarks and
   const std::string turned =
       "each column of a time is read as a row of its own, and lines are counted in the table that this makes";
   check_mended(folder, wide("{}.{:02} 월", false), plain, {turned});
+  check_mended(folder, wide("Landings (t) {}M{:02}", false), plain,
+               {turned, "'Landings (t) ' before the times in the first line is left out"});
   check_mended(folder, "Database\nTime: last years\n" + wide("{}年{}月", true) + "Note: 1. All regions.\n",
                plain, {turned, "lines 1 to 2 are left out: above the names, which are in line 3"});
   // Days as people of a hospital write them; a number beside the name.
@@ -320,11 +322,11 @@ TEST_CASE("a weekday that never has a value, rows of nothing and a footer are le
   std::string school = "日付,x\n";
   for (int row = 0; row < 84; ++row) {
     if (row > 0 && day(row).month != day(row - 1).month)
-      school += fmt::format("{}月計,300\n", day(row - 1).month);
+      school += fmt::format("平成33年度{}月計,300\n", day(row - 1).month);
     school += fmt::format("{},{}\n", dated(row), week(row));
   }
   check_mended(folder, school, table("日付,x"),
-               {"2 lines, the first is line 30, are left out: no rows of the series, as '1月計'"});
+               {"2 lines, the first is line 30, are left out: no rows of the series, as '平成33年度1月計'"});
   CHECK(has(refused(folder, with(with(table("t,x"), "2021-01-10", "closed"), "2021-01-20", "closed")),
             "; if line 8 and 1 more like it are no rows of the series, such as a total, delete them"));
   const std::string log =

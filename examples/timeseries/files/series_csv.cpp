@@ -45,7 +45,7 @@ std::string advice(const SeriesText& file, int column, std::string_view cell, bo
   const std::string mended = has_numbers || is_bound ? how_to_mend(cell, marks_of(options), has_numbers) : "";
   if (!mended.empty()) return ": " + mended;
   if (has_numbers) return "; the cells above it are numbers: leave it empty if its value is missing";
-  if (is_duration(cell)) return "; it is a length of time: write each as one number, such as minutes";
+  if (column > 0 && is_duration(cell)) return "; a length of time is written as one number, such as minutes";
   const bool is_date = reads_as_date(cell);
   if (!is_date && looks_like_a_date(cell))
     return fmt::format("; if it is a time, these forms are read: {}", forms_of_time);

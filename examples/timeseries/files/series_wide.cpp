@@ -125,12 +125,33 @@ Table transposed(const Table& table, std::size_t words, std::size_t end) {
 
 }  // namespace
 
+// Throws MendableFile if the same words stand before times in most names: Landings (t) 2017M01.
+static void require_bare_times(const CsvReader& csv, const std::vector<std::string>& names) {
+  const std::string& last = names.back();
+  const std::size_t space = last.rfind(' ');
+  if (space == last.npos || reads_as_date(last) || !reads_as_date(last.substr(space + 1))) return;
+  const std::string words = last.substr(0, space + 1);
+  const auto is_dated = [words](const std::string& name) {
+    return name.starts_with(words) && reads_as_date(name.substr(words.size()));
+  };
+  const auto count = std::ranges::count_if(names, is_dated);
+  if (count < least_times || 2 * count < std::ssize(names)) return;
+  refuse_rows(fmt::format("{}:1: '{}' stands before the times in the first line: leave it out", csv.origin(),
+                          one_line(words)),
+              fmt::format("'{}' before the times in the first line is left out", one_line(words)),
+              csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
+                for (std::string& cell : cells)
+                  if (row == 0 && is_dated(cell)) cell.erase(0, words.size());
+                ++row;
+              });
+}
+
 void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
                      const SeriesOptions& options) {
   const auto is_here = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
   const bool are_named = !options.channels.empty() || !options.known.empty();
   if (are_named && (!options.mend || std::ranges::all_of(options.channels, is_here))) return;
-  if (options.mend) require_no_wide_days(csv, names);
+  if (options.mend) require_bare_times(csv, names), require_no_wide_days(csv, names);
   const auto is_time = [](const std::string& name) {
     const auto time = parse_time(name, TimeForm::year);
     return reads_as_date(name) || (time && time->form != TimeForm::number);

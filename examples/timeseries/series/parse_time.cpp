@@ -264,8 +264,7 @@ std::optional<int64_t> read_offset(Scanner& scan) {
     scan = named;
     return 0;
   }
-  named = scan;
-  named.accept(' ');
+  if (word != "UTC" && word != "GMT") named = scan, named.accept(' ');  // GMT-0700
   const bool west = named.accept('-');
   if (!west && !named.accept('+')) return std::nullopt;
   scan = named;
@@ -345,6 +344,7 @@ static std::optional<Time> fiscal_year(std::string_view text) {
 
 std::optional<Time> parse_time(std::string_view text, DateOrder order) {
   if (text.ends_with(" Uhr")) text.remove_suffix(4);
+  if (text.ends_with(')') && text.find(" GMT") < text.find(" (")) text = text.substr(0, text.find(" ("));
   if (const auto time = iso_time(text)) return time;
   const auto is_of_script = [](char c) { return static_cast<uint8_t>(c) >= 0xe0; };
   if (text.size() > 6 && std::ranges::any_of(text, is_of_script))
