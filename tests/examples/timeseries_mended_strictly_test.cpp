@@ -244,11 +244,25 @@ TEST_CASE("times are read in the scripts of Japan, China, Taiwan, Korea and Thai
   same("2023-11-20 07", "2023-11-20 07:00"), same("2023-11-20 7h", "2023-11-20 07:00");
   same("2023-11-20 07:05:59,250", "2023-11-20 07:05:59.25"),
       same("20Nov2023:07:05:59", "2023-11-20 07:05:59");
-  same("2023-W47-3", "2023-11-22"), same("2023-324", "2023-11-20"), same("FY2016/17", "FY2016");
+  same("2009K1", "2009 Q1"), same("2023-W47-3", "2023-11-22"), same("2023-324", "2023-11-20"),
+      same("FY2016/17", "FY2016");
   CHECK(parse_time("20.11.2023 07:05 Uhr", DateOrder::day_first)->count ==
         parse_time("2023-11-20 07:05")->count);
   same("Sun Jun 29 2025 00:00:00 GMT-0700 (Pacific Daylight Time)", "2025-06-29 00:00:00-07:00");
   for (const char* none : {"2023-11-20 7", "2023-366", "2023-W47-8", "2023-Q4-1", "FY2016/18", "20Nov2023:7",
                            "年3月", "25年3月", "2025年13月", "2025年3月x", "ม.ค.", "第一季度", "令和年5月"})
     CHECK_MESSAGE(!parse_time(none), none);
+}
+
+TEST_CASE("thousands are known by whole numbers beside three digits, of which some end with 0") {
+  const Folder folder;
+  const auto cases = [](const char* form) {
+    return rows("day;cases", 84, [&](int row) {
+      const int value = 640 + 30 * (row % 20);
+      return fmt::format("{};", dated(row)) +
+             (value < 1000 ? std::to_string(value)
+                           : fmt::format(fmt::runtime(form), value / 1000, value % 1000));
+    });
+  };
+  CHECK(forecast_of(folder, cases("{}.{:03}")).out == forecast_of(folder, cases("{}{:03}")).out);
 }

@@ -210,9 +210,16 @@ std::string how_to_mend(std::string_view cell, NumberMarks marks, bool below_num
 }
 
 void MarkFinder::join(const MarkFinder& column) {
-  const int64_t decided = column.points_ + column.commas_;
+  int64_t decided = column.points_ + column.commas_;
   if (column.others_ >= column.whole_ + decided + column.eithers_) return;  // text
   points_ += column.points_, commas_ += column.commas_;
+  constexpr int64_t enough = 8;
+  // Beside whole numbers no decimals have three digits throughout, of which the last may be 0.
+  if (decided == 0 && column.whole_ > 0 && column.zeros_ > 0 && column.eithers_ >= enough) {
+    const bool is_point = column.either_.find('.') != column.either_.npos;
+    decided = column.eithers_, (is_point ? commas_ : points_) += decided;
+    (is_point ? grouped_by_point_ : grouped_by_comma_) = is_point ? '.' : ',';
+  }
   if (column.grouped_by_comma_ != '\0') grouped_by_comma_ = ',';
   if (column.grouped_by_point_ != '\0') grouped_by_point_ = '.';
   const bool doubtful = decided == 0 && column.whole_ > 0 && !column.either_.empty();
@@ -235,6 +242,7 @@ void MarkFinder::add(std::string_view cell) {
   points_ += with_point && !with_comma, commas_ += with_comma && !with_point;
   others_ += !with_point && !with_comma;
   if (with_point && with_comma && ++eithers_ == 1) either_ = cell;
+  zeros_ += with_point && with_comma && cell.ends_with('0');
 }
 
 std::optional<char> MarkFinder::decimal(char separator) const {

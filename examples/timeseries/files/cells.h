@@ -62,6 +62,7 @@ class MarkFinder {
   int64_t points_ = 0, commas_ = 0;  // cells that are numbers only with this decimal separator
   int64_t whole_ = 0, others_ = 0;   // cells without either mark that are numbers; cells that are none
   int64_t eithers_ = 0;              // cells that can be read with either separator
+  int64_t zeros_ = 0;                // of these that end with 0
   bool doubtful_ = false;            // a column has `either_` beside whole numbers, and no cell that decides
   char grouped_by_point_ = '\0', grouped_by_comma_ = '\0';
   std::string either_;

@@ -81,7 +81,14 @@ std::string require_row(const SeriesText& file, const std::string& message) {
     return columns.time_in(without_mark(cell)) || written_number(cell, {}) ||
            (filled > 1 && looks_like_a_date(cell));  // a remark may end with a date
   };
-  if (begins_row(0)) return "";
+  int64_t more = 0;  // rows below that have no time either
+  CsvReader below = csv;
+  each_row(below, [&] {
+    more += columns.time >= 0 && below.line() > file.csv.line() &&
+            !columns.time_in(cell_of(below, columns.place(columns.time)));
+  });
+  if (2 * (more + 1) > below.line()) more = 0;  // most rows are such: the column holds something else
+  if (begins_row(0)) return more > 0 && columns.time >= 0 ? or_delete(csv.line(), more) : "";
   if (auto other = lines_of_another_table(file); !other.empty())
     refuse_lines(message, std::move(other),
                  fmt::format("another table stands below, from '{}' on", one_line(cell_of(csv, 0), 30)));
@@ -111,12 +118,6 @@ std::string require_row(const SeriesText& file, const std::string& message) {
     refuse_lines(message + or_delete(line), std::move(plain),
                  fmt::format("no rows of the series, as '{}'", one_line(cell_of(file.csv, 0))));
   }
-  int64_t more = 0;
-  CsvReader below = file.csv;
-  each_row(below, [&] {
-    more += columns.time >= 0 && below.line() > line &&
-            !columns.time_in(cell_of(below, columns.place(columns.time)));
-  });
   return or_delete(line, more);
 }
 

@@ -277,6 +277,16 @@ static void add_ahead_guess(FileReading& reading, const std::vector<std::string>
                                          fmt::join(open, "' --column '"), toml_list(ahead), origin)});
 }
 
+// Takes the column that is called as the series that is asked for: in the file it may be a row.
+static void take_series(FileReading& reading, const FileColumns& file, const std::string& series) {
+  const std::string name = column_called(reading, file, series);
+  if (std::ranges::find(file.columns, name, &Column::name) == file.columns.end()) return;
+  reading.targets = {name};
+  if (name == series)
+    reading.guesses.push_back(
+        {"column", fmt::format("'{}'", one_line(name)), "no column names several series", "--column NAME"});
+}
+
 FileReading reading_of_file(const std::string& text, const std::string& origin, SeriesOptions options,
                             const Wishes& wishes) {
   FileReading reading;
@@ -286,6 +296,8 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
     require_series(file, origin, wishes);
   for (const std::string& word : wishes.columns)
     reading.targets.push_back(column_called(reading, file, word));
+  if (wishes.columns.empty() && !wishes.series.empty() && options.id.empty())
+    take_series(reading, file, wishes.series);
   const std::vector<std::string> wished = reading.targets;
   guess_marks(reading, file, origin, options, wishes);
   file.each_cell([&](size_t c, std::string_view cell, const CsvReader& csv) {
@@ -302,7 +314,7 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
     const bool is_wished = std::ranges::find(wished, column.name) != wished.end();
     if (!is_wished && file.columns.size() > 1 && guess_time(reading, file, column, wishes)) continue;
     ++count;
-    if (!wishes.columns.empty()) continue;
+    if (!wished.empty()) continue;
     const bool is_nearly = is_of_numbers_nearly(column, options.mend);
     const std::string why = is_nearly ? "" : left_out(file, column);
     if (!why.empty())
@@ -327,7 +339,7 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
     reading.targets.push_back(nearly->name), out.clear();  // reading it says which cell
   require_targets(reading, file, origin, out);
   reading.columns = count, reading.left_out = std::move(out);
-  if (wishes.columns.empty() && count > 1) add_columns_guess(reading);
+  if (wished.empty() && count > 1) add_columns_guess(reading);
   if (!open.empty() && !ahead.empty()) add_ahead_guess(reading, open, ahead, origin);
   return reading;
 }

@@ -102,7 +102,7 @@ struct PartOfYear {
   std::string_view words;
   int64_t most, months;  // 0: a week
 };
-constexpr PartOfYear parts_of_year[] = {{" q t qtr quarter quartal trim ", 4, 3},
+constexpr PartOfYear parts_of_year[] = {{" q t qtr quarter quartal trim k kvartal ", 4, 3},
                                         {" h half ", 2, 6},
                                         {" p m period ", 12, 1},
                                         {" w wk week cw kw woche semaine semana sem s ", 53, 0}};
