@@ -313,17 +313,17 @@ TEST_CASE("a year that the rows hold once, not twice, is said not to be looked f
 
 TEST_CASE("months as 01.2019 are the time, and no column but those of numbers tells the marks of a column") {
   const Folder folder;
-  const auto sales = [](int row) { return row % 7 == 6 ? "1.090" : fmt::format("60{}", row % 7); };
+  const auto sales = [](int row) { return row % 7 == 6 ? "1.093" : fmt::format("60{}", row % 7); };
   const std::string asked =
-      "timeseries: x.csv: '1.090' may be 1.09 or 1090, and no cell of its column tells which: "
+      "timeseries: x.csv: '1.093' may be 1.093 or 1093, and no cell of its column tells which: "
       "--set data.decimal=. or ,\n";
   for (const char* form : {"{:02}.{}", "{}.{}", "{1}.{0:02}"}) {
     const std::string csv = rows("Monat;Umsatz", 83, [&](int row) {
       return fmt::format(fmt::runtime(form), row % 12 + 1, 2019 + row / 12) + ";" + sales(row);
     });
     CHECK(refusal(folder, csv) == asked);
-    CHECK(first_forecast(forecast_of(folder, csv, set({"data.decimal=,"}))) == "2025-12,1090");
-    CHECK(first_forecast(forecast_of(folder, csv, set({"data.decimal=."}))) == "2025-12,1.09");
+    CHECK(first_forecast(forecast_of(folder, csv, set({"data.decimal=,"}))) == "2025-12,1093");
+    CHECK(first_forecast(forecast_of(folder, csv, set({"data.decimal=."}))) == "2025-12,1.093");
   }
   // A version, a time of day.
   for (const char* beside : {"1.10", "12.30"})

@@ -265,4 +265,15 @@ TEST_CASE("thousands are known by whole numbers beside three digits, of which so
     });
   };
   CHECK(forecast_of(folder, cases("{}.{:03}")).out == forecast_of(folder, cases("{}{:03}")).out);
+  // Totals alone have marks.
+  std::string pivot = "Rijlabels;x\n", plain = "Rijlabels,x\n";
+  constexpr std::array names = {"jan", "feb", "mrt", "apr", "mei", "jun",
+                                "jul", "aug", "sep", "okt", "nov", "dec"};
+  for (int row = 0; row < 60; ++row) {
+    if (row % 12 == 0) pivot += fmt::format("{};7.882\n", 2018 + row / 12);
+    pivot += fmt::format("{};{}\n", names[static_cast<size_t>(row % 12)], 640 + row % 12);
+    plain += fmt::format("{}-{:02},{}\n", 2018 + row / 12, row % 12 + 1, 640 + row % 12);
+  }
+  CHECK(forecast_of(folder, pivot + "Eindtotaal;53.875\n", set({"data.decimal=,"})).out ==
+        forecast_of(folder, plain).out);
 }

@@ -13,6 +13,7 @@
 #include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "examples/timeseries/files/series_file.h"
+#include "examples/timeseries/guess/choices.h"
 #include "examples/timeseries/guess/wishes.h"
 #include "examples/timeseries/series/season.h"
 #include "examples/timeseries/series/series_rows.h"
@@ -22,8 +23,6 @@
 namespace timeseries {
 
 namespace {
-
-// --- the file ----------------------------------------------------------------------------------------------
 
 int64_t rows_in(const Series& series, int member, double share) {
   const auto rows = static_cast<double>(series.end_of(member) - series.begin_of(member));
@@ -57,36 +56,6 @@ std::vector<std::vector<double>> sample_of(const Series& series, const std::vect
     sample.push_back(values_of(series, channel, begin, begin + rows_in(series, member, share)));
   }
   return sample;
-}
-
-// --- choices -----------------------------------------------------------------------------------------------
-
-int64_t clamped(int64_t value, int64_t least, int64_t most) { return std::max(least, std::min(value, most)); }
-
-// The divisor of the window by which it has nearest to 12 steps.
-int64_t segment_of(int64_t window) {
-  int64_t best = 1;
-  const auto distance = [&](int64_t s) {
-    return std::abs(std::log(static_cast<double>(window) / static_cast<double>(s) / 12));
-  };
-  for (int64_t s = 1; s <= window; ++s)
-    if (window % s == 0 && distance(s) < distance(best)) best = s;
-  return best;
-}
-
-std::vector<std::string> calendar_of(const Season& season, const TimeStep& step, int64_t rows) {
-  std::vector<std::string> features;
-  if (calendar_periods(step, rows).empty()) return features;
-  for (const int64_t period : {season.period, season.second_period}) {
-    if (period <= 1) continue;
-    // Of a cycle the place within: of an hour the minute, of a year of months the month.
-    constexpr const char* places[] = {"minute", "hour", "weekday", "day", "day_of_year"};
-    const CalendarPeriod of = calendar_period(period, step);
-    features.push_back(of == CalendarPeriod::year && step.unit == TimeStep::Unit::month
-                           ? "month"
-                           : places[static_cast<size_t>(of)]);
-  }
-  return features;
 }
 
 // With the option that stands for the key that a message names: 'data.gaps = "allow"' is --set data.gaps=allow.
@@ -163,7 +132,10 @@ class Guesser {
   }
 
   void take(const FileReading& reading) {
-    for (const auto& [key, value] : reading.keys) set("data." + key, value);
+    for (const auto& [key, value] : reading.keys) {
+      set("data." + key, value);
+      if (key == "thousands") thousands_ = value;
+    }
     for (const Guess& guess : reading.guesses) say(guess);
     load();
   }
@@ -190,6 +162,9 @@ class Guesser {
     };
     Series series = read_mended(read_series_file(csv_), name_of_series_file(csv_), may_mend(), mended, read);
     take(reading_of_holes(series, wishes_));
+    // Rows that are left out may have marks, too: the file is read anew with them.
+    if (!thousands_.empty() && !keys_.contains("data.thousands") && thousands_[1] != recipe_.data.decimal[0])
+      set("data.thousands", thousands_), load();
     if (mended.empty()) return series;
     set("data.mend", "true");
     if (!keys_.contains("data.missing") &&
@@ -379,6 +354,7 @@ class Guesser {
   std::vector<Override> early_;  // those that say how the file is read and cut: read while keys are missing
   RecipeFile file_;
   std::map<std::string, std::string> keys_;  // "data.period", and its value as recipes write it
+  std::string thousands_;                    // between digits, in any reading
   Recipe recipe_;                            // as far as it is loaded
   std::vector<Guess> guesses_;
   bool several_ = false;  // series
