@@ -276,4 +276,12 @@ TEST_CASE("thousands are known by whole numbers beside three digits, of which so
   }
   CHECK(forecast_of(folder, pivot + "Eindtotaal;53.875\n", set({"data.decimal=,"})).out ==
         forecast_of(folder, plain).out);
+  // Months with their numbers.
+  const std::string trade = rows("Ano;Mês;x", 60, [](int row) {
+    constexpr std::array called = {"01. Janeiro",  "02. Fevereiro", "03. Março",    "04. Abril",
+                                   "05. Maio",     "06. Junho",     "07. Julho",    "08. Agosto",
+                                   "09. Setembro", "10. Outubro",   "11. Novembro", "12. Dezembro"};
+    return fmt::format("{};{};{}", 2018 + row / 12, called[static_cast<size_t>(row % 12)], 640 + row % 12);
+  });
+  CHECK(forecast_of(folder, trade).out == forecast_of(folder, with(plain, "Rijlabels", "Ano")).out);
 }

@@ -343,7 +343,7 @@ TEST_CASE("what looks like a time is one, or the file is refused") {
   });
   CHECK(has(refused(folder, years),
             "x.csv:2: column 1 ('Year'): 'Season 1960/61' looks like a time, but is not read as one"));
-  CHECK(has(refused(folder, years), "or number the rows: --set data.time=\"\"\n"));
+  CHECK(has(refused(folder, years), "or number the rows: --set 'data.time=\"\"'\n"));
   CHECK(forecast_of(folder, years, set({"data.time=\"\""})).code == 0);
   CHECK(
       forecast_of(folder, rows("Run,x", 60, [](int row) { return fmt::format("run {},{}", row, week(row)); }))

@@ -284,7 +284,7 @@ class HeaderReader {
       const std::string forms = fmt::format("write it in one of these forms: {}", forms_of_time);
       if (options_.needs_times && looks_like_a_year(cell(i)))
         columns_.unread_time = fmt::format(
-            "{}:{}: {}: '{}' looks like a time, but is not read as one: {}; or number the rows: --set data.time=\"\"",
+            "{}:{}: {}: '{}' looks like a time, but is not read as one: {}; or number the rows: --set 'data.time=\"\"'",
             origin(), csv_.line(), columns_.called(i), one_line(cell(i)), forms);
       return columns_.notes.push_back(
           fmt::format("{} may hold times, but '{}' in line {} is not read as one: rows are numbered; {}",

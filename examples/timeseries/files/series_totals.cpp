@@ -46,13 +46,14 @@ bool says_total(std::string_view label) {
   const std::vector<std::string> words = words_of(label);
   if (label.ends_with("計") && label.find_first_of("0123456789") != label.npos) return true;  // 平成29年度計
   const auto is_sum = [](const std::string& word) {
-    return is_among(sums, word) || word.ends_with("計") || word.ends_with("计");
+    return is_among(sums, word) || word.ends_with("summe") || word.ends_with("計") || word.ends_with("计");
   };
   const auto fits = [&](const std::string& word) {
     return is_sum(word) || is_among(beside_sums, word) || (word[0] >= '0' && word[0] <= '9');
   };
   return std::ranges::any_of(words, is_sum) &&
-         (std::ranges::all_of(words, fits) || is_among(" total gesamt totale ", words.front()) ||
+         (std::ranges::all_of(words, fits) ||
+          is_among(" total gesamt totale summe zwischensumme subtotal totaal ", words.front()) ||
           is_among(" total ergebnis ", words.back()));
 }
 

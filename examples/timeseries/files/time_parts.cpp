@@ -112,12 +112,26 @@ std::vector<Time> times_of(CsvReader csv, std::size_t place, const Read& read) {
 
 }  // namespace
 
+// The month's name in 06. Junho, whose number says the same; "": the cell is no such thing.
+static std::string_view numbered_month(std::string_view cell) {
+  const std::size_t name = cell.find_first_not_of("0123456789.-/ ");
+  const auto number = parse_number(cell.substr(0, cell.find_first_not_of("0123456789")));
+  if (name == cell.npos || name == 0 || !number) return "";
+  const auto month = parse_time(fmt::format("{} 2000", cell.substr(name)));
+  const bool is_same = month && month->form == TimeForm::month && calendar_of(*month).month == *number;
+  return is_same ? cell.substr(name) : "";
+}
+
 // The times with the cells of another column beside them; empty: these are no parts of them. `first`: the first one as it is joined.
 static std::vector<Time> finer_times(const CsvReader& csv, std::size_t place, const std::string& name,
                                      const std::vector<Time>& times, std::string& first) {
+  CsvReader rows = csv;
+  const bool are_numbered = times[0].form == TimeForm::year &&
+                            each_row(rows, [&] { return !numbered_month(cell_of(rows, place)).empty(); });
   const int64_t parts = times[0].form == TimeForm::date ? parts_of_day(csv, place, times) : 0;
   return times_of(csv, place, [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
     if (row >= times.size()) return std::nullopt;
+    if (are_numbered) cell = numbered_month(cell);
     std::string text = joined(times[row], cell, name);
     if (parts > 0 && text.empty()) {
       const auto part = static_cast<int64_t>(parse_number(cell).value_or(1)) - 1;
