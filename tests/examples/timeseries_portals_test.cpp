@@ -135,6 +135,7 @@ TEST_CASE("a profit and loss table is turned, with padded titles, headings and t
   REQUIRE_MESSAGE(run.code == 0, run.err);
   CHECK(run.out == same.out);
   CHECK(has(run.err, "column  'Costs': no column names several series (--column NAME)"));
+  CHECK(started({"look", "x.csv", "--series", "Costs", "--out", "look.html"}, folder.path()).code == 0);
 }
 
 TEST_CASE("names above units that are alike, over a year and a month without names") {
@@ -172,6 +173,10 @@ TEST_CASE("rows without the value that is asked for may share their times with o
   CHECK(run.out == plain.out);
   CHECK(
       has(run.err, "are left out: without a value in column 3 ('credit'), and other rows have their times"));
+  // A day without a credit stays, and so do its neighbours.
+  const std::string lone =
+      with(bank, dated(40) + ",shop 40," + std::to_string(week(40)) + ",\n", dated(40) + ",mill,,-9\n");
+  CHECK(has(forecast_of(folder, lone, {"--column", "credit"}).err, "note    1 missing value filled in"));
   // Two credits of a day are a sum that the program does not make.
   const std::string message = refused(folder, bank + dated(83) + ",shop,5,\n", {"--column", "credit"});
   CHECK(has(message, "together first"));

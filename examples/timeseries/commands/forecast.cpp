@@ -127,12 +127,9 @@ void forecast_file(const Command& command, const ForecastOptions& asked,
   Wishes wishes = asked.file.wishes(command, asked.steps, overrides);
   wishes.series = asked.only;
   const Recipe recipe = asked.guess(command, wishes);
-  const auto& targets = recipe.data.targets;
-  const bool is_column = !asked.only.empty() && recipe.data.id.empty() && targets.size() == 1 &&
-                         lower_case(targets[0]).starts_with(lower_case(asked.only));
-  if (!is_column) asked.check_series(recipe, csv.string());
-  FileForecasts found(recipe, csv == standard_input ? csv : fs::path(), asked.steps,
-                      is_column ? "" : asked.only);
+  const std::string only = series_asked(recipe, asked.only);
+  if (!only.empty()) asked.check_series(recipe, csv.string());
+  FileForecasts found(recipe, csv == standard_input ? csv : fs::path(), asked.steps, only);
   const size_t drawn = asked.place_drawn(command, found.series, found.output.targets);
   found.forecast(members, tells_season(wishes));
   for (const std::string& warning : found.warnings) show(stderr, "warning {}\n", warning);

@@ -55,11 +55,12 @@ void look_at_file(const Command& command, const LookOptions& asked) {
   Wishes wishes = asked.file.wishes(command, asked.steps, overrides);
   wishes.series = asked.only;
   const Recipe recipe = recipe_for(path, wishes, {.out = stderr});
+  const std::string only = series_asked(recipe, asked.only);
   const int64_t steps = recipe.data.horizon;
   const Series series = load_series(recipe, path == standard_input ? path : std::string(), steps);
-  require_input(!asked.only.empty() || series.members.empty(),
-                "look: {} is of {} series: --series NAME says which", path, series.members.size());
-  const int member = asked.only.empty() ? 0 : series_named(series, asked.only, "look: --series: " + path);
+  require_input(!only.empty() || series.members.empty(), "look: {} is of {} series: --series NAME says which",
+                path, series.members.size());
+  const int member = only.empty() ? 0 : series_named(series, only, "look: --series: " + path);
   const std::string& target = asked.target.empty() ? recipe.data.targets.front() : asked.target;
   const int64_t begin = series.begin_of(member), end = series.end_of(member) - steps;
   const int channel = series.channel(target);
@@ -68,7 +69,7 @@ void look_at_file(const Command& command, const LookOptions& asked) {
                             ? guessed
                             : find_season(values_of(series, channel, begin, end), series.step_of(member));
   if (to_text(season) != to_text(guessed))
-    show(stderr, "note: the season of '{}' is: {}\n", one_line(asked.only.empty() ? target : asked.only),
+    show(stderr, "note: the season of '{}' is: {}\n", one_line(only.empty() ? target : only),
          to_text(season));
   const LookedForecast looked{.series = series,
                               .rows = end,
@@ -78,8 +79,7 @@ void look_at_file(const Command& command, const LookOptions& asked) {
                               .steps = steps,
                               .season = season.period};
   require_new("look", asked.page.out);
-  const std::string title =
-      std::filesystem::path(path).stem().string() + (asked.only.empty() ? "" : ", " + asked.only);
+  const std::string title = std::filesystem::path(path).stem().string() + (only.empty() ? "" : ", " + only);
   asked.page.write(title, std::vector{look_json(looked, title, path)}, begun);
   for (const std::string& note : series.notes) show(stderr, "note: {}\n", note);
 }

@@ -29,13 +29,17 @@ Decoded decoded(std::string_view source, const char* encoding) {
   iconv_t const converter = iconv_open("UTF-8", encoding);
   // NOLINTNEXTLINE: what iconv_open returns for an encoding that this system does not have
   if (converter == reinterpret_cast<iconv_t>(-1)) return result;
-  result.text.resize(source.size() * 3 + 4);
-  char *in = const_cast<char*>(source.data()), *out = result.text.data();  // iconv does not write to it
-  std::size_t in_left = source.size(), out_left = result.text.size();
-  result.is_cut = iconv(converter, &in, &in_left, &out, &out_left) == std::size_t(-1) && errno == EINVAL;
+  char* in = const_cast<char*>(source.data());  // iconv does not write to it
+  std::size_t in_left = source.size();
+  for (bool is_full = true; is_full;) {
+    char buffer[1 << 16], *out = buffer;
+    std::size_t out_left = sizeof buffer;
+    const bool failed = iconv(converter, &in, &in_left, &out, &out_left) == std::size_t(-1);
+    is_full = failed && errno == E2BIG, result.is_cut = failed && errno == EINVAL;
+    result.text.append(buffer, out);
+  }
   iconv_close(converter);
   result.bytes = source.size() - in_left;
-  result.text.resize(result.text.size() - out_left);
   return result;
 }
 
@@ -88,7 +92,7 @@ double share_in_words(std::string_view text) {
   return all == 0 ? 0 : static_cast<double>(in_words) / static_cast<double>(all);
 }
 
-// Whether letters of Poland stand where Western text has signs: ¹ and ³ behind letters, ¿ before them, œ before no letter of its own.
+// Whether letters of Poland stand where Western text has signs: ¹, ³, ¿ or Ÿ behind a letter, or œ that no letter of the alphabet follows.
 bool has_polish_letters(std::string_view text) {
   const auto is_letter = [&](std::size_t at) {
     const char c = at < text.size() ? text[at] : ' ';

@@ -187,7 +187,7 @@ std::optional<std::pair<std::string_view, std::string_view>> with_unit(std::stri
   const std::size_t end = cell.find_last_of("0123456789");
   if (end == cell.npos || !written_number(cell.substr(0, end + 1), marks)) return std::nullopt;
   std::string_view unit = cell.substr(end + 1);
-  while (unit.starts_with(' ') || unit.starts_with("Â ")) unit.remove_prefix(unit[0] == ' ' ? 1 : 2);
+  while (unit.starts_with(' ') || unit.starts_with("\xc2\xa0")) unit.remove_prefix(unit[0] == ' ' ? 1 : 2);
   return std::pair(cell.substr(0, end + 1), unit);
 }
 
@@ -269,17 +269,22 @@ void require_one_unit(const SeriesText& file, int column, const std::string& mes
 
 void require_one_row_a_time(const SeriesText& file, const std::string& message) {
   const SeriesColumns& columns = file.columns;
-  std::set<int64_t> lines, times;
-  int64_t rows = 0;
-  CsvReader csv = file.at_first_row();
-  const bool all = each_row(csv, [&] {
-    const auto is_missing = [&](int column) { return says_missing(cell_of(csv, columns.place(column))); };
-    const auto time = columns.time_in(cell_of(csv, columns.place(columns.time)));
-    if (std::ranges::all_of(columns.chosen, is_missing)) return lines.insert(csv.line()), true;
-    if (time) times.insert(time->count), ++rows;
-    return time.has_value();
-  });
-  if (all && !lines.empty() && std::ssize(times) == rows)
+  std::set<int64_t> lines, times;  // `times`: of the rows that stay
+  bool are_single = true;
+  const auto each_row_of = [&](bool valued) {
+    CsvReader csv = file.at_first_row();
+    return each_row(csv, [&] {
+      const auto is_missing = [&](int column) { return says_missing(cell_of(csv, columns.place(column))); };
+      const auto time = columns.time_in(cell_of(csv, columns.place(columns.time)));
+      if (std::ranges::all_of(columns.chosen, is_missing) == valued) return true;
+      const bool is_new = time && times.insert(time->count).second;
+      if (!is_new && !valued) lines.insert(csv.line());
+      are_single = are_single && (is_new || !valued);
+      return time.has_value();
+    });
+  };
+  const bool all = each_row_of(true) && each_row_of(false);
+  if (all && are_single && !lines.empty())
     refuse_lines(message, std::move(lines),
                  fmt::format("without a value in {}, and other rows have their times",
                              columns.called(columns.chosen[0])));

@@ -54,6 +54,13 @@ void require_read_without_network(const std::string& command, const std::vector<
   }
 }
 
+std::string series_asked(const Recipe& recipe, const std::string& word) {
+  const auto& targets = recipe.data.targets;
+  const bool is_column =
+      recipe.data.id.empty() && targets.size() == 1 && lower_case(targets[0]).starts_with(lower_case(word));
+  return is_column ? "" : word;
+}
+
 Recipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes, const Console& console) {
   const GuessedRecipe guessed = guess_recipe(csv, wishes);
   for (const Guess& guess : guessed.guesses)

@@ -32,6 +32,9 @@ bool is_series_file(const std::string& word);
 void require_read_without_network(const std::string& command, const std::vector<Override>& overrides,
                                   const std::string& more = {});
 
+// The series of several that is asked for; "": none is, or the word names the one column that is read.
+std::string series_asked(const Recipe& recipe, const std::string& word);
+
 // guess_recipe, which prints each guess.
 Recipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes, const Console& console);
 
