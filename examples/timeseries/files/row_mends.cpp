@@ -14,6 +14,7 @@
 #include "examples/timeseries/files/series_columns.h"
 #include "examples/timeseries/files/tables.h"
 #include "examples/timeseries/series/calendar.h"
+#include "examples/timeseries/series/time_names.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -158,10 +159,9 @@ void require_no_idle_weekday(const Series& series) {
     if (is_idle[static_cast<std::size_t>(weekday_of(series.times.at[row]))] && is_empty(row))
       lines.insert(series.lines[row]);
   if (lines.empty()) return;
-  constexpr std::array names = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"};
   std::vector<std::string> idle;
   for (std::size_t day = 0; day < 7; ++day)
-    if (is_idle[day]) idle.emplace_back(names[day]);
+    if (is_idle[day]) idle.emplace_back(weekdays[day]);
   const std::string days = fmt::format("{}", fmt::join(idle, " or "));
   refuse_lines(
       fmt::format("{}:{}: no {} has a value: delete these rows", series.origin, *lines.begin(), days),
@@ -171,11 +171,11 @@ void require_no_idle_weekday(const Series& series) {
 namespace {
 
 // Units of one kind, by how many of the first each is.
-struct Unit {
+struct UnitSize {
   std::string_view name;
   double size;
 };
-constexpr std::array<std::array<Unit, 6>, 4> families = {
+constexpr std::array<std::array<UnitSize, 6>, 4> families = {
     {{{{"B", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50}}},
      {{{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"KB", 1e3}}},
      {{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60}}},
@@ -216,7 +216,7 @@ static std::optional<UnitMend> unit_mend(const SeriesText& file, int column, Num
   const auto usual = std::ranges::max_element(units, {}, [](const auto& unit) { return unit.second; })->first;
   for (const auto& family : families) {
     const auto size_of = [&](std::string_view name) {
-      const auto found = std::ranges::find(family, name, &Unit::name);
+      const auto found = std::ranges::find(family, name, &UnitSize::name);
       return found == family.end() ? 0.0 : found->size;
     };
     if (!std::ranges::all_of(units, [&](const auto& unit) { return size_of(unit.first) > 0; })) continue;

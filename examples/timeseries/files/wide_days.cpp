@@ -76,24 +76,17 @@ Parts clocks_of(const std::vector<std::string>& names) {
   return are_parts ? parts : Parts{};
 }
 
-// 0: Monday; -1: the name is no weekday's.
-int weekday_called(const std::string& name) {
-  const std::string word = fmt::format(" {} ", lower_case(name));
-  const auto found =
-      std::ranges::find_if(weekday_names, [&](auto names) { return names.find(word) != names.npos; });
-  return found == weekday_names.end() ? -1 : static_cast<int>(found - weekday_names.begin());
-}
-
 // Each is a day after the one before, and the row's date the first one's.
 Parts weekdays_of(const CsvReader& csv, const std::vector<std::string>& names) {
   constexpr std::size_t least = 5;
   Parts parts{"day", ""};
   int first = -1;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const int day = weekday_called(names[i]);
+    const int day = place_among(weekday_names, names[i]);
     if (day < 0) continue;
     if (first < 0) first = day;
-    if (static_cast<std::size_t>((day - first + 7) % 7) != parts.columns.size()) return {};
+    if (!is_name(weekday_names[(static_cast<std::size_t>(first) + parts.columns.size()) % 7], names[i]))
+      return {};
     parts.columns.push_back(i), parts.labels.push_back("");
   }
   const bool has_date = parts.columns.size() >= least && parts.columns[0] > 0 && !csv.cells().empty();

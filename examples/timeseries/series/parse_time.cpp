@@ -12,26 +12,13 @@
 namespace unroll {
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-std::string lower_case(std::string_view text) {
-  std::string small(text);
-  std::ranges::transform(small, small.begin(), lower);
-  return small;
-}
 
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_lead(char c) { return '\xc3' <= c && c <= '\xc5'; }  // of two bytes for a letter
+// Of two bytes for a letter: U+00C0 to U+017F, or Greek or Cyrillic.
+bool is_lead(char c) { return ('\xc3' <= c && c <= '\xc5') || ('\xcd' <= c && c <= '\xd1'); }
 bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
-
-// The index of a name; -1: not among `names`.
-template <std::size_t count>
-int place_in(const std::array<std::string_view, count>& names, std::string_view word) {
-  const std::string whole = ' ' + lower_case(word) + ' ';
-  for (std::size_t i = 0; i < count; ++i)
-    if (names[i].find(whole) != names[i].npos) return static_cast<int>(i);
-  return -1;
-}
 
 // The rest of a text that is read from the left. After a failed step all later ones fail.
 struct Scanner {
@@ -66,7 +53,12 @@ struct Scanner {
     return true;
   }
   void expect(char c) { good = accept(c) && good; }
-  // Letters, also é, ä and ń: U+00C0 to U+017F.
+  bool skip(std::string_view words) {
+    if (!left.starts_with(words)) return false;
+    left.remove_prefix(words.size());
+    return true;
+  }
+  // Letters, also é, ń and я.
   std::string_view word() {
     std::size_t end = 0;
     while (end < left.size() && (is_letter(left[end]) || (is_lead(left[end]) && end + 1 < left.size())))
@@ -82,7 +74,7 @@ struct Scanner {
       left.remove_prefix(1);
     accept(' ');
     for (const std::string_view of : {"de ", "del ", "of "})
-      if (left.starts_with(of)) return left.remove_prefix(of.size());
+      if (skip(of)) return;
   }
   bool done() const { return good && left.empty(); }
 };
@@ -130,7 +122,7 @@ constexpr FormNumber form_numbers[] = {
 // Letters are the numbers above; A and B a day and a month in the column's order; y a year of four digits or two; N a
 // month's name; U a part of a year, and f its year; _ a separator or none; $ the end, which months and parts of a year need.
 // 1999.05 and 01.1970 are numbers.
-constexpr std::string_view date_forms[] = {"Y-m-d", "Y/m/d", "Y.m.d",   "Y-M$", "Y/M$",  "Y/0M$", "Y_N$",
+constexpr std::string_view date_forms[] = {"Y-m-d", "Y/m/d", "Y.m.d",   "Y-m$", "Y/m$",  "Y/0M$", "Y_N$",
                                            "Y_N_d", "f_Uu$", "f_Uu-k$", "Y-j$", "A/B/y", "A-B-y", "A.B.y",
                                            "m/Y$",  "m-Y$",  "d_N_y",   "N_y$", "N_d_Y", "Uu_f$", "u_U_f$"};
 
@@ -193,7 +185,7 @@ DateNumbers read_form(Scanner& scan, std::string_view form, DateOrder order) {
     else if (c == 'U')
       read_part(scan, found);
     else if (c == 'N')
-      scan.good = (found.month = place_in(month_names, scan.word()) + 1) > 0;
+      scan.good = (found.month = place_among(month_names, scan.word()) + 1) > 0;
     else if (c == '_')
       scan.gap();
     else
@@ -241,18 +233,21 @@ std::optional<Time> read_form_of_date(Scanner& scan, DateOrder order) {
 std::optional<Time> read_date(Scanner& scan, DateOrder order) {
   Scanner named = scan;
   const std::string_view word = named.word();
-  const int weekday = place_in(weekday_names, word);
+  const int weekday = place_among(weekday_names, word);
   if (weekday < 0 || lower_case(word) == "mar") {  // a month, too
     Scanner rest = scan;
     const auto date = read_form_of_date(rest, order);
     if (weekday < 0 || date) return scan = rest, date;
   }
   scan = named;
+  scan.skip("-feira");
   scan.accept('.');
   scan.accept(',');
   scan.expect(' ');
   const auto date = read_form_of_date(scan, order);
-  return date && date->form == TimeForm::date && weekday_of(date->count) == weekday ? date : std::nullopt;
+  const bool is_that_day = date && date->form == TimeForm::date &&
+                           is_name(weekday_names[static_cast<std::size_t>(weekday_of(date->count))], word);
+  return is_that_day ? date : std::nullopt;  // "ma" is a maandag or a mardi
 }
 
 // The offset in the rest, in microseconds east of UTC: Z, UTC, +02:00, +0200 or +02.
@@ -301,11 +296,13 @@ int64_t read_time_of_day(Scanner& scan, bool basic) {
   }
   Scanner named = scan;
   named.accept(' ');
-  const std::string_view half = named.word();
-  if (half.size() == 2 && lower(half[1]) == 'm' && (lower(half[0]) == 'a' || lower(half[0]) == 'p')) {
+  std::string half = lower_case(named.word());
+  for (const std::string_view end : {".m.", ". m.", ".\xc2\xa0m."})  // a. m. of Spanish
+    if (half.size() == 1 && named.skip(end)) half += 'm';
+  if (half == "am" || half == "pm") {
     scan = named;
     scan.good = scan.good && 1 <= hour && hour <= 12;
-    hour = hour % 12 + (lower(half[0]) == 'p' ? 12 : 0);
+    hour = hour % 12 + (half == "pm" ? 12 : 0);
   }
   scan.good = scan.good && hour * one_hour + moment <= one_day;  // 24:00 ends a day
   return hour * one_hour + moment;
@@ -353,7 +350,7 @@ std::optional<Time> parse_time(std::string_view text, DateOrder order) {
   if (const auto year = fiscal_year(text)) return year;
   Scanner scan{text};
   const auto date = read_date(scan, order);
-  for (const std::string_view year : {" r.", "r."})  // Polish
+  for (const std::string_view year : {" r.", "r.", " г.", "г.", " г"})  // Polish, Russian
     if (scan.left == year) scan.left = {};
   if (!date || !scan.good || scan.left.empty()) return date && scan.good ? date : std::nullopt;
   if (date->form != TimeForm::date) return std::nullopt;
@@ -384,11 +381,11 @@ bool looks_like_a_date(std::string_view text) {
     const char c = text[i];
     if (is_digit(c)) {
       numbers += i == 0 || !is_digit(text[i - 1]);
-    } else if (is_letter(c)) {
+    } else if (is_letter(c) || is_lead(c)) {
       Scanner scan{text.substr(i)};
       const std::string_view word = scan.word();
-      month = month || place_in(month_names, word) >= 0;
-      i += word.size() - 1;
+      month = month || place_among(month_names, word) >= 0;
+      i += std::max<std::size_t>(word.size(), 1) - 1;
     } else {
       slashes += c == '/' || c == ':';
       others = others || std::string_view("/:.,- ").find(c) == std::string_view::npos;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -57,6 +58,36 @@ std::optional<int> quarter_of(std::string_view text) {
   return take_number(text);
 }
 
+// 下午 3:05 as 3:05 PM, 14時5分 as 14:05.
+std::string latin_clock(std::string text) {
+  constexpr std::pair<std::string_view, std::string_view> signs[] = {
+      {"時", ":"}, {"时", ":"}, {"시", ":"}, {"分", ":"}, {"분", ":"}, {"秒", ""}, {"초", ""}};
+  constexpr std::pair<std::string_view, std::string_view> halves[] = {
+      {"上午", " AM"}, {"午前", " AM"}, {"오전", " AM"}, {"下午", " PM"}, {"午後", " PM"}, {"오후", " PM"}};
+  const bool has_hours = std::ranges::any_of(
+      std::span(signs).first(3), [&](const auto& sign) { return text.find(sign.first) != text.npos; });
+  for (const auto& [sign, latin] : signs) {
+    if (!has_hours) break;  // 2분기 is a quarter
+    replace_all(text, fmt::format("{} ", sign), sign), replace_all(text, sign, latin);
+  }
+  for (std::size_t at = 0; (at = text.find(':', at)) != text.npos; ++at) {
+    const std::size_t digits = text.find_first_not_of("0123456789", at + 1);
+    const std::size_t count = std::min(digits, text.size()) - at - 1;
+    if (at + 1 == text.size() && text.find(':') < at)
+      text.pop_back();  // 14:05:
+    else if (count < 2)
+      text.insert(at + 1, 2 - count, '0');
+  }
+  for (const auto& [half, latin] : halves) {
+    const std::size_t at = text.find(half);
+    if (at == text.npos) continue;
+    text.erase(at, half.size());
+    while (text[at] == ' ') text.erase(at, 1);
+    text += latin;
+  }
+  return text;
+}
+
 // ม.ค. 2557 as Jan 2014: years count from Buddha's death.
 std::string thai_time(std::string text) {
   constexpr std::array<std::string_view, 12> full = {"มกราคม",  "กุมภาพันธ์", "มีนาคม",    "เมษายน",
@@ -79,7 +110,7 @@ std::string thai_time(std::string text) {
 }  // namespace
 
 std::string latin_time(std::string_view given) {
-  std::string text(given);
+  std::string text = latin_clock(std::string(given));
   if (text.find("\xe0\xb8") != text.npos) return thai_time(std::move(text));
   for (const auto& [opens, closes] : {std::pair("(", ")"), std::pair("（", "）")})
     for (std::size_t begin, end; (begin = text.find(opens)) < (end = text.find(closes)) && end != text.npos;)
@@ -97,7 +128,7 @@ std::string latin_time(std::string_view given) {
     std::string plain(left);
     std::ranges::replace(plain, '.', '-');
     const bool is_month = left.size() < text.size() && plain.size() == 7 && plain[4] == '-';
-    return is_month ? plain : "";
+    return is_month ? plain : text != given ? text : "";
   }
   const auto year = year_of(left.substr(0, sign));
   if (!year) return "";
@@ -109,7 +140,9 @@ std::string latin_time(std::string_view given) {
   const auto day = take_number(left);
   if (!day) return left.empty() ? fmt::format("{:04}-{:02}", *year, *month) : "";
   if (!left.starts_with(day_sign)) return "";
-  return fmt::format("{:04}-{:02}-{:02}{}", *year, *month, *day, left.substr(day_sign.size()));
+  left.remove_prefix(day_sign.size());
+  const bool is_clock = !left.empty() && left[0] != ' ';
+  return fmt::format("{:04}-{:02}-{:02}{}{}", *year, *month, *day, is_clock ? " " : "", left);
 }
 
 }  // namespace unroll

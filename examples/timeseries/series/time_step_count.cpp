@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/series/calendar.h"
+#include "examples/timeseries/series/time_names.h"
 #include "examples/timeseries/series/time_step.h"
 #include "examples/timeseries/series/times.h"
 #include "framework/check.h"
@@ -119,8 +120,6 @@ ReadableUnit unit_for(const TimeStep& step) {
 // One at the place of a number's first digit: 0.01 for 0.035.
 double first_digit(double of) { return std::pow(10, std::floor(std::log10(of))); }
 
-constexpr std::array<const char*, 7> weekdays = {"Monday", "Tuesday",  "Wednesday", "Thursday",
-                                                 "Friday", "Saturday", "Sunday"};
 // "on Monday, Wednesday and Friday", "from 09:00 to 17:00, 9 times a day"
 std::string slots_text(const TimeStep& step) {
   std::vector<std::string> words;
