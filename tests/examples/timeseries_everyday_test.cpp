@@ -192,7 +192,7 @@ TEST_CASE("each note is printed once") {
                   }));
   REQUIRE_MESSAGE(run.code == 0, run.err);
   CHECK(count_of(run.err, "dates are read as month/day/year") == 1);
-  CHECK(count_of(run.err, "numbers are read without the marks around them") == 1);
+  CHECK(count_of(run.err, "numbers are read without their marks") == 1);
 }
 
 TEST_CASE(

@@ -83,7 +83,7 @@ TEST_CASE("numbers are read as the file writes them, and that is said") {
     run = forecast_of(folder, days(84, cell), {"--steps", "1"});
     const std::string value = form[0] == '(' ? "-" + week(84) + ".5" : "12" + week(84) + ".5";
     CHECK(forecasts_in(run) == std::vector{date(84) + "," + value});
-    CHECK_MESSAGE(run.err.find("numbers are read without the marks around them, '") != std::string::npos,
+    CHECK_MESSAGE(run.err.find("numbers are read without their marks, '") != std::string::npos,
                   run.err);
   }
 }

@@ -102,6 +102,53 @@ TEST_CASE("another table below ends the first one; the same names go on with it"
             .find("column 3 is missing") != std::string::npos);
 }
 
+TEST_CASE("names stand below a wider line, and above sub-headings and rows of units") {
+  const Folder folder;
+  const std::string plain = table("t,x");
+  check_mended(folder, "Logger,Harbour,CR1000,12874\n" + with(plain, "t,x\n", "t,x\nTS,m\n,Avg\n"), plain,
+               {"line 1 is left out: above the names, which are in line 2",
+                "lines 3 to 4 are left out: above the first time, as 'TS'"});
+  const auto wide = [](const char* names) {
+    return rows(names, 84, [](int row) { return fmt::format("{},{},8,1", dated(row), week(row)); });
+  };
+  const std::string sub = "month,sun,sun,sun\n";
+  check_mended(
+      folder,
+      "Made at noon\n\n,Here,Here,Here\n" + with(wide("names"), "names\n", sub + ",,,\n,,quality,site\n"),
+      with(wide("names"), "names\n", sub),
+      {"lines 1 to 3 are left out: above the names, which are in line 4",
+       "lines 5 to 6 are left out: above the first time, as 'quality'"});
+}
+
+TEST_CASE("another table stands below comments, and a total has no series") {
+  const Folder folder;
+  const std::string plain = table("t,x");
+  check_mended(folder,
+               plain + "\n#\n# All Users\n# from 2021\n# to 2024\nGroup,Users\nSearch,377\nDirect,142\n",
+               plain, {"lines 87 to 93 are left out: another table stands below, from '#' on"});
+  const std::string shops = rows("t,shop,x", 84, [](int row) {
+    return fmt::format("{},{},{}", dated(row / 2), row % 2 == 0 ? "a" : "b", week(row / 2) + row % 2);
+  });
+  check_mended(folder, with(shops, "2021-01-25,a", "*,,700\n2021-01-25,a") + "**,,1400\n", shops,
+               {"2 lines, the first is line 44, are left out: no rows of the series, as '*'"});
+}
+
+TEST_CASE("a number below a limit is read as half of it, one above as the limit") {
+  const Folder folder;
+  const auto cells = [](const char* low, const char* high) {
+    return rows("t,x", 84, [=](int row) {
+      return fmt::format("{},{}", dated(row),
+                         row % 7 == 3    ? low
+                         : row % 14 == 5 ? high
+                                         : std::to_string(week(row)));
+    });
+  };
+  check_mended(folder, cells("<1", ">30"), cells("0.5", "30"),
+               {"limits are read as numbers, '<1' in line 5 as 0.5: below one as its half, above as itself"});
+  check_mended(folder, cells("< 3", "> 30"), cells("1.5", "30"), {});
+  CHECK(notes(folder, cells("<x", "30"), "read as missing, as '<x'"));
+}
+
 TEST_CASE("an interval of time is read as its begin, and an offset as one") {
   const Folder folder;
   const std::string begins =

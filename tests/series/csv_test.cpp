@@ -84,7 +84,7 @@ TEST_CASE("a column's numbers have one unit, and a note says how they are read")
   const Series series = parse("a,b\n$5,1\n($1 200),2\n,3\n", {.missing = Missing::previous});
   CHECK(series.values == Values{5, 1, -1200, 2, -1200, 3});
   CHECK(series.notes.at(0) ==
-        "column 1 ('a'): numbers are read without the marks around them, '$5' in line 2 as 5");
+        "column 1 ('a'): numbers are read without their marks, '$5' in line 2 as 5");
   CHECK(lacks(refusal("a,b\n5,1\n€20,2\n"),
               {"x.csv:3: column 1 ('a'): '€20' has €, and the numbers above it have none"}) == "");
   CHECK(lacks(refusal("a,b\n5 %,1\n20,2\n"), {"x.csv:3: column 1 ('a'): '20' has no unit", "have %"}) == "");

@@ -267,6 +267,33 @@ void require_one_unit(const SeriesText& file, int column, const std::string& mes
               });
 }
 
+// Half of N for "<N", N for ">N" or "> N"; none: it is no such cell.
+static std::optional<double> at_limit(std::string_view cell, NumberMarks marks) {
+  if (cell.empty() || (cell[0] != '<' && cell[0] != '>')) return std::nullopt;
+  const double share = cell[0] == '<' ? 0.5 : 1;
+  cell.remove_prefix(cell.starts_with("< ") || cell.starts_with("> ") ? 2 : 1);
+  const auto limit = written_number(cell, marks);
+  return limit ? std::optional(share * limit->value) : std::nullopt;
+}
+
+void require_no_limits(const SeriesText& file, int column, const std::string& message) {
+  const NumberMarks marks = {file.options.decimal, file.options.thousands};
+  const std::string_view cell = file.cell(column);
+  if (!at_limit(cell, marks)) return;
+  refuse_rows(
+      message,
+      fmt::format("limits are read as numbers, '{}' in line {} as {}: below one as its half, above as itself",
+                  one_line(cell), file.csv.line(), *at_limit(cell, marks)),
+      file.csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
+        if (row++ == 0) return;
+        for (std::string& of : cells)
+          if (const auto value = at_limit(of, marks)) {
+            of = fmt::format("{:.9g}", *value);
+            std::ranges::replace(of, '.', marks.decimal);
+          }
+      });
+}
+
 void require_one_row_a_time(const SeriesText& file, const std::string& message) {
   const SeriesColumns& columns = file.columns;
   std::set<int64_t> lines, times;  // `times`: of the rows that stay

@@ -58,12 +58,13 @@ std::set<int64_t> lines_of_another_table(const SeriesText& file) {
   };
   std::set<int64_t> lines;
   std::ptrdiff_t named = 0;  // cells of the row above, if it has names
+  int64_t wide = 0;          // rows of more than one cell
   bool is_found = false;
   each_row(csv, [&] {
     const auto words = std::ranges::count_if(csv.cells(), is_word), cells = std::ssize(csv.cells());
     is_found = is_found || (named == cells && words < cells);
-    const bool are_names = cells > 1 && words == cells && lines.size() < 3 && !is_plainly_none(file, csv);
-    named = are_names ? cells : 0;
+    const bool are_names = cells > 1 && words == cells && wide < 3 && !is_plainly_none(file, csv);
+    named = are_names ? cells : 0, wide += cells > 1;
     lines.insert(csv.line());
   });
   return is_found ? lines : std::set<int64_t>();
@@ -119,6 +120,10 @@ std::string require_row(const SeriesText& file, const std::string& message) {
                  fmt::format("no rows of the series, as '{}'", one_line(cell_of(file.csv, 0))));
   }
   return or_delete(line, more);
+}
+
+void refuse_row(const SeriesText& file, const std::string& message) {
+  throw InputError(message + require_row(file, message));
 }
 
 void refuse_words(const SeriesText& file, int column, const std::string& message) {
@@ -192,7 +197,7 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
       },
       message);
   if (is_first) throw InputError(message);
-  throw InputError(message + require_row(file, message));
+  refuse_row(file, message);
 }
 
 // Whether clocks may be set back at a time: before or at 4 on a first or last Sunday of a month of spring or autumn.

@@ -11,6 +11,8 @@ namespace unroll {
 // Throws MendableFile with a message about the reader's row, if it is none: its first cell is neither a time nor a number, and it
 // stands in a footer, or is a total, empty or the names again. Returns the advice to delete it, where it may be none.
 std::string require_row(const SeriesText& file, const std::string& message);
+// Throws that, or InputError with the message and the words.
+[[noreturn]] void refuse_row(const SeriesText& file, const std::string& message);
 
 // Throws InputError about a cell below numbers; MendableFile: it and few others of the column are words in place of values.
 [[noreturn]] void refuse_words(const SeriesText& file, int column, const std::string& message);

@@ -91,7 +91,7 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
           return written_number(bare, marks).has_value();
         },
         message);
-    if (options.mend) require_one_unit(file, column, message);
+    if (options.mend) require_one_unit(file, column, message), require_no_limits(file, column, message);
     if (written.unit && told.starts_with(';')) refuse_words(file, column, message);
     throw InputError(message);
   }
@@ -102,7 +102,7 @@ double read_value(const SeriesText& file, int channel, std::string_view cell, Wr
                 one_line(cell), parsed->unit.empty() ? "no unit" : parsed->unit,
                 written.unit->empty() ? "none" : *written.unit);
   if (written.note.empty() && !parse_number(cell, options.decimal))
-    written.note = fmt::format("{}: numbers are read without the marks around them, '{}' in line {} as {}",
+    written.note = fmt::format("{}: numbers are read without their marks, '{}' in line {} as {}",
                                columns.called(column), one_line(with_plain_blanks(cell)), csv.line(), value);
   if (!std::isfinite(value)) file.refuse(column, "'{}' is no finite number", one_line(cell));
   if (channel == columns.label && value != 0 && value != 1)
@@ -257,7 +257,7 @@ class SeriesReader {
         std::min(count, width) + 1, count < width ? "missing" : "one too many", count, count == 1 ? "" : "s",
         width, may_be_split ? std::string("; ") + split_by_decimal_commas : "");
     if (series_.rows() == 0) throw InputError(message);
-    throw InputError(message + require_row(file_, message));
+    refuse_row(file_, message);
   }
 
   // Whether the row has options.only's word. Notes other words.
@@ -274,7 +274,7 @@ class SeriesReader {
     SeriesMembers::Rows before{.count = series_.rows(), .last = series_.rows() - 1};
     if (columns_.id >= 0) {
       if (says_missing(file_.cell(columns_.id)))
-        file_.refuse(columns_.id, "a row does not name its series (data.id)");
+        refuse_row(file_, file_.about(columns_.id, "a row does not name its series (data.id)"));
       before = members_.add_row(file_.cell(columns_.id));
     } else if (columns_.time < 0 && first_.is_ordered()) {
       first_.add(parse_number(csv_.cells().front(), options_.decimal));

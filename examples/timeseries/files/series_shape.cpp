@@ -71,7 +71,7 @@ bool reads_as_value(const std::string& name, char decimal) {
 }
 
 // The line of names below up to 20 rows that have more cells than any of a table that follows: it has words alone, and eight rows below
-// it have as many cells, the first with a value. 0: there is none.
+// it have as many cells, of the first three one with a value. 0: there is none.
 template <class IsWord>
 static int64_t line_of_table(CsvReader csv, std::size_t cells_above, const IsWord& is_word) {
   constexpr int64_t most_above = 20, least_rows = 8;
@@ -86,11 +86,12 @@ static int64_t line_of_table(CsvReader csv, std::size_t cells_above, const IsWor
       const bool are_names =
           cells > 1 && cells < cells_above &&
           std::ranges::all_of(csv.cells(), [&](auto cell) { return is_word(std::string(cell)); });
-      width = cells, rows = are_names, line = are_names ? csv.line() : 0;
+      width = cells, rows = are_names, line = are_names ? csv.line() : 0, has_value = false;
       return ++above <= most_above;
     }
-    if (++rows == 2)
-      has_value = !std::ranges::all_of(csv.cells(), [&](auto cell) { return is_word(std::string(cell)); });
+    constexpr int64_t most_units = 2;  // rows of units
+    if (++rows <= 2 + most_units)
+      has_value |= !std::ranges::all_of(csv.cells(), [&](auto cell) { return is_word(std::string(cell)); });
     return rows <= least_rows;
   });
   return rows > least_rows && has_value ? line : 0;
@@ -121,11 +122,15 @@ static bool repeats(const std::vector<std::string>& cells) {
       cells, [&](const auto& cell) { return cell.empty() || different.insert(cell).second; });
 }
 
-// Whether a row between names and values is a heading, with one cell, or has units, of which two are the same.
+// Whether a row between names and values is empty, a heading with one cell, one below all names but the first, or has
+// units, of which two are the same.
 static bool stands_between(const std::vector<std::string>& names, const std::vector<std::string>& row,
                            std::size_t count, char decimal) {
   const auto filled = std::ranges::count_if(row, [](const auto& cell) { return !cell.empty(); });
-  return (row.size() == names.size() && filled == 1 && !reads_as_value(row[0], decimal)) ||
+  const bool is_below =
+      row[0].empty() && std::ranges::find(names, "") == names.end() &&
+      std::ranges::none_of(row, [&](auto& cell) { return !cell.empty() && reads_as_value(cell, decimal); });
+  return (row.size() == names.size() && (is_below || (filled == 1 && !reads_as_value(row[0], decimal)))) ||
          (count_names(row, decimal) == count && repeats(row) && !repeats(names));
 }
 
