@@ -316,7 +316,7 @@ TEST_CASE("months as 01.2019 are the time, and no column but those of numbers te
   const auto sales = [](int row) { return row % 7 == 6 ? "1.093" : fmt::format("60{}", row % 7); };
   const std::string asked =
       "timeseries: x.csv: '1.093' may be 1.093 or 1093, and no cell of its column tells which: "
-      "--set data.decimal=. or ,\n";
+      "--set data.decimal=. reads the first, --set data.decimal=, the second\n";
   for (const char* form : {"{:02}.{}", "{}.{}", "{1}.{0:02}"}) {
     const std::string csv = rows("Monat;Umsatz", 83, [&](int row) {
       return fmt::format(fmt::runtime(form), row % 12 + 1, 2019 + row / 12) + ";" + sales(row);

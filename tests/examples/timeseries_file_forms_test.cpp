@@ -69,9 +69,9 @@ TEST_CASE("numbers are read as the file writes them, and that is said") {
   // Between semicolons it may be 1.495.
   folder.write("either.csv", days(
                                  84, [&](int day) { return thousands(day); }, ";"));
-  CHECK(
-      error_of({"forecast", "either.csv"}, folder.path()) ==
-      "timeseries: either.csv: '1,495' may be 1.495 or 1495, and no cell of its column tells which: --set data.decimal=, or .\n");
+  CHECK(error_of({"forecast", "either.csv"}, folder.path()) ==
+        "timeseries: either.csv: '1,495' may be 1.495 or 1495, and no cell of its column tells which: "
+        "--set data.decimal=, reads the first, --set data.decimal=. the second\n");
   CHECK(
       forecasts_in(forecast_of(folder, days(84, thousands, ";"), {"--steps", "7", "--set", "data.decimal=."}))
           .back() == date(90) + ",1495");
@@ -83,8 +83,7 @@ TEST_CASE("numbers are read as the file writes them, and that is said") {
     run = forecast_of(folder, days(84, cell), {"--steps", "1"});
     const std::string value = form[0] == '(' ? "-" + week(84) + ".5" : "12" + week(84) + ".5";
     CHECK(forecasts_in(run) == std::vector{date(84) + "," + value});
-    CHECK_MESSAGE(run.err.find("numbers are read without their marks, '") != std::string::npos,
-                  run.err);
+    CHECK_MESSAGE(run.err.find("numbers are read without their marks, '") != std::string::npos, run.err);
   }
 }
 

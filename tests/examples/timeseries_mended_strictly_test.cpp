@@ -118,6 +118,20 @@ TEST_CASE("names stand below a wider line, and above sub-headings and rows of un
       with(wide("names"), "names\n", sub),
       {"lines 1 to 3 are left out: above the names, which are in line 4",
        "lines 5 to 6 are left out: above the first time, as 'quality'"});
+  check_mended(folder,
+               "Made at noon\n\n,Here,Here,Here\n" + with(wide("names"), "names\n", sub + ",,quality,site\n"),
+               with(wide("names"), "names\n", sub),
+               {"lines 1 to 3 are left out: above the names, which are in line 4",
+                "line 5 is left out: it holds units, as 'quality'"});
+  const ProgramRun other = forecast_of(folder, plain, {"--column", "data.csv"});
+  CHECK(other.err.find("as an option") == std::string::npos);
+}
+
+TEST_CASE("empty columns at the end are left out together") {
+  const Folder folder;
+  check_mended(folder,
+               rows("t,x,,,", 84, [](int row) { return fmt::format("{},{},,,", dated(row), week(row)); }),
+               table("t,x"), {"columns 3 to 5 are left out: they are empty"});
 }
 
 TEST_CASE("another table stands below comments, and a total has no series") {
@@ -146,6 +160,10 @@ TEST_CASE("a number below a limit is read as half of it, one above as the limit"
   check_mended(folder, cells("<1", ">30"), cells("0.5", "30"),
                {"limits are read as numbers, '<1' in line 5 as 0.5: below one as its half, above as itself"});
   check_mended(folder, cells("< 3", "> 30"), cells("1.5", "30"), {});
+  const std::string two = rows("t,x,y", 84, [](int row) {
+    return fmt::format("{},{},{}", dated(row), week(row), row % 2 == 0 ? "<1" : "3");
+  });
+  CHECK(notes(folder, two, "columns 2 of 2: all hold numbers"));
   CHECK(notes(folder, cells("<x", "30"), "read as missing, as '<x'"));
 }
 

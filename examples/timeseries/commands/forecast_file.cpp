@@ -42,11 +42,13 @@ std::optional<Part> rows_of_channel(const Series& series, int channel) {
 std::string interval_text(const Combination& mean, const std::string& bound) {
   std::string text = "80 %, as wide as its members expect";
   if (const auto& folds = mean.folds(); folds.interval_errors > 0)
-    text = fmt::format("{}{} {} errors on the folds", folds.interval_share > 0 ? text : "80 %",
-                       folds.interval_share == 1  ? fmt::format(", times {:.2f} by", folds.interval_factor)
-                       : folds.interval_share > 0 ? " and, as much, by"
-                                                  : ", at each step by",
-                       with_commas(folds.interval_errors));
+    text =
+        fmt::format("80 %, {} {} errors on the folds",
+                    folds.interval_share == 1
+                        ? fmt::format("as wide as its members expect, times {:.2f} by", folds.interval_factor)
+                    : folds.interval_share > 0 ? "midway between what its members expect and"
+                                               : "at each step by",
+                    with_commas(folds.interval_errors));
   return bound.empty() ? text : text + ", " + bound;
 }
 

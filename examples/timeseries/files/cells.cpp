@@ -151,6 +151,12 @@ std::string with_plain_blanks(std::string_view cell) {
   return plain;
 }
 
+std::string_view without_limit(std::string_view cell) {
+  if (cell.empty() || (cell[0] != '<' && cell[0] != '>')) return cell;
+  const std::size_t at = cell.find_first_not_of(' ', 1);
+  return at != cell.npos && cell[at] >= '0' && cell[at] <= '9' ? cell.substr(at) : cell;
+}
+
 std::string_view without_mark(std::string_view cell) {
   constexpr std::array<std::string_view, 3> signs = {"*", "†", "‡"};
   std::string_view bare = cell;

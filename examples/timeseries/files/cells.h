@@ -36,6 +36,8 @@ inline bool are_few_words(int64_t words, int64_t different, int64_t rows) {
 }
 // A cell without the mark behind its number that says provisional, revised or estimated, as in "1,234 (p)", "12*" and "5.1 r".
 std::string_view without_mark(std::string_view cell);
+// The number of "<1", "< 1" or ">30"; else the cell.
+std::string_view without_limit(std::string_view cell);
 // A cell to be shown, with plain blanks in place of no-break and thin ones.
 std::string with_plain_blanks(std::string_view cell);
 // Whether a cell may be a length of time: 70:49, 1:05:30.

@@ -269,11 +269,9 @@ void require_one_unit(const SeriesText& file, int column, const std::string& mes
 
 // Half of N for "<N", N for ">N" or "> N"; none: it is no such cell.
 static std::optional<double> at_limit(std::string_view cell, NumberMarks marks) {
-  if (cell.empty() || (cell[0] != '<' && cell[0] != '>')) return std::nullopt;
-  const double share = cell[0] == '<' ? 0.5 : 1;
-  cell.remove_prefix(cell.starts_with("< ") || cell.starts_with("> ") ? 2 : 1);
-  const auto limit = written_number(cell, marks);
-  return limit ? std::optional(share * limit->value) : std::nullopt;
+  const std::string_view bare = without_limit(cell);
+  const auto limit = bare == cell ? std::nullopt : written_number(bare, marks);
+  return limit ? std::optional(cell[0] == '<' ? limit->value / 2 : limit->value) : std::nullopt;
 }
 
 void require_no_limits(const SeriesText& file, int column, const std::string& message) {

@@ -122,15 +122,21 @@ static bool repeats(const std::vector<std::string>& cells) {
       cells, [&](const auto& cell) { return cell.empty() || different.insert(cell).second; });
 }
 
-// Whether a row between names and values is empty, a heading with one cell, one below all names but the first, or has
-// units, of which two are the same.
+// Whether a row has as many cells as names, words or nothing, and none in the first column.
+static bool is_subheading(const std::vector<std::string>& names, const std::vector<std::string>& row,
+                          char decimal) {
+  return row.size() == names.size() && row[0].empty() && std::ranges::find(names, "") == names.end() &&
+         std::ranges::none_of(row,
+                              [&](auto& cell) { return !cell.empty() && reads_as_value(cell, decimal); });
+}
+
+// Whether a row between names and values is a heading, with one cell or below all names but the first, or has units, of which
+// two are the same.
 static bool stands_between(const std::vector<std::string>& names, const std::vector<std::string>& row,
                            std::size_t count, char decimal) {
   const auto filled = std::ranges::count_if(row, [](const auto& cell) { return !cell.empty(); });
-  const bool is_below =
-      row[0].empty() && std::ranges::find(names, "") == names.end() &&
-      std::ranges::none_of(row, [&](auto& cell) { return !cell.empty() && reads_as_value(cell, decimal); });
-  return (row.size() == names.size() && (is_below || (filled == 1 && !reads_as_value(row[0], decimal)))) ||
+  return is_subheading(names, row, decimal) ||
+         (row.size() == names.size() && filled == 1 && !reads_as_value(row[0], decimal)) ||
          (count_names(row, decimal) == count && repeats(row) && !repeats(names));
 }
 
@@ -159,7 +165,8 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
       return ++rows <= most_lines;
     }
     const bool is_total = names.size() == above.size() + 1 && says_total(names.back());
-    const bool is_below = found == 0 && has_gap && !is_dated && reads_as_value(names[0], options.decimal);
+    const bool is_below = found == 0 && has_gap && !is_dated && reads_as_value(names[0], options.decimal) &&
+                          !is_subheading(header, above, options.decimal);
     const bool are_new = count > most || (is_below && count == header.size() && count == above.size() &&
                                           (repeats(header) || !repeats(above)));
     has_gap = csv.line() > line + 1;
@@ -206,14 +213,15 @@ void refuse_empty_column(CsvReader csv, std::size_t place) {
   const bool is_shorter =
       left < right ? 2 * left < right && last_left == left : 2 * right < left && last_right == right;
   is_table = is_table || (place + 1 < width && is_shorter);  // a column of a few remarks has gaps
-  const std::size_t from = !is_table      ? place - 1
-                           : left < right ? 0
-                                          : place - 1,
-                    to = !is_table || left < right ? place : width;  // the columns that go
+  is_table = is_table && left > 0 && right > 0;
+  const bool is_end = right == 0;  // no column behind it has a cell either
+  const std::size_t from = is_table && left < right ? 0 : place - 1,
+                    to = (is_table && left >= right) || is_end ? width : place;  // the columns that go
   refuse_rows(fmt::format("{}:1: column {} has no name: name it, or delete it if it is empty", origin, place),
-              is_table ? fmt::format("two tables stand beside each other: columns {} to {} are left out",
-                                     from + 1, to)
-                       : fmt::format("column {} is left out: it is empty", place),
+              is_table     ? fmt::format("two tables stand beside each other: columns {} to {} are left out",
+                                         from + 1, to)
+              : to > place ? fmt::format("columns {} to {} are left out: they are empty", place, to)
+                           : fmt::format("column {} is left out: it is empty", place),
               separator, [=](std::vector<std::string>& cells, int64_t) {
                 const auto end = cells.begin() + static_cast<std::ptrdiff_t>(std::min(to, cells.size()));
                 cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(std::min(from, cells.size())), end);

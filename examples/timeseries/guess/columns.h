@@ -18,6 +18,9 @@ namespace timeseries {
 
 using namespace unroll;
 
+// A cell as mends leave it, but for a limit's half.
+inline std::string_view bare(std::string_view cell) { return without_limit(without_mark(cell)); }
+
 struct Column {
   std::string name;
   bool is_first = false;

@@ -28,8 +28,9 @@ std::string quoted(char mark) { return toml_string(std::string(1, mark)); }
 void guess_marks(FileReading& reading, const FileColumns& file, const std::string& origin,
                  SeriesOptions& options, const Wishes& wishes) {
   std::vector<MarkFinder> columns(file.columns.size());
-  const auto bare = [&](std::string_view cell) { return options.mend ? without_mark(cell) : cell; };
-  file.each_cell([&](size_t c, std::string_view cell, const CsvReader&) { columns[c].add(bare(cell)); });
+  file.each_cell([&](size_t c, std::string_view cell, const CsvReader&) {
+    columns[c].add(options.mend ? bare(cell) : cell);
+  });
   MarkFinder finder;
   for (const MarkFinder& column : columns) finder.join(column);
   if (!says(wishes, "data.decimal")) {
@@ -47,7 +48,8 @@ void guess_marks(FileReading& reading, const FileColumns& file, const std::strin
         return written_number(cell, marks).value_or(WrittenNumber{}).value;
       };
       throw InputError(fmt::format(
-          "{}: '{}' may be {} or {}, and no cell of its column tells which: --set data.decimal={} or {}",
+          "{}: '{}' may be {} or {}, and no cell of its column tells which: --set data.decimal={} reads the first, "
+          "--set data.decimal={} the second",
           origin, one_line(cell), as({.decimal = mark}), as({other_mark(mark), mark}), mark,
           other_mark(mark)));
     }
@@ -64,7 +66,7 @@ void guess_marks(FileReading& reading, const FileColumns& file, const std::strin
   reading.keys.emplace_back("thousands", quoted(options.thousands));
   reading.guesses.push_back(
       {"numbers", fmt::format("with '{}' between groups of three digits", options.thousands),
-       options.separator == ',' ? "a comma stands between columns" : "more cells are numbers so",
+       options.separator == ',' ? "commas stand between columns, too" : "more cells are numbers so",
        fmt::format("--set data.decimal={}", options.thousands)});
 }
 
@@ -301,8 +303,8 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
   const std::vector<std::string> wished = reading.targets;
   guess_marks(reading, file, origin, options, wishes);
   file.each_cell([&](size_t c, std::string_view cell, const CsvReader& csv) {
-    file.columns[c].add(options.mend ? without_mark(cell) : cell, csv.line(),
-                        {options.decimal, options.thousands}, file.series_of(csv), file.newest_first);
+    file.columns[c].add(options.mend ? bare(cell) : cell, csv.line(), {options.decimal, options.thousands},
+                        file.series_of(csv), file.newest_first);
   });
   std::vector<std::string> out, open,
       ahead;                       // of the rows at the end one lacks values, the other has them
@@ -372,7 +374,9 @@ FileReading reading_of_holes(const Series& series, const Wishes& wishes) {
   if (series.added_rows > 0 || fills) reading.keys.emplace_back("gaps", toml_string("fill"));
   if (series.added_rows > 0)
     reading.guesses.push_back(
-        {"gaps", fmt::format("{} rows that the file lacks are put in", series.added_rows),
+        {"gaps",
+         series.added_rows == 1 ? std::string("a row that the file lacks is put in")
+                                : fmt::format("{} rows that the file lacks are put in", series.added_rows),
          series.filled.empty() ? "they count as 0" : "rows keep their season so", "--set data.gaps=allow"});
   if (series.open_rows > 0) {
     reading.keys.emplace_back("open_end", "true");

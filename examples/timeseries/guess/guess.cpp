@@ -61,7 +61,10 @@ std::vector<std::vector<double>> sample_of(const Series& series, const std::vect
 // With the option that stands for the key that a message names: 'data.gaps = "allow"' is --set data.gaps=allow.
 [[noreturn]] void refuse(const InputError& error) {
   const std::string message = error.what();
-  const size_t begin = message.find("data."), equals = message.find(" = ", begin);
+  size_t begin = message.find("data.", message.find(": "));  // behind the file's name, which may be such
+  while (begin != message.npos && message[begin - 1] != ' ' && message[begin - 1] != '(')
+    begin = message.find("data.", begin + 1);
+  const size_t equals = message.find(" = ", begin);
   if (begin == std::string::npos || message.find("--set") != std::string::npos) throw InputError(message);
   const std::string key =
       message.substr(begin, message.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", begin + 5) - begin);
