@@ -135,6 +135,19 @@ TEST_CASE("the checker refuses to judge at a kink") {
 }
 
 TEST_CASE("the checker refuses a value that differs when nothing records") {
-  const auto result = gradcheck("square", {{3}}, [](auto& v) { return v[0] * v[0] + (Tape::recording() ? 0 : 1); });
+  const auto result =
+      gradcheck("square", {{3}}, [](auto& v) { return v[0] * v[0] + (Tape::recording() ? 0 : 1); });
   CHECK(lacks(result.failure, {"square", "output 0 differs when nothing records"}) == "");
+}
+
+TEST_CASE("inputs that are skipped are not checked, in whatever order they are named, and the others are") {
+  const auto check = [](std::vector<int> skip) {
+    const auto wrong = [](const Var& x) { return square_with(x, [](int64_t, double at) { return at; }); };
+    return gradcheck("first and last are wrong", {{3}, {3}, {3}},
+                     [&](auto& v) { return add(add(wrong(v[0]), v[1] * v[1]), wrong(v[2])); },
+                     {.skip = skip});
+  };
+  CHECK(check({0, 2}));
+  CHECK(check({2, 0}));
+  for (const std::vector<int>& others : {std::vector<int>{}, {0}, {2}, {1, 0}}) CHECK_FALSE(check(others));
 }

@@ -31,6 +31,11 @@ TEST_CASE("a shape that does not fit is an error that names the operation and bo
   message([&] { linear(x({}), x({6, 5})); }, {"linear", "[]", "[6, 5]"});
   message([&] { add(Var(), x({3})); }, {"variable is empty"});
   message([&] { tanh(Var()); }, {"variable is empty"});
+  const auto empty = [] { return Var(); };  // a temporary, and one with a name
+  message([&] { (void)empty().shape(); }, {"variable is empty"});
+  message([&] { (void)empty().dim(0); }, {"variable is empty"});
+  const Var named = empty();
+  message([&] { (void)named.shape(); }, {"variable is empty"});
   message([&] { embedding(x({3, 4}), IdTensor()); }, {"embedding", "ids are empty"});
   message([&] { add(x({3, 4}), x({3})); }, {"add", "[3, 4]", "[3]"});
   message([&] { sub(x({3, 4}), x({2, 4})); }, {"sub", "[3, 4]", "[2, 4]"});

@@ -19,6 +19,11 @@ TEST_CASE("a zone's midnight in UTC, and clocks that are set forward and back") 
   // In London, in summer, the day before: the 1st of April began on the 31st of March at 23:00.
   CHECK(rows_after({"2021-02-01T00:00Z", "2021-03-01T00:00Z", "2021-03-31T23:00Z", "2021-04-30T23:00Z"}, 2) ==
         "2021-05-31 23:00:00Z, 2021-06-30 23:00:00Z");
+  // In Auckland, in winter, at noon of the day before, which for a Monday is a Sunday.
+  std::vector<std::string> working;
+  for (const int day : {6, 7, 8, 9, 10, 13, 14, 15, 16, 17})
+    working.push_back(fmt::format("2021-06-{:02}T12:00Z", day));
+  CHECK(rows_after(working, 2) == "2021-06-20 12:00:00Z, 2021-06-21 12:00:00Z");
   const Series said =
       parse_series("t,x\n2021-03-26 23:00,1\n2021-03-27 23:00,2\n2021-03-28 22:00,3\n", "x.csv");
   REQUIRE(said.notes.size() == 1);
