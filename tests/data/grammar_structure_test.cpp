@@ -72,7 +72,7 @@ TEST_CASE("subjects, depth and pairs of sentences whose structure is plain") {
   // Drawn until each was seen: the words of a sentence say which structure it has.
   std::map<std::string, bool> seen;
   RandomStream random(9, "sentences");
-  for (int n = 0; n < 30000 && seen.size() < 4; ++n) {
+  for (int n = 0; n < 30000 && seen.size() < 5; ++n) {
     const auto words = sample_annotated(grammar(), random);
     const auto symbol = [&](size_t i) { return std::string(grammar().name(words[i].symbol)).substr(0, 4); };
     // det noun that det noun verb verb .      the dog that the men wash sleeps .
@@ -88,13 +88,14 @@ TEST_CASE("subjects, depth and pairs of sentences whose structure is plain") {
       seen["subject"] = true;
       CHECK((words[3].subject == 1 && words[4].subject == 1));
     }
-    if (words[0].word == "either" && words.size() < 10) {
-      seen["pair"] = true;
+    const auto opens = [](const AnnotatedWord& word) { return word.word == "either" || word.word == "if"; };
+    if (opens(words[0]) && std::ranges::count_if(words, opens) == 1) {
+      seen[std::string(words[0].word)] = true;
       bool inside = false;
       for (const AnnotatedWord& word : words) {
-        if (word.word == "or") inside = false;
+        if (word.word == "or" || word.word == "then") inside = false;
         CHECK(word.in_pair == inside);
-        if (word.word == "either") inside = true;
+        if (opens(word)) inside = true;
       }
     }
     // aux det noun verb ?                     does the dog growl ?
@@ -103,7 +104,7 @@ TEST_CASE("subjects, depth and pairs of sentences whose structure is plain") {
       CHECK(words[3].subject == -1);
     }
   }
-  CHECK(seen.size() == 4);
+  CHECK(seen.size() == 5);
 }
 
 TEST_CASE("the other number of a word: forms side by side, and none where there is no number") {

@@ -1,8 +1,8 @@
 // Which columns of a file are its time, which name its series, and which are forecast.
-#include "tests/examples/everyday.h"
+#include "tests/examples/mended.h"
 #include "tests/examples/timeseries.h"
 
-using namespace everyday;
+using namespace mended;
 
 TEST_CASE(
     "names and numbers of a year's parts are the time, and a text with a number that is none is said to be none") {
@@ -101,4 +101,14 @@ TEST_CASE("hours with offsets that change are forecast by the clock") {
   const ProgramRun run =
       started(Words{"forecast", "x.csv", "--steps", "2"} + set({"data.period=24"}), folder.path());
   CHECK(first_forecast(run) == "2021-11-02 21:00:00,21");
+}
+
+TEST_CASE("a first line of numbers has the names if --column asks for one of them") {
+  const Folder folder;
+  const std::string csv =
+      rows("0,1,2", 84, [](int row) { return fmt::format("{},{},{}", dated(row), week(row), row % 7); });
+  const ProgramRun run = forecast_of(folder, csv, {"--column", "1"});
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK(run.out.starts_with("time,1,1_low,1_high\n"));
+  CHECK(refused(folder, csv).find("'0' is a value, as are all in it") != std::string::npos);
 }

@@ -90,6 +90,9 @@ TEST_CASE("UTF-16 is read with its mark, in either order of bytes, and refused w
     check_mended(folder, utf16(plain, big), plain, {"the file is UTF-16, and is read so"});
     CHECK(refused(folder, utf16(plain, big) + "a") ==
           "timeseries: x.csv:86: the file is UTF-16, and ends within a character: save it anew, as UTF-8\n");
+    const std::string first_half = utf16("\U0001D11E", big).substr(2, 2);  // of a pair, behind the mark
+    CHECK(has(refused(folder, utf16(plain, big) + first_half),
+              "x.csv:86: the file is UTF-16, and half of a character"));
     std::string half = utf16(plain, big);
     half.erase(utf16("t,Länge ", big).size(), 2);  // of the pair
     CHECK(has(refused(folder, half), "x.csv:1: the file is UTF-16, and half of a character stands there"));

@@ -56,6 +56,9 @@ TEST_CASE("a file without a mark is read in the encoding of its language") {
   const auto dates = [&](const char* header) { return days(header, "{}-{:02}-{:02},{}"); };
   check_mended(folder, dates("\x93\xfa\x95\x74,\x94\x84\x8f\xe3\x8d\x82"), dates("日付,売上高"),
                note("Shift JIS"));
+  check_mended(folder, dates("\x93\xfa\x95\x74,\x8d\x7e\x90\x85\x97\xca"),
+               dates("日付,降水量"),  // 2 of 5 are frequent
+               note("Shift JIS"));
   check_mended(folder, dates("\xc8\xd5\xc6\xda,\xcf\xfa\xca\xdb\xb6\xee"), dates("日期,销售额"), note("GBK"));
   check_mended(folder, dates("\xa4\xe9\xb4\xc1,\xbc\xc6\xb6\x71"), dates("日期,數量"), note("Big5"));
   check_mended(folder, dates("\xb3\xaf\xc2\xa5,\xb8\xc5\xc3\xe2\xbe\xd7"), dates("날짜,매출액"),

@@ -47,6 +47,9 @@ TEST_CASE("a column an hour, a time of day or a day of the week becomes a row ea
       folder, wide(flagged, [&](int row, int k) { return k % 2 ? "V" : value(row, k / 2); }), hours(21, 1),
       {"each hour ('H01' to 'H24') is read as a row of its own, without the columns 'V01' to 'V24', " +
        counted});
+  CHECK(!has(
+      forecast_of(folder, wide(flagged, [&](int row, int k) { return k % 2 ? "1" : value(row, k / 2); })).err,
+      "left out: V01"));
   check_mended(folder, wide(clocks, value), hours(21, 0),
                {"each time of day ('00:00' to '23:00') is read as a row of its own, " + counted});
   const std::string weeks = rows("week of;mon;tue;wed;thu;fri;sat;sun;total", 12, [](int row) {

@@ -91,6 +91,7 @@ TEST_CASE("a date is read however it is written, if its year has four digits") {
            {"20170331T140559Z", "2017-03-31 14:05:59Z"},
            {"2020-W01", "2019-12-30"},
            {"2020-W53", "2020-12-28"},
+           {"2015-W53", "2015-12-28"},
            {"1999-1", "1999-01"},
            {"1999/1", "1999-01"},
            {"2021W1", "2021-01-04"},
@@ -109,6 +110,8 @@ TEST_CASE("a date is read however it is written, if its year has four digits") {
                                  "1980 13",
                                  "1970 Q5",
                                  "2021-W53",
+                                 "2014-W53",
+                                 "2025-W53",
                                  "2021-W00",
                                  "1970 Q0",
                                  "Q1",
@@ -211,7 +214,8 @@ TEST_CASE("a column that may be either is refused by name, and a cell of the oth
         "x.csv:2: column 1 ('date'): '13/02/2020' is not a time, since dates here are month/day/year");
   CHECK(lacks(refusal({"2020-02-13", "14/02/2020"}), {"x.csv:3", "'14/02/2020' is not a time", "2017 Q1"}) ==
         "");
-  CHECK(lacks(refusal({"Jan 2020", "2 Feb 2020"}), {"x.csv:3", "another form of time than 'Jan 2020'"}) == "");
+  CHECK(lacks(refusal({"Jan 2020", "2 Feb 2020"}), {"x.csv:3", "another form of time than 'Jan 2020'"}) ==
+        "");
   // If one series among several is read, its own rows decide the order of day and month.
   const std::string two = "id,date,y\na,13/02/2020,1\nb,01/03/2020,2\na,14/02/2020,1\nb,02/03/2020,2\n";
   CHECK(parse_series(two, "x.csv", {.only = "id=a"}).times.text(1) == "2020-02-14");

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "examples/timeseries/networks/model.h"
+#include "examples/timeseries/networks/trained_on.cpp"
 #include "framework/ops.h"
 #include "tests/support.h"
 
@@ -119,4 +120,19 @@ TEST_CASE("networks: the gradient of a forecast goes back to the window's values
           doctest::Approx(sum(mul(gradient, direction)).item()).epsilon(0.02));
     c.network.params.spend_gradients();
   });
+}
+
+TEST_CASE("what trained on later rows and then on earlier ones of a series without times knows all of them") {
+  const auto counting_from = [](int first) {
+    std::string text = "x\n";
+    for (int row = 0; row < 12; ++row) text += fmt::format("{}\n", first + row);
+    return parse_series(text, "x.csv");
+  };
+  const Series series = counting_from(5);
+  TrainedOn trained = trained_on(series, {{6, 10, 6}});
+  trained.add(series, {{2, 6, 2}});
+  const auto warning = trained.warning_of(series, {{0, 5, 0}}, "the test");
+  REQUIRE(warning);
+  CHECK(lacks(*warning, {"3 of the 5 rows of the test", "rows 2 to 9"}) == "");
+  CHECK(!trained.warning_of(counting_from(6), {{0, 5, 0}}, "the test"));  // another series
 }

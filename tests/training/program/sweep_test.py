@@ -163,6 +163,12 @@ class Sweep(unittest.TestCase):
         self.assertNotIn("seed", table["trials"][0])
         self.assertRegex(run.out, r"(?m)^model\.cell +trials +perplexity +time$")
 
+    def test_the_last_of_two_keys_changes_first(self):
+        self.sweep("out", "--set", "model.hidden=6,8", "--set", "training.epochs=1,2")
+        trials = rows(self.folder / "out" / "trials.csv")
+        self.assertEqual([(t["folder"], t["model.hidden"], t["training.epochs"]) for t in trials],
+                         [("trial-1", "6", "1"), ("trial-2", "6", "2"), ("trial-3", "8", "1"), ("trial-4", "8", "2")])
+
     def test_a_series(self):
         run = self.run_program("sweep", "airline", "--set", "model.hidden=4,5", "--set", "training.epochs=2", "--seeds", "1,2",
                                "--out", "out", program="timeseries")
