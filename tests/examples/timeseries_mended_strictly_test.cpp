@@ -134,6 +134,22 @@ TEST_CASE("empty columns at the end are left out together") {
                table("t,x"), {"columns 3 to 5 are left out: they are empty"});
 }
 
+TEST_CASE("months without a zero are months, and quarters if there are four a year") {
+  const Folder folder;
+  const auto parts = [](const char* form, int each) {
+    return rows("t,x", 60, [=](int row) {
+      return fmt::format(fmt::runtime(form), 2004 + row / each, row % each + 1, week(row));
+    });
+  };
+  check_mended(folder, parts("{}/{},{}", 12), parts("{}-{:02},{}", 12),
+               {"months in column 1 ('t') are read so: '2004/1' in line 2 as 2004-01"});
+  check_mended(folder, parts("{}-{},{}", 4), parts("{} Q{},{}", 4),
+               {"quarters in column 1 ('t') are read so: '2004-1' in line 2 as 2004 Q1"});
+  CHECK(has(refused(folder, parts("{}-{},{}", 3)), "'2004-1' looks like a time, but is not read as one"));
+  CHECK(has(refused(folder, parts("{}-{},{}", 13)), "'2004-13' is not a time"));
+  CHECK(has(refusal(folder, parts("{}/{},{}", 12)), "'2004/1' is not a time: write 2004-01"));
+}
+
 TEST_CASE("another table stands below comments, and a total has no series") {
   const Folder folder;
   const std::string plain = table("t,x");

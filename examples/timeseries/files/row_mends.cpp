@@ -267,6 +267,52 @@ void require_one_unit(const SeriesText& file, int column, const std::string& mes
               });
 }
 
+// 2004-01 for 2004/1; "": the cell is no month.
+static std::string whole_month(std::string_view cell) {
+  std::string month(cell);
+  if (cell.size() == 6) month.insert(5, "0");
+  const auto time = month.size() == 7 ? parse_time(month) : std::nullopt;
+  if (!time || time->form != TimeForm::month) return "";
+  month[4] = '-';
+  return month;
+}
+
+static void require_whole_months(CsvReader csv, std::size_t place, const std::string& called) {
+  constexpr int64_t least = 8;
+  int64_t months = 0, others = 0, line = 0;
+  std::string first, most;  // the first without a zero; the last of a year
+  std::set<std::string> years;
+  each_row(csv, [&] {
+    const std::string cell(cell_of(csv, place)), month = whole_month(cell);
+    if (month.empty()) return others += !cell.empty(), others <= least || 10 * others <= months;
+    if (first.empty() && cell.size() < month.size()) first = cell, line = csv.line();
+    ++months, most = std::max(most, month.substr(5)), years.insert(month.substr(0, 4));
+    return true;
+  });
+  const bool are_quarters = most == "04" && years.size() > 1;
+  if (first.empty() || months < least || 10 * others > months || !(are_quarters || most == "12")) return;
+  const auto written = [are_quarters](const std::string& cell) {
+    const std::string month = whole_month(cell);
+    return are_quarters && !month.empty() ? fmt::format("{} Q{}", month.substr(0, 4), month.back())
+           : month.empty()                ? cell
+                                          : month;
+  };
+  refuse_rows(fmt::format("{}:{}: {}: '{}' is not a time: write {}", csv.origin(), line, called, first,
+                          written(first)),
+              fmt::format("{} in {} are read so: '{}' in line {} as {}", are_quarters ? "quarters" : "months",
+                          called, first, line, written(first)),
+              csv.separator(), [=](std::vector<std::string>& cells, int64_t) {
+                if (place < cells.size()) cells[place] = written(cells[place]);
+              });
+}
+
+void require_whole_months(const CsvReader& csv, const std::vector<std::string>& names) {
+  if (std::ranges::any_of(csv.cells(), reads_as_date)) return;
+  constexpr std::size_t most = 4;  // times stand in the first columns; each is read for itself
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
+    require_whole_months(csv, i, fmt::format("column {} ('{}')", i + 1, one_line(names[i])));
+}
+
 // Half of N for "<N", N for ">N" or "> N"; none: it is no such cell.
 static std::optional<double> at_limit(std::string_view cell, NumberMarks marks) {
   const std::string_view bare = without_limit(cell);

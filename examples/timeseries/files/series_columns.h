@@ -141,6 +141,9 @@ void require_no_empty_rows(const SeriesText& file);
 void require_no_idle_weekday(const Series& series);
 // Throws MendableFile with the message if all cells of the column are numbers with units of one kind; InputError if of several.
 void require_one_unit(const SeriesText& file, int column, const std::string& message);
+// Throws MendableFile if nearly all cells of a column are months without a zero, 2004/1, or quarters so; of one of the first four.
+// Not if the row has a date.
+void require_whole_months(const CsvReader& at_first_row, const std::vector<std::string>& names);
 // Throws MendableFile with the message if the row's cell is <N or >N, the limit of an instrument or a count: half of N, or N.
 void require_no_limits(const SeriesText& file, int column, const std::string& message);
 // Throws MendableFile with the message if no time stands twice once rows without a value are left out whose time another row

@@ -181,8 +181,10 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
   if (found == 0) {
     if (options.mend || options.channels.empty()) require_one_form(csv_at_first, header, options);
     require_no_units(csv_at_first, header);
-    if (options.time.empty() || options.time == header[0])
+    if (options.time.empty() || options.time == header[0]) {
+      require_whole_months(csv_at_first, header);
       require_times_from_first_row(csv_at_first, fmt::format("column 1 ('{}')", one_line(header[0])));
+    }
     return;
   }
   std::set<int64_t> lines;

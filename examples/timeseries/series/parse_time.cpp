@@ -122,7 +122,7 @@ constexpr FormNumber form_numbers[] = {
 // Letters are the numbers above; A and B a day and a month in the column's order; y a year of four digits or two; N a
 // month's name; U a part of a year, and f its year; _ a separator or none; $ the end, which months and parts of a year need.
 // 1999.05 and 01.1970 are numbers.
-constexpr std::string_view date_forms[] = {"Y-m-d", "Y/m/d", "Y.m.d",   "Y-m$", "Y/m$",  "Y/0M$", "Y_N$",
+constexpr std::string_view date_forms[] = {"Y-m-d", "Y/m/d", "Y.m.d",   "Y-M$", "Y/M$",  "Y/0M$", "Y_N$",
                                            "Y_N_d", "f_Uu$", "f_Uu-k$", "Y-j$", "A/B/y", "A-B-y", "A.B.y",
                                            "m/Y$",  "m-Y$",  "d_N_y",   "N_y$", "N_d_Y", "Uu_f$", "u_U_f$"};
 
