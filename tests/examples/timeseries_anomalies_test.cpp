@@ -120,6 +120,37 @@ TEST_CASE("what cannot be watched is refused in one line") {
   check({"anomalies", "sensor.csv", "--column", "laod"}, "did you mean 'load'?");
 }
 
+TEST_CASE("one of several series in a file is watched as if it stood alone, and is asked for by its name") {
+  const Folder folder;
+  std::string several = "date,shop,load\n", alone = "date,load\n";
+  RandomStream random(5, "shops");
+  for (const std::string shop : {"north", "south"})
+    for (int i = 0; i < 120; ++i) {
+      const std::string date = fmt::format("2020-01-{:02} {:02}:00", 1 + i / 24, i % 24),
+                        load = fmt::format("{:.3f}",
+                                           20 + 5 * std::sin(i * 2 * 3.14159265 / (shop == "north" ? 7 : 5)) +
+                                               random.uniform());
+      several += fmt::format("{},{},{}\n", date, shop, load);
+      if (shop == "south") alone += fmt::format("{},{}\n", date, load);
+    }
+  folder.write("several.csv", several), folder.write("alone.csv", alone);
+  (void)timeseries_out({"anomalies", "several.csv", "--series", "south", "--out", "a.csv"}, folder.path());
+  (void)timeseries_out({"anomalies", "alone.csv", "--out", "b.csv"}, folder.path());
+  CHECK(read_text(folder / "a.csv") == read_text(folder / "b.csv"));
+  const auto refusal = [&](const Words& words) {
+    const ProgramRun run = started(words, folder.path());
+    CHECK(run.code == 2);
+    return run.err;
+  };
+  CHECK(
+      refusal({"anomalies", "several.csv"})
+          .find("anomalies: several.csv is of several series, by column 'shop': --series NAME says which") !=
+      std::string::npos);
+  CHECK(refusal({"anomalies", "several.csv", "--series", "suoth"}).find("suoth") != std::string::npos);
+  CHECK(refusal({"anomalies", "alone.csv", "--series", "south"})
+            .find("--series south: alone.csv is of one series") != std::string::npos);
+}
+
 TEST_CASE("rows after a hole are no anomalies: their forecasts lack what it lacks, which is said") {
   const Folder folder;
   folder.write(

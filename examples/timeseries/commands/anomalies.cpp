@@ -101,8 +101,17 @@ Watch::Watch(const Command& command, const AnomaliesOptions& asked) : rate_(aske
   require_read_without_network(command.name(), overrides, "data.window");
   Wishes wishes = asked.file.wishes(command, 1, overrides);
   wishes.train = 0.3, wishes.valid = 0.2;
+  const std::string& csv = command.positional();
+  if (!asked.only.empty()) {
+    const std::string id = guess_recipe(csv, wishes).recipe.data.id;
+    require_input(!id.empty(), "anomalies: --series {}: {} is of one series", one_line(asked.only), csv);
+    wishes.overrides.push_back({"data.only=" + toml_string(id + "=" + asked.only)});
+  }
   recipe_ = asked.guess(command, wishes);
-  data_ = std::make_unique<SeriesData>(recipe_, command.positional(), Purpose{.trains = false});
+  require_input(recipe_.data.id.empty(),
+                "anomalies: {} is of several series, by column '{}': --series NAME says which", csv,
+                one_line(recipe_.data.id));
+  data_ = std::make_unique<SeriesData>(recipe_, csv, Purpose{.trains = false});
   print_notes({.out = stderr}, *data_);
   baseline_ = baseline_row("combination")
                   ->make({recipe_.data, series(), series().rows(), data_->split.train, targets()});
@@ -242,7 +251,7 @@ void declare(Command& command, AnomaliesOptions& asked) {
       "the first.");
   asked.add_model(command);
   command.option("rate", asked.rate, "SHARE", "of ordinary rows that are called anomalies all the same");
-  command.option("series", asked.only, "NAME", "the series that is watched, of a model of several (data.id)");
+  command.option("series", asked.only, "NAME", "the series that is watched, of a model or file of several");
   asked.add_output(command, "draws the rows that were watched, and what was found, as SVG",
                    "writes every row that was watched as CSV, in place of printing it");
   command.example("anomalies sensor.csv --column pressure --out found.csv --plot found.svg",
@@ -260,9 +269,6 @@ void anomalies(Command& command) {
   asked.machine.set_up(command);
   require_input(asked.rate > 0 && asked.rate < 1, "anomalies: --rate {} must be between 0 and 1", asked.rate);
   asked.check(command);
-  require_input(!asked.is_file || asked.only.empty(),
-                "anomalies: --series is for a model of several series, and {} is a series",
-                command.positional());
   Watch found(command, asked);
   const size_t drawn = asked.place_drawn(command, found.series(), found.targets());
   found.watch();

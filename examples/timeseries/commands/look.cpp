@@ -103,7 +103,7 @@ void look(Command& command) {
               "the first row to forecast, by its time; of a detector, the row to give a label")
       .otherwise("the last whose truth is known");
   command.option("series", asked.only, "NAME",
-                 "the series that is looked at, of a model of several (data.id)");
+                 "the series that is looked at, of a model or file of several");
   command.option("target", asked.target, "NAME", "the channel whose forecast is looked at")
       .otherwise("the first one");
   live.add_to(command);

@@ -34,7 +34,7 @@ TimeForm form_of_column(CsvReader csv, std::size_t place, std::string_view name)
   bool padded = false;
   const bool dotted = dotted_month(cell_of(csv, place)).has_value();
   const auto number = [&]() -> std::optional<int64_t> {
-    const std::string_view cell = cell_of(csv, place);
+    const std::string_view cell = without_mark(cell_of(csv, place));  // 2024*
     const auto time = dotted ? dotted_month(cell) : parse_time(cell);
     if (!time || (!dotted && time->form != TimeForm::number)) return std::nullopt;
     padded = padded || cell[0] == '0';

@@ -53,18 +53,19 @@ Table in_order(std::vector<std::pair<int64_t, std::vector<std::string>>> rows, c
   return table;
 }
 
-// A row a year and a column a part of it. Totals stand in a column of their own, or a row.
+// 2024, 2014/15, 2024 (p)
+bool names_years(std::string_view cell) {
+  const std::string_view bare = without_mark(cell);
+  return is_year(bare) || first_of_years(bare);
+}
+
+// A row a year and a column a part of it.
 Table of_years_down(const Table& table) {
   std::vector<std::pair<int64_t, std::vector<std::string>>> rows;
-  std::size_t years = 0;
-  const auto names_years = [](const std::string& cell) { return is_year(cell) || first_of_years(cell); };
-  while (years < table[0].size() &&
-         !(table.size() > 1 && years < table[1].size() && names_years(table[1][years])))
-    ++years;
   for (std::size_t k = 1; k < table.size(); ++k)
-    for (std::size_t i = 0, at = 0; i < std::min(table[0].size(), table[k].size()); ++i) {
-      if (i == years || years >= table[k].size() || !names_years(table[k][years])) continue;
-      std::string year = table[k][years];
+    for (std::size_t i = 1, at = 0; i < std::min(table[0].size(), table[k].size()); ++i) {
+      if (!names_years(table[k][0])) continue;
+      std::string year(without_mark(table[k][0]));
       if (const auto first = first_of_years(year)) {  // the months from January on are of the second one
         if (at == 0 && part_of_year(table[0][i])) at = i;
         const bool is_next = at > 0 && part_of_year(table[0][i]) &&
@@ -81,10 +82,47 @@ Table of_years_down(const Table& table) {
 Table of_years_across(const Table& table) {
   std::vector<std::pair<int64_t, std::vector<std::string>>> rows;
   for (std::size_t k = 1; k < table.size(); ++k)
-    for (std::size_t i = 1; i < std::min(table[0].size(), table[k].size()); ++i)
-      if (const auto time = parse_time(table[k][0] + ' ' + table[0][i]); time && is_year(table[0][i]))
-        rows.push_back({time->count, {to_text(*time), table[k][i]}});
+    for (std::size_t i = 1; i < std::min(table[0].size(), table[k].size()); ++i) {
+      const std::string year(without_mark(table[0][i]));
+      const auto time = parse_time(table[k][0] + ' ' + year);
+      if (time && is_year(year)) rows.push_back({time->count, {to_text(*time), table[k][i]}});
+    }
   return in_order(std::move(rows), "value");
+}
+
+// The names behind the first one for which `is_read` is false; not empty ones.
+std::vector<std::string> names_but(const std::vector<std::string>& names,
+                                   const std::function<bool(const std::string& name)>& is_read) {
+  std::vector<std::string> others;
+  std::copy_if(names.begin() + 1, names.end(), std::back_inserter(others),
+               [&](const std::string& name) { return !name.empty() && !is_read(name); });
+  return others;
+}
+
+// The names of columns and the lines of a table of years that are not read, for the note on it.
+// Throws InputError: a line that is not read has values and a label with digits, which may be a year.
+std::string left_out(CsvReader csv, const std::vector<std::string>& names,
+                     const std::function<bool(const std::string& label)>& is_read) {
+  std::set<int64_t> lines;
+  each_row(csv, [&] {
+    const std::string label(cell_of(csv, 0));
+    const auto numbers = std::ranges::count_if(csv.cells(), [](const auto& cell) {
+      return written_number(cell, {}) || written_number(cell, {',', '.'});
+    });
+    if (is_read(label) || numbers < 2) return;
+    require_input(
+        says_total(label) || label.find_first_of("0123456789") == label.npos,
+        "{}:{}: '{}' is not read, as the words of the other lines are: write it as they are, or delete the line",
+        csv.origin(), csv.line(), one_line(label));
+    lines.insert(csv.line());
+  });
+  std::string text;
+  if (!names.empty())
+    text +=
+        fmt::format("; column{} '{}' {} left out", names.size() > 1 ? "s" : "",
+                    one_line(fmt::format("{}", fmt::join(names, "', '"))), names.size() > 1 ? "are" : "is");
+  if (!lines.empty()) text += fmt::format("; {} left out", lines_are(lines));
+  return text;
 }
 
 // The first `words` columns name each row's series, by the first that tells all apart, or those that change; `end` columns are read. Rows without a value are titles and
@@ -153,8 +191,9 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
   if (are_named && (!options.mend || std::ranges::all_of(options.channels, is_here))) return;
   if (options.mend) require_bare_times(csv, names), require_no_wide_days(csv, names);
   const auto is_time = [](const std::string& name) {
-    const auto time = parse_time(name, TimeForm::year);
-    return reads_as_date(name) || (time && time->form != TimeForm::number);
+    const std::string_view bare = without_mark(name);
+    const auto time = parse_time(bare, TimeForm::year);
+    return reads_as_date(bare) || (time && time->form != TimeForm::number);
   };
   constexpr std::ptrdiff_t most = 64;  // of a million names these tell enough
   const auto end = names.begin() + std::min(most, std::ssize(names));
@@ -163,6 +202,7 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
   for (auto name = names.begin(); name != end; ++name)
     if (const auto part = part_of_year(*name); part && std::ranges::find(counts, part->count) == counts.end())
       parts.push_back(*name), counts.push_back(part->count);
+  const auto is_part = [](const std::string& name) { return part_of_year(name).has_value(); };
   const std::string first_cell = csv.cells().empty() ? "" : std::string(csv.cells().front());
   if (std::ssize(parts) >= least_times && 3 * std::ssize(parts) >= end - names.begin()) {
     const char* const part = std::tolower(parts[0][0]) == 'q' ? "quarter" : "month";
@@ -172,8 +212,10 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
     const auto is_other = [&](const std::string& name) { return !part_of_year(name) && !says_total(name); };
     const bool is_whole = std::ssize(parts) == (*part == 'q' ? 4 : 12);
     if (is_whole && is_other(names.front()) && std::count_if(names.begin(), end, is_other) <= 3 &&
-        (is_year(first_cell) || first_of_years(first_cell)))
-      refuse_table(message, fmt::format("each {} of a year is read as a row of its own", part),
+        names_years(first_cell))
+      refuse_table(message,
+                   fmt::format("each {} of a year is read as a row of its own{}", part,
+                               left_out(csv, names_but(names, is_part), names_years)),
                    csv.separator(), of_years_down);
     throw InputError(message);
   }
@@ -181,13 +223,19 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
   if (count < least_times || 2 * count < end - names.begin()) return;
   const auto first = std::find_if(names.begin(), end, is_time);
   const auto part = part_of_year(first_cell);
-  if (is_year(*first) && part) {
+  const auto is_marked_year = [](const std::string& name) { return is_year(without_mark(name)); };
+  if (is_marked_year(*first) && part) {
     const char* const time = part->form == TimeForm::month ? "month" : "quarter";
+    const std::vector<std::string> others = names_but(names, is_marked_year);
+    const std::string message = fmt::format(
+        "{}:1: columns are years, and rows their {}s: write one {} a line, as '{} {}' and its value",
+        csv.origin(), time, time, one_line(first_cell), one_line(*first));
+    for (const std::string& name : others)  // it may be a year
+      require_input(says_total(name) || name.find_first_of("0123456789") == name.npos, "{}", message);
     refuse_table(
-        fmt::format(
-            "{}:1: columns are years, and rows their {}s: write one {} a line, as '{} {}' and its value",
-            csv.origin(), time, time, one_line(first_cell), one_line(*first)),
-        fmt::format("each {} of a year is read as a row of its own", time), csv.separator(), of_years_across);
+        message,
+        fmt::format("each {} of a year is read as a row of its own{}", time, left_out(csv, others, is_part)),
+        csv.separator(), of_years_across);
   }
   const std::string message = fmt::format(
       "{}:1: the first line holds times, as '{}': transpose the table, so that each time has a line and each series "
