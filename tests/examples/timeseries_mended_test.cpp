@@ -150,10 +150,32 @@ TEST_CASE("a table by year and month, and one on its side, are turned") {
     for (int year = 0; year < 7; ++year) across += "," + cell(year, month);
     across += "\n";
   }
-  const std::string note =
-      "each month of a year is read as a row of its own, and lines are counted in the table that this makes";
-  check_mended(folder, down, plain, {note});
-  check_mended(folder, across, plain, {note});
+  const auto note = [](const char* left_out) {
+    return std::vector{fmt::format(
+        "each month of a year is read as a row of its own{}, and lines are counted in the table that this makes",
+        left_out)};
+  };
+  check_mended(folder, down, plain, note("; column 'Total' is left out"));
+  check_mended(folder, across, plain, note(""));
+  for (const char* mark : {"*", " (p)", "p"}) {  // of a preliminary year
+    check_mended(folder, with(down, "2020", fmt::format("2020{}", mark)) + "Average,10,10\n", plain,
+                 note("; column 'Total' is left out; line 9 is left out"));
+    check_mended(folder, with(across, "2020", fmt::format("2020{}", mark)), plain, note(""));
+    check_mended(
+        folder,
+        with(rows("year,x", 45, [](int row) { return fmt::format("{},{}", 1980 + row, week(row)); }), "2024",
+             fmt::format("2024{}", mark)),
+        rows("year,x", 45, [](int row) { return fmt::format("{},{}", 1980 + row, week(row)); }),
+        {fmt::format("marks behind the cells of column 1 ('year') are left out, as in '2024{}' in line 46",
+                     mark)});
+  }
+  for (const char* year : {"FY2020", "2020x"}) {
+    const ProgramRun run = forecast_of(folder, with(down, "2020", year));
+    CHECK_MESSAGE(
+        (run.code == 2 && run.err.find(fmt::format(":8: '{}' is not read", year)) != std::string::npos),
+        run.err);
+    CHECK(forecast_of(folder, with(across, "2020", year)).code == 2);
+  }
   std::string side = "Product", tea = "Tea", milk = "Milk";
   for (int row = 0; row < 30; ++row)
     side += "," + dated(row), tea += fmt::format(",{}", week(row)), milk += fmt::format(",{}", 2 * week(row));

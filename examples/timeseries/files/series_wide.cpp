@@ -28,6 +28,8 @@ std::optional<Time> part_of_year(const std::string& name) {
   return is_part ? time : std::nullopt;
 }
 
+bool is_part_of_year(const std::string& name) { return part_of_year(name).has_value(); }
+
 bool is_year(std::string_view cell) {
   const auto time = parse_time(cell, TimeForm::year);
   return time && time->form == TimeForm::year;
@@ -53,11 +55,13 @@ Table in_order(std::vector<std::pair<int64_t, std::vector<std::string>>> rows, c
   return table;
 }
 
-// 2024, 2014/15, 2024 (p)
-bool names_years(std::string_view cell) {
+// 2024, 2024 (p). Not FY2024, whose months may be of the year before.
+bool names_a_year(const std::string& cell) {
   const std::string_view bare = without_mark(cell);
-  return is_year(bare) || first_of_years(bare);
+  return is_year(bare) && parse_time("Jan " + std::string(bare));
 }
+// 2014/15, too.
+bool names_years(const std::string& cell) { return names_a_year(cell) || first_of_years(without_mark(cell)); }
 
 // A row a year and a column a part of it.
 Table of_years_down(const Table& table) {
@@ -85,7 +89,7 @@ Table of_years_across(const Table& table) {
     for (std::size_t i = 1; i < std::min(table[0].size(), table[k].size()); ++i) {
       const std::string year(without_mark(table[0][i]));
       const auto time = parse_time(table[k][0] + ' ' + year);
-      if (time && is_year(year)) rows.push_back({time->count, {to_text(*time), table[k][i]}});
+      if (time && names_a_year(year)) rows.push_back({time->count, {to_text(*time), table[k][i]}});
     }
   return in_order(std::move(rows), "value");
 }
@@ -99,30 +103,34 @@ std::vector<std::string> names_but(const std::vector<std::string>& names,
   return others;
 }
 
-// The names of columns and the lines of a table of years that are not read, for the note on it.
-// Throws InputError: a line that is not read has values and a label with digits, which may be a year.
-std::string left_out(CsvReader csv, const std::vector<std::string>& names,
-                     const std::function<bool(const std::string& label)>& is_read) {
+// Throws MendableFile: a table of years and their parts is turned; columns `others` and lines whose first cell is not read are
+// left out. Throws InputError if such a line has values and a cell with digits there, which may be a year.
+[[noreturn]] void refuse_years(CsvReader csv, const std::string& message, const char* part,
+                               const std::vector<std::string>& others,
+                               const std::function<bool(const std::string& label)>& is_read,
+                               Table (*turned)(const Table&)) {
   std::set<int64_t> lines;
+  std::string refused;
   each_row(csv, [&] {
     const std::string label(cell_of(csv, 0));
     const auto numbers = std::ranges::count_if(csv.cells(), [](const auto& cell) {
       return written_number(cell, {}) || written_number(cell, {',', '.'});
     });
     if (is_read(label) || numbers < 2) return;
-    require_input(
-        says_total(label) || label.find_first_of("0123456789") == label.npos,
-        "{}:{}: '{}' is not read, as the words of the other lines are: write it as they are, or delete the line",
-        csv.origin(), csv.line(), one_line(label));
     lines.insert(csv.line());
+    if (refused.empty() && !says_total(label) && label.find_first_of("0123456789") != label.npos)
+      refused = fmt::format(
+          "{}:{}: '{}' is not read, though the line has values: write it as the other lines do, or delete the line",
+          csv.origin(), csv.line(), one_line(label));
   });
-  std::string text;
-  if (!names.empty())
-    text +=
-        fmt::format("; column{} '{}' {} left out", names.size() > 1 ? "s" : "",
-                    one_line(fmt::format("{}", fmt::join(names, "', '"))), names.size() > 1 ? "are" : "is");
-  if (!lines.empty()) text += fmt::format("; {} left out", lines_are(lines));
-  return text;
+  require_input(refused.empty(), "{}", refused);
+  std::string done = fmt::format("each {} of a year is read as a row of its own", part);
+  if (!others.empty())
+    done +=
+        fmt::format("; column{} '{}' {} left out", others.size() > 1 ? "s" : "",
+                    one_line(fmt::format("{}", fmt::join(others, "', '"))), others.size() > 1 ? "are" : "is");
+  if (!lines.empty()) done += fmt::format("; {} left out", lines_are(lines));
+  refuse_table(message, done, csv.separator(), turned);
 }
 
 // The first `words` columns name each row's series, by the first that tells all apart, or those that change; `end` columns are read. Rows without a value are titles and
@@ -184,6 +192,27 @@ static void require_bare_times(const CsvReader& csv, const std::vector<std::stri
               });
 }
 
+// Throws if columns are months or quarters; the names up to `end` tell.
+static void require_no_parts(const CsvReader& csv, const std::vector<std::string>& names,
+                             std::vector<std::string>::const_iterator end) {
+  std::vector<std::string> parts;  // of a year
+  std::vector<int64_t> counts;     // which of a year
+  for (auto name = names.begin(); name != end; ++name)
+    if (const auto part = part_of_year(*name); part && std::ranges::find(counts, part->count) == counts.end())
+      parts.push_back(*name), counts.push_back(part->count);
+  if (std::ssize(parts) < least_times || 3 * std::ssize(parts) < end - names.begin()) return;
+  const char* const part = std::tolower(parts[0][0]) == 'q' ? "quarter" : "month";
+  const std::string message = fmt::format(
+      "{}:1: columns are {}s ('{}' to '{}'): write one {} a line, as {} and its value", csv.origin(), part,
+      one_line(parts.front()), one_line(parts.back()), part, *part == 'q' ? "2017 Q1" : "2017-01");
+  const auto is_other = [&](const std::string& name) { return !part_of_year(name) && !says_total(name); };
+  const bool is_whole = std::ssize(parts) == (*part == 'q' ? 4 : 12);
+  if (is_whole && is_other(names.front()) && std::count_if(names.begin(), end, is_other) <= 3 &&
+      names_years(std::string(cell_of(csv, 0))))
+    refuse_years(csv, message, part, names_but(names, is_part_of_year), names_years, of_years_down);
+  throw InputError(message);
+}
+
 void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
                      const SeriesOptions& options) {
   const auto is_here = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
@@ -197,45 +226,21 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
   };
   constexpr std::ptrdiff_t most = 64;  // of a million names these tell enough
   const auto end = names.begin() + std::min(most, std::ssize(names));
-  std::vector<std::string> parts;  // of a year
-  std::vector<int64_t> counts;     // which of a year
-  for (auto name = names.begin(); name != end; ++name)
-    if (const auto part = part_of_year(*name); part && std::ranges::find(counts, part->count) == counts.end())
-      parts.push_back(*name), counts.push_back(part->count);
-  const auto is_part = [](const std::string& name) { return part_of_year(name).has_value(); };
-  const std::string first_cell = csv.cells().empty() ? "" : std::string(csv.cells().front());
-  if (std::ssize(parts) >= least_times && 3 * std::ssize(parts) >= end - names.begin()) {
-    const char* const part = std::tolower(parts[0][0]) == 'q' ? "quarter" : "month";
-    const std::string message = fmt::format(
-        "{}:1: columns are {}s ('{}' to '{}'): write one {} a line, as {} and its value", csv.origin(), part,
-        one_line(parts.front()), one_line(parts.back()), part, *part == 'q' ? "2017 Q1" : "2017-01");
-    const auto is_other = [&](const std::string& name) { return !part_of_year(name) && !says_total(name); };
-    const bool is_whole = std::ssize(parts) == (*part == 'q' ? 4 : 12);
-    if (is_whole && is_other(names.front()) && std::count_if(names.begin(), end, is_other) <= 3 &&
-        names_years(first_cell))
-      refuse_table(message,
-                   fmt::format("each {} of a year is read as a row of its own{}", part,
-                               left_out(csv, names_but(names, is_part), names_years)),
-                   csv.separator(), of_years_down);
-    throw InputError(message);
-  }
+  require_no_parts(csv, names, end);
   const auto count = std::count_if(names.begin(), end, is_time);
   if (count < least_times || 2 * count < end - names.begin()) return;
   const auto first = std::find_if(names.begin(), end, is_time);
+  const std::string first_cell(cell_of(csv, 0));
   const auto part = part_of_year(first_cell);
-  const auto is_marked_year = [](const std::string& name) { return is_year(without_mark(name)); };
-  if (is_marked_year(*first) && part) {
+  if (names_a_year(*first) && part) {
     const char* const time = part->form == TimeForm::month ? "month" : "quarter";
-    const std::vector<std::string> others = names_but(names, is_marked_year);
+    const std::vector<std::string> others = names_but(names, names_a_year);
     const std::string message = fmt::format(
         "{}:1: columns are years, and rows their {}s: write one {} a line, as '{} {}' and its value",
         csv.origin(), time, time, one_line(first_cell), one_line(*first));
     for (const std::string& name : others)  // it may be a year
       require_input(says_total(name) || name.find_first_of("0123456789") == name.npos, "{}", message);
-    refuse_table(
-        message,
-        fmt::format("each {} of a year is read as a row of its own{}", time, left_out(csv, others, is_part)),
-        csv.separator(), of_years_across);
+    refuse_years(csv, message, time, others, is_part_of_year, of_years_across);
   }
   const std::string message = fmt::format(
       "{}:1: the first line holds times, as '{}': transpose the table, so that each time has a line and each series "
