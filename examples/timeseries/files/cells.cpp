@@ -158,15 +158,23 @@ std::string_view without_limit(std::string_view cell) {
 }
 
 std::string_view without_mark(std::string_view cell) {
-  constexpr std::array<std::string_view, 3> signs = {"*", "†", "‡"};
+  constexpr std::array<std::string_view, 6> signs = {"*", "†", "‡", "¹", "²", "³"};
+  constexpr std::string_view words =
+      " prelim. prelim preliminary provisional prov. est. estimate estimated rev. revised vorläufig vorl. geschätzt "
+      "provisoire provisorio provisório voorlopig ";
   std::string_view bare = cell;
   while (const std::size_t size = suffix_of(bare, signs).size()) bare.remove_suffix(size);
   if (bare.find(':') != bare.npos && bare.ends_with('p')) return cell;  // 1:30 p
   if (bare.size() > 1 && digit(bare[bare.size() - 2]) && (bare.ends_with('p') || bare.ends_with('r')))
     bare.remove_suffix(1);
-  const std::size_t bracket = bare.rfind('('), blank = bare.rfind(' ');
-  if (bare.ends_with(')') && bracket != bare.npos && bracket > 0 && bare.size() - bracket <= 4)
+  const std::size_t bracket = bare.find_last_of("(["), blank = bare.rfind(' ');
+  const bool is_closed = bare.ends_with(')') || bare.ends_with(']');
+  const std::string word = is_closed ? lower_case(bare.substr(bracket + 1, bare.size() - bracket - 2)) : "";
+  if (is_closed && bracket != bare.npos && bracket > 0 &&
+      (word.size() <= 2 || words.find(fmt::format(" {} ", word)) != words.npos))
     bare = bare.substr(0, bracket);
+  else if (bare.ends_with(')') && blank != bare.npos && blank + 3 == bare.size() && digit(bare[blank + 1]))
+    bare = bare.substr(0, blank);  // a footnote: 2005 1)
   else if (blank != bare.npos && blank + 2 == bare.size() &&
            std::string_view("pre").find(bare.back()) != std::string_view::npos)
     bare = bare.substr(0, blank);

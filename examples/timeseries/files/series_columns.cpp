@@ -98,6 +98,7 @@ class HeaderReader {
     if (begun_empty) header.cells.erase(header.cells.begin()), header.quoted.erase(header.quoted.begin());
     const bool unnamed = one_short || begun_empty;
     if (!unnamed || !count_up(header.cells)) require_names(unnamed ? 1 : 0);
+    if (options_.mend) require_no_marked_times(csv_, header.cells);
     require_upright(csv_, header.cells, options_);
     columns_.names = std::move(header.cells);
     if (unnamed) name_first_column();

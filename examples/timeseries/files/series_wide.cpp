@@ -61,7 +61,7 @@ bool names_a_year(const std::string& cell) {
   return is_year(bare) && parse_time("Jan " + std::string(bare));
 }
 // 2014/15, too.
-bool names_years(const std::string& cell) { return names_a_year(cell) || first_of_years(without_mark(cell)); }
+bool names_years(const std::string& cell) { return names_a_year(cell) || first_of_years(cell); }
 
 // A row a year and a column a part of it.
 Table of_years_down(const Table& table) {
@@ -69,7 +69,7 @@ Table of_years_down(const Table& table) {
   for (std::size_t k = 1; k < table.size(); ++k)
     for (std::size_t i = 1, at = 0; i < std::min(table[0].size(), table[k].size()); ++i) {
       if (!names_years(table[k][0])) continue;
-      std::string year(without_mark(table[k][0]));
+      std::string year = table[k][0];
       if (const auto first = first_of_years(year)) {  // the months from January on are of the second one
         if (at == 0 && part_of_year(table[0][i])) at = i;
         const bool is_next = at > 0 && part_of_year(table[0][i]) &&

@@ -1,7 +1,9 @@
-// Tables with a row a day and a column an hour or a time of day, or a row a week and a column a day. See series_columns.h.
+// Tables with a row a day and a column an hour or a time of day, or a row a week or month and a column a day. See series_columns.h.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -37,7 +39,7 @@ std::pair<std::string, int64_t> numbered(const std::string& name) {
           static_cast<int64_t>(parse_number(name.substr(digits)).value_or(-1))};
 }
 
-Parts hours_of(const std::vector<std::string>& names) {
+Parts hours_of(const CsvReader& csv, const std::vector<std::string>& names) {
   constexpr std::string_view prefixes = " h hr he hour hora heure stunde hour_ hour- hora_ h_ ";
   std::map<std::string, std::vector<std::size_t>> groups;  // by what stands before the number
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -55,7 +57,8 @@ Parts hours_of(const std::vector<std::string>& names) {
   Parts parts{"hour", "hour"};
   for (const auto& [prefix, group] : groups) {
     if (!is_day(group)) continue;
-    const bool are_hours = !prefix.empty() && prefixes.find(fmt::format(" {} ", prefix)) != prefixes.npos;
+    const bool are_hours = prefix.empty() ? reads_as_date(cell_of(csv, 0))
+                                          : prefixes.find(fmt::format(" {} ", prefix)) != prefixes.npos;
     if (are_hours && parts.columns.empty())
       parts.columns = group;
     else
@@ -104,6 +107,73 @@ Parts weekdays_of(const CsvReader& csv, const std::vector<std::string>& names) {
   return {};
 }
 
+// Columns 1, 2, ... of days, and where a row's month stands: 2024-02, or beside its year.
+struct MonthDays {
+  std::vector<std::size_t> days = {};
+  std::size_t year = 0, month = 0;  // the same column: 2024-02
+  // The first day of the row's month.
+  std::optional<Time> month_of(const std::function<std::string_view(std::size_t)>& cell) const {
+    const std::string of_month(cell(month)), of_year(cell(year));
+    const auto number = parse_time(of_month);
+    const bool is_number = year != month && number && number->form == TimeForm::number;
+    const auto time = parse_time(year == month ? of_month
+                                 : is_number   ? fmt::format("{}-{:02}", of_year, number->count)
+                                               : of_month + ' ' + of_year);
+    return time && time->form == TimeForm::month ? time : std::nullopt;
+  }
+};
+
+// No days: there are none, or a row's month is not read.
+MonthDays month_days_of(const CsvReader& csv, const std::vector<std::string>& names) {
+  constexpr std::string_view prefixes = "  d day day_ day- tag jour j dia día giorno dag ";
+  MonthDays found;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    auto [prefix, number] = numbered(names[i]);
+    while (prefix.ends_with(' ')) prefix.pop_back();
+    if (number != std::ssize(found.days) + 1 || prefixes.find(fmt::format(" {} ", prefix)) == prefixes.npos)
+      continue;
+    if (!found.days.empty() && i != found.days.back() + 1) return {};
+    found.days.push_back(i);
+  }
+  constexpr std::size_t most_before = 6;
+  if (found.days.size() < 28 || found.days.size() > 31 || found.days[0] > most_before) return {};
+  for (found.year = 0; found.year < found.days[0]; ++found.year)
+    for (found.month = 0; found.month < found.days[0]; ++found.month) {
+      CsvReader rows = csv;
+      if (each_row(rows, [&] {
+            return found.month_of([&](std::size_t i) { return cell_of(rows, i); }) ||
+                   says_total(cell_of(rows, 0));
+          }))
+        return found;
+    }
+  return {};
+}
+
+// One row a day of each month; columns beside the days and their month are repeated, but totals.
+Table of_month_days(const Table& table, const MonthDays& parts) {
+  Table rows;
+  for (const auto& row : table) {
+    const bool is_header = rows.empty();
+    const auto cell = [&](std::size_t i) {
+      return i < row.size() ? std::string_view(row[i]) : std::string_view();
+    };
+    const auto month = parts.month_of(cell);
+    if (!is_header && !month) continue;
+    for (std::size_t day = 0; day < (is_header ? 1 : parts.days.size()); ++day) {
+      const std::string value(cell(parts.days[day]));
+      const std::string date = is_header ? "date" : fmt::format("{}-{:02}", to_text(*month), day + 1);
+      if (!is_header && !reads_as_date(date)) continue;  // no 30 February
+      std::vector<std::string>& cells = rows.emplace_back(std::vector{date});
+      for (std::size_t i = 0; i < std::min(row.size(), table[0].size()); ++i)
+        if (i != parts.year && i != parts.month && !says_total(table[0][i]) &&
+            (i < parts.days[0] || i > parts.days.back()))
+          cells.push_back(row[i]);
+      cells.push_back(is_header ? "value" : value);
+    }
+  }
+  return rows;
+}
+
 // One row a part; columns beside the parts are repeated.
 Table of_parts(const Table& table, const Parts& parts) {
   const bool are_days = parts.labels[0].empty();
@@ -112,7 +182,7 @@ Table of_parts(const Table& table, const Parts& parts) {
   const auto others_of = [&](const std::vector<std::string>& row) {
     std::vector<std::string> others;
     for (std::size_t i = 0; i < row.size(); ++i)
-      if (!left_out.contains(i) && !(are_days && i < table[0].size() && says_total(table[0][i])))
+      if (!left_out.contains(i) && !(i < table[0].size() && says_total(table[0][i])))
         others.push_back(row[i]);
     return others;
   };
@@ -139,8 +209,13 @@ Table of_parts(const Table& table, const Parts& parts) {
 
 void require_no_wide_days(const CsvReader& csv, const std::vector<std::string>& names) {
   Parts parts = clocks_of(names);
-  if (parts.columns.empty()) parts = hours_of(names);
+  if (parts.columns.empty()) parts = hours_of(csv, names);
   if (parts.columns.empty()) parts = weekdays_of(csv, names);
+  if (const MonthDays days = month_days_of(csv, names); !days.days.empty())
+    refuse_table(fmt::format("{}:1: columns are days of a month: write one day a line", csv.origin()),
+                 fmt::format("each day ('{}' to '{}') of a month is read as a row of its own",
+                             one_line(names[days.days.front()]), one_line(names[days.days.back()])),
+                 csv.separator(), [days](const Table& table) { return of_month_days(table, days); });
   if (parts.columns.empty() || parts.columns.size() == names.size()) return;
   const std::string first = one_line(names[parts.columns.front()]),
                     last = one_line(names[parts.columns.back()]);

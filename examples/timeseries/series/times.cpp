@@ -169,10 +169,10 @@ TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view n
                            words.are({"ts", "ds", "t"}) || apart.most.value_or(0) != 0;
   if (are_moments && most_are(numbers, rows, [](int64_t number) { return moment(number).has_value(); }))
     return TimeForm::date_time;
-  if (numbers.empty() || numbers.size() < rows || !std::all_of(numbers.begin(), numbers.end(), is_year))
-    return TimeForm::number;
-  if (words.say({"year"}) || words.are({"yr"}))
-    return apart.ascend || apart.most ? TimeForm::year : TimeForm::number;
+  const bool are_named = words.say({"year"}) || words.are({"yr"});
+  const std::size_t others = rows - static_cast<std::size_t>(std::ranges::count_if(numbers, is_year));
+  if (numbers.empty() || others > (are_named ? rows / 10 : 0)) return TimeForm::number;
+  if (are_named) return apart.ascend || apart.most ? TimeForm::year : TimeForm::number;
   const bool even = apart.most && *apart.most != 0 && (apart.all || !apart.ascend);
   return even && (words.say({"date", "time", "period"}) || words.are({"ds", "t"})) ? TimeForm::year
                                                                                    : TimeForm::number;
