@@ -2,6 +2,7 @@
 #include "examples/ptb/model/recipe.cpp"
 #include "examples/ptb/model/recipe_keys.cpp"  // the keys, for their documentation
 #include "tests/examples/recipe_keys.h"
+#include "tests/examples/recipe_pairs.h"
 #include "tests/folder.h"
 #include "tests/support.h"
 #include "training/program/recipe/recipe_reader.h"
@@ -246,6 +247,27 @@ TEST_CASE("the seed decides where windows begin if it draws their lengths") {
   }
 }
 
+TEST_CASE("each word of training.on_divergence is the course of its name") {
+  const auto read = [](const char* word) {
+    return ptb::load_recipe("demo", {{fmt::format("training.on_divergence={}", word)}})
+        .training.on_divergence;
+  };
+  CHECK(read("stop") == OnDivergence::stop);
+  CHECK(read("skip") == OnDivergence::skip);
+  CHECK(read("rollback") == OnDivergence::rollback);
+}
+
+TEST_CASE("an epoch's last optimizer step may be of fewer windows than the others") {
+  TrainingSection training;
+  training.accumulate = 4;
+  const OptimizerSection optimizer;
+  const ScheduleSection schedule;
+  const TrainingSections sections{training, optimizer, schedule};
+  CHECK(steps_of_epoch(sections, 8, 1) == 2);
+  CHECK(steps_of_epoch(sections, 10, 1) == 3);
+  CHECK(steps_of_epochs(sections, 10, 5) == 15);
+}
+
 TEST_CASE("an optimizer keeps as many numbers of each weight as is said of it") {
   for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw,
                                    OptimizerKind::asgd, OptimizerKind::rmsprop, OptimizerKind::lion})
@@ -266,4 +288,17 @@ TEST_CASE("an optimizer keeps as many numbers of each weight as is said of it") 
         CAPTURE(average_decay);
         CHECK(std::ssize(optimizer->whole_state().slabs) == moments_of({training, section, schedule}));
       }
+}
+
+TEST_CASE("which values of two keys do not go together, and which need another") {
+  RecipeReader reader;
+  ptb::Recipe recipe;
+  ptb::declare_keys(reader, recipe);
+  recipe_pairs::check_recorded(
+      "pairs-of-ptb.txt",
+      recipe_pairs::interplay({reader.keys().begin(), reader.keys().end()}, [](const Words& assignments) {
+        std::vector<Override> overrides;
+        for (const std::string& assignment : assignments) overrides.push_back({assignment});
+        return error_of([&] { ptb::load_recipe(RecipeFile{"mine", "mine.toml", ""}, overrides); });
+      }));
 }

@@ -114,6 +114,9 @@ TEST_CASE("what cannot be watched is refused in one line") {
   check({"anomalies", "sensor.csv", "--csv", "sensor.csv"}, "the series stands in the model's place already");
   check({"anomalies", "sensor.csv", "--target", "load"}, "--target is for a picture");
   check({"anomalies", "none.safetensors", "--column", "load"}, "--column is for a series without a recipe");
+  check({"anomalies", "none.safetensors", "--seed", "1"}, "--seed is for a series without a recipe");
+  check({"anomalies", "none.safetensors", "--set", "model.hidden=8"}, "--set is for a series");
+  check({"anomalies", "none.safetensors", "--engine", "fused"}, "--engine is for a series");
   check({"anomalies", "sensor.csv", "--out", "sensor.csv"}, "sensor.csv");
   check({"anomalies", "sensor.csv", "--out", "found", "--plot", "./found"},
         "are one file; each needs its own");

@@ -210,6 +210,11 @@ TEST_CASE(
   CHECK(first_forecast(run) == "2021-03-29,10");
   CHECK_MESSAGE(run.err.find("columns 1 of 2: left out: promo (known of the last rows)") != std::string::npos,
                 run.err);
+  std::vector<std::string> newest_first = lines_of(csv);
+  std::reverse(newest_first.begin() + 1, newest_first.end());
+  const ProgramRun turned = forecast_of(folder, fmt::format("{}\n", fmt::join(newest_first, "\n")));
+  CHECK(turned.out == run.out);
+  CHECK_MESSAGE(turned.err.find("left out: promo (known of the last rows)") != std::string::npos, turned.err);
   const ProgramRun known =
       forecast_of(folder, csv, Words{"--column", "x", "--future", "x.csv"} + set({"data.known=[\"promo\"]"}));
   CHECK(first_forecast(known).starts_with("2021-03-29,10"));

@@ -1,4 +1,6 @@
 // Times with marks of preliminary values behind them, and tables with a column a day or an hour.
+#include <functional>
+
 #include "tests/examples/mended.h"
 
 using namespace mended;
@@ -111,4 +113,115 @@ TEST_CASE("hours may be numbers alone beside dates, and a total of the day is no
                {std::string("each hour ('0' to '23') is read as a row of its own") + counted});
   check_mended(folder, clocks, plain,
                {std::string("each time of day ('00:00' to '23:00') is read as a row of its own") + counted});
+}
+
+TEST_CASE("in a table of years across, a column that counts the lines names no series, and no year is lost") {
+  const Folder folder;
+  std::string years, quoted;
+  for (int year = 1990; year < 2020; ++year)
+    years += fmt::format(",{}", year), quoted += fmt::format(",\"{}\"", year);
+  const auto line = [](const char* name, int more) {
+    std::string text = name;
+    for (int k = 0; k < 30; ++k) text += fmt::format(",{}", week(k) + more);
+    return text + "\n";
+  };
+  const std::string plain = rows("time,Austria,Belgium", 30, [](int row) {
+    return fmt::format("{},{},{}", 1990 + row, week(row), week(row) + 5);
+  });
+  const std::string note = std::string("each column of a time is read as a row of its own") + counted;
+  check_mended(folder, "Country" + years + "\n" + line("Austria", 0) + line("Belgium", 5), plain, {note});
+  std::string later = line("Belgium", 5);  // three years later
+  for (int k = 0; k < 3; ++k) later = with(later, fmt::format(",{},", week(k) + 5), ",,");
+  check_mended(folder, "Country" + years + "\n" + line("Austria", 0) + later,
+               rows("time,Austria,Belgium", 30,
+                    [](int row) {
+                      return fmt::format("{},{},{}", 1990 + row, week(row),
+                                         row < 3 ? "" : std::to_string(week(row) + 5));
+                    }),
+               {note});
+  check_mended(folder, ",Country" + years + "\n" + line("0,Austria", 0) + line("1,Belgium", 5), plain,
+               {note});
+  check_mended(folder, "\"\"" + quoted + "\n" + line("\"Austria\"", 0) + line("\"Belgium\"", 5), plain,
+               {note});
+}
+
+TEST_CASE(
+    "a weekday that never has a value is left out, whether or not rows to be forecast stand at the end") {
+  const Folder folder;
+  const auto shop = [](int open) {
+    return rows("day,x", 84 + open, [](int row) {
+      return fmt::format("{},{}", dated(row), row % 7 == 6 || row >= 84 ? "" : std::to_string(week(row)));
+    });
+  };
+  for (const int open : {0, 14})
+    CHECK(has(forecast_of(folder, shop(open)).err, "are left out: no Sunday has a value"));
+}
+
+TEST_CASE("titles of any width stand above a table of times across, and a line of units below its names") {
+  const Folder folder;
+  std::string clocks = "Meter,Date,Units", months = "Geography", north = "North", south = "South";
+  for (int k = 1; k <= 48; ++k) clocks += fmt::format(",{:02}:{:02}", k / 2, k % 2 * 30);
+  std::string readings;
+  for (int row = 0; row < 30; ++row) {
+    readings += fmt::format("\n17,{},kWh", dated(row));
+    for (int k = 0; k < 48; ++k) readings += fmt::format(",{}", week(row) + k);
+  }
+  check_mended(folder, "Half Hourly Data,,\nSite: Unit 4,,\n" + clocks + readings + "\n",
+               clocks + readings + "\n", {"lines 1 to 2 are left out: above the names, which are in line 3"});
+  for (int k = 0; k < 48; ++k) {
+    months += fmt::format(",{} {}", months_of_year[static_cast<size_t>(k % 12)], 2017 + k / 12);
+    north += fmt::format(",{}", week(k)), south += fmt::format(",{}", week(k) + 5);
+  }
+  const std::string plain = months + "\n" + north + "\n" + south + "\n";
+  check_mended(folder,
+               "Table 20\nRelease: today\n\nClassification,Trade\nAdjustments,Unadjusted\n" + months +
+                   "\n,Dollars\n" + north + "\n" + south +
+                   "\n\nSymbols:\nE,use with caution\np,preliminary\n\nHow to cite: Table 20\n",
+               plain, {"line 7 is left out: it holds units, as 'Dollars'"});
+}
+
+TEST_CASE(
+    "a line that counts the columns, and a year of two that stands once above its quarters, are read as such") {
+  const Folder folder;
+  const auto quarters = [](bool once) {
+    return rows("Year,Quarter,Exports,Imports", 55, [=](int row) {
+      constexpr std::array months = {" (Apr-Jun)", " (Jul-Sep)", " (Oct-Dec)", " (Jan-Mar)"};
+      const int year = 2010 + row / 4;
+      const std::string of_year =
+          once && row % 4 > 0 ? ""
+          : once              ? fmt::format("{}-{:02}{}", year, (year + 1) % 100, year == 2023 ? " (P)" : "")
+                              : std::to_string(year);
+      return fmt::format("{},Q{}{},{},{}", of_year, row % 4 + 1,
+                         once ? months[static_cast<size_t>(row % 4)] : "", week(row), week(row) + 5);
+    });
+  };
+  check_mended(folder, with(quarters(true), "Imports\n", "Imports\n1,2,3,4\n") + "P: Provisional.,,,\n",
+               quarters(false), {"line 2 is left out: it counts the columns"});
+}
+
+TEST_CASE(
+    "numbers that count a year's quarters, months or weeks are its parts, whatever their column is called") {
+  const Folder folder;
+  for (const auto& [parts, form] : {std::pair{4, "{} Q{}"}, {12, "{}-{:02}"}, {52, "{}-W{:02}"}}) {
+    const auto written = [parts = parts](const std::string& names,
+                                         const std::function<std::string(int year, int part)>& time) {
+      return rows(names, 4 * parts - 1, [&](int row) {
+        return fmt::format("{},{}", time(2019 + row / parts, row % parts + 1), week(row));
+      });
+    };
+    const std::string plain = written(
+        "År,x", [form = form](int year, int part) { return fmt::format(fmt::runtime(form), year, part); });
+    check_mended(folder,
+                 written("År,Del,x", [](int year, int part) { return fmt::format("{},{}", year, part); }),
+                 plain, {});
+  }
+}
+
+TEST_CASE("two lines of names are joined where the first one repeats") {
+  const Folder folder;
+  const auto cells = [](const std::string& names) {
+    return rows(names, 84, [](int row) { return fmt::format("{},{},{}", dated(row), week(row), row % 5); });
+  };
+  check_mended(folder, cells("day,Temp,Temp\n,,quality"), cells("day,Temp,Temp quality"),
+               {"the names go on in line 2, as 'quality' below 'Temp'"});
 }

@@ -2,6 +2,7 @@
 #include "examples/timeseries/recipe/recipe_keys.cpp"  // the keys, for their documentation
 #include "examples/timeseries/recipe/recipe_rules.cpp"
 #include "tests/examples/recipe_keys.h"
+#include "tests/examples/recipe_pairs.h"
 
 using namespace unroll;
 
@@ -54,6 +55,16 @@ TEST_CASE("a key that nothing reads is refused where it was said, and only there
            {{"data.label=on", "data.horizon=3"}, "data.horizon"}}) {
     const std::string found = error("", assignments);
     CHECK_MESSAGE(lacks(found, {"'" + key + "' is for ", "here nothing reads it"}).empty(), key, ": ", found);
+  }
+  // Whatever becomes of missing values.
+  for (const char* missing : {"error", "previous", "mask", "zero"}) {
+    const std::string said = fmt::format("data.missing={}", missing);
+    CHECK(lacks(error("", {said, "data.decimal=,", "data.thousands=,"}),
+                {"data.thousands", "data.decimal = \",\" too"})
+              .empty());
+    CHECK(lacks(error("", {said, "data.open_end=true"}),
+                {"'data.open_end' = true needs to know which channels"})
+              .empty());
   }
   // One rule for all sections; what asks for something is refused wherever it comes from.
   CHECK(
@@ -156,4 +167,17 @@ TEST_CASE(
       error("", {{"model.architecture=dlinear"}}) ==
       "--set model.architecture=dlinear: 'model.architecture' = \"dlinear\" is gone; the last version that knows it is "
       "commit c1369e57");
+}
+
+TEST_CASE("which values of two keys do not go together, and which need another") {
+  RecipeReader reader;
+  timeseries::Recipe recipe;
+  timeseries::declare_keys(reader, recipe);
+  recipe_pairs::check_recorded(
+      "pairs-of-timeseries.txt",
+      recipe_pairs::interplay({reader.keys().begin(), reader.keys().end()}, [](const Words& assignments) {
+        std::vector<Override> overrides;
+        for (const std::string& assignment : assignments) overrides.push_back({assignment});
+        return error_of([&] { timeseries::load_recipe(RecipeFile{"mine", "mine.toml", ""}, overrides); });
+      }));
 }

@@ -35,6 +35,23 @@ TEST_CASE("a text is scored as PyTorch scores it") {
   CHECK_THROWS_AS(look_at_text(model, "the cat sees the dog", page), InputError);  // the file exists
 }
 
+TEST_CASE("documents of a text are scored as if each were alone, for a model of documents") {
+  auto model = std::get<TextModel>(load("tests/fixtures/language_model/unroll.safetensors"));
+  model.saved.recipe.data.reset = ptb::Reset::document;
+  const std::string first = "the cat sees the dog\nthe dog sees the cat\n", second = "a dog sees\n";
+  const auto [all, tokens, unknown] = score_text(model, first + "\n" + second);
+  const auto [of_first, first_tokens, u1] = score_text(model, first);
+  const auto [of_second, second_tokens, u2] = score_text(model, second);
+  CHECK(tokens == first_tokens + second_tokens);
+  const double apart = std::exp((static_cast<double>(first_tokens) * std::log(of_first) +
+                                 static_cast<double>(second_tokens) * std::log(of_second)) /
+                                static_cast<double>(tokens));
+  CHECK(std::abs(all / apart - 1) < 1e-6);
+  model.saved.recipe.data.reset = ptb::Reset::none;
+  CHECK(std::abs(std::get<0>(score_text(model, first + second)) / apart - 1) >
+        1e-6);  // the state is carried on
+}
+
 TEST_CASE("a file is forecast without a model, and what was guessed is told") {
   const Folder folder;
   const std::string csv = folder / "sales.csv";
@@ -52,9 +69,10 @@ TEST_CASE("a file is forecast without a model, and what was guessed is told") {
 }
 
 TEST_CASE("a file that is no model of a program is refused") {
-  CHECK_THROWS_WITH_AS(load("tests/fixtures/language_model/torch.safetensors"),
-                       "tests/fixtures/language_model/torch.safetensors: not a model of ptb or timeseries: their files "
-                       "name the program in their metadata",
-                       InputError);
+  CHECK_THROWS_WITH_AS(
+      load("tests/fixtures/language_model/torch.safetensors"),
+      "tests/fixtures/language_model/torch.safetensors: not a model of ptb or timeseries: their files "
+      "name the program in their metadata",
+      InputError);
   CHECK_THROWS_AS(load("tests/fixtures/language_model/vocabulary.txt"), InputError);
 }

@@ -234,6 +234,18 @@ TEST_CASE("one step after the other says what all steps at once say") {
     CHECK(distance(product(x[t], to_multiply).value(), multiplied[t]) < near);
   }
   CHECK(product.weights(x[2], to_multiply).shape() == Shape{2, 1, 1, 7});
+  // The weights that are shown give the context that is used, and padding none.
+  const auto padded = product.remember(x, {ids({2}, {3, 7}), Padding::after});
+  const Tensor shown = product.weights(x[2], padded);
+  const Tensor context = product(x[2], padded).value();
+  for (int b = 0; b < 2; ++b) {
+    for (int i = 0; i < 6; ++i) {
+      double sum = 0;
+      for (int t = 0; t < 7; ++t) sum += static_cast<double>(shown(b, 0, 0, t) * x(t, b, i));
+      CHECK(static_cast<double>(context(b, i)) == doctest::Approx(sum).epsilon(1e-5));
+    }
+    CHECK((shown(b, 0, 0, 5) == 0) == (b == 0));
+  }
 }
 
 TEST_CASE("dropout of weights is the same in the backward, and off without a tape") {

@@ -292,6 +292,8 @@ TEST_CASE("progress: numbers for people") {
   CHECK(format_number(-11730) == "-11.7k");
   CHECK(format_number(1e20) == "1.00e+20");
   CHECK(format_number(HUGE_VAL) == "inf");
+  CHECK(format_bytes(999) == "999B");
+  CHECK(format_bytes(3'000'000'000) == "3.00GB");
 }
 
 TEST_CASE("scores keep their digits in every unit") {

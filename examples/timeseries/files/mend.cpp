@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/files/cells.h"
-#include "examples/timeseries/files/series_columns.h"
-#include "examples/timeseries/series/time_names.h"
 #include "framework/one_line.h"
 
 namespace unroll {
@@ -81,31 +79,6 @@ void require_no_marks(const CsvReader& csv, const std::string& called, std::size
               csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
                 if (row++ > 0 && place < cells.size()) cells[place] = bare(cells[place]);
               });
-}
-
-void require_no_marked_times(const CsvReader& csv, const std::vector<std::string>& names) {
-  constexpr std::size_t most = 4;  // columns: an item, a year, its month
-  const auto is_time = [](std::string_view cell) {
-    const auto time = parse_time(cell, TimeForm::year);
-    return (time && time->form != TimeForm::number) || reads_as_date(cell) ||
-           place_among(month_names, cell) >= 0;
-  };
-  const std::size_t columns = csv.cells().size();
-  for (std::size_t place = 0; place < std::min(most, columns); ++place) {
-    if (!is_time(without_mark(csv.cells()[place]))) continue;
-    CsvReader rows = csv;
-    const bool none = each_row(rows, [&] {
-      const std::string_view cell = cell_of(rows, place), bare = without_mark(cell);
-      return bare == cell || is_time(cell) || !is_time(bare);
-    });
-    const std::string called =
-        fmt::format("column {}{}", place + 1,
-                    names.size() == columns ? fmt::format(" ('{}')", one_line(names[place])) : "");
-    if (!none)
-      require_no_marks(rows, called, place, is_time,
-                       fmt::format("{}:{}: {}: '{}' is not a time: delete the mark", csv.origin(),
-                                   rows.line(), called, one_line(cell_of(rows, place))));
-  }
 }
 
 std::string without_frame(const std::string& text, std::vector<std::string>& done) {

@@ -54,9 +54,6 @@ void require_no_marks(const CsvReader& csv, const std::string& called, std::size
 template <class Read>
 auto read_mended(std::string text, const std::string& origin, bool mend, std::vector<std::string>& done,
                  const Read& read);
-// Throws MendableFile: one of the first columns holds times, and marks behind some: 2024*, Feb (p).
-void require_no_marked_times(const CsvReader& csv, const std::vector<std::string>& names);
-
 // Without the bars around the rows of a table that is drawn with them, and its lines of dashes. Notes it in `done`.
 std::string without_frame(const std::string& text, std::vector<std::string>& done);
 // In lines that cannot be read from the fault on, quotes become `: an apostrophe may stand between the digits of a number. Notes them

@@ -182,6 +182,16 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
   if (columns.order != DateOrder::unknown && reads_as_date(cell))
     file.refuse(columns.time, "'{}' is not a time, since dates here are {}", one_line(cell),
                 described(columns.order));
+  if (cell.empty() && !is_first && file.options.mend && is_in_first_rows(file)) {
+    CsvReader below = file.csv;  // rows that are none go first
+    const bool all = each_row(below, [&] {
+      const std::string_view of = cell_of(below, columns.place(columns.time));
+      return says_missing(of) || columns.time_in(of) || first_of_years(of);
+    });
+    const SeriesText at{file.text, below, columns, file.options};
+    if (!all) require_row(at, at.about(columns.time, "'{}' is not a time", one_line(at.cell(columns.time))));
+    require_time_in_one_column(file);
+  }
   if (cell.empty() && !is_first && is_in_first_rows(file))
     file.refuse(columns.time,
                 "the row has no time: only the first of several rows has it; fill it down into the others");

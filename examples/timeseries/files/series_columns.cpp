@@ -260,14 +260,14 @@ class HeaderReader {
     if (columns_.form != TimeForm::number) return take_times({0}, columns_.form, true);  // without a name
     TimeForm found = TimeForm::number;
     for (int i = 0; i < count; ++i) {
-      if (is_asked_for(i) || (i == 0 && skipped > 0)) continue;
+      if (is_asked_for(i)) continue;
       const bool dotted = dotted_month(cell(i)).has_value();
       constexpr double least_date = 150'001;  // a week; the first column may hold years, too
       if (i > 0 && !dotted && !(parse_number(cell(i)).value_or(0) >= least_date)) continue;
       const TimeForm of = form(i);
       if (i > 0 && of == TimeForm::date_time && !names_a_moment(columns_.names[i])) continue;
       if (i == 0 && of != TimeForm::number) return take_times({0}, of, false);
-      if (of < (dotted ? TimeForm::month : TimeForm::date)) continue;
+      if (of < TimeForm::month) continue;
       if (dated.empty()) found = of;
       dated.push_back(i);
     }

@@ -182,6 +182,12 @@ constexpr const char* split_by_decimal_commas =
 // has one or two digits, the same count everywhere, and three values or more; the row's first cell is not in quotes. `csv`: at the first row; `names`: of the header, one less than its cells.
 void require_no_split_numbers(CsvReader csv, std::size_t names);
 
+// Throws MendableFile: one of the first columns holds times or parts of them, and marks behind some: 2024*, Feb (p).
+void require_no_marked_times(const CsvReader& csv, const std::vector<std::string>& names);
+
+// The first of two years: 2014-2015, 2014/15; 2010-11, which may be a month, too. None: it names no two.
+std::optional<int> first_of_years(std::string_view cell);
+
 // Whether two years follow each other.
 bool are_neighbours(const Time& a, const Time& b);
 // Throws InputError with how to write the time in one column, if each row has it in several: a date and an hour, or a year and a

@@ -28,9 +28,12 @@ std::size_t count_names(const std::vector<std::string>& cells, char decimal) {
   if (words == 0 || (words == 1 && cells[0].empty())) return 0;
   std::size_t times = count;  // behind the last one
   while (times > words && says_total(cells[times - 1])) --times;
+  const auto is_time = [](const std::string& cell) {  // 00:30, too
+    return reads_as_date(cell) || (cell.find(':') < 3 && reads_as_date("2000-01-01 " + cell));
+  };
   if (times >= words + least_times &&
       std::all_of(cells.begin() + static_cast<std::ptrdiff_t>(words),
-                  cells.begin() + static_cast<std::ptrdiff_t>(times), reads_as_date))
+                  cells.begin() + static_cast<std::ptrdiff_t>(times), is_time))
     return count;
   for (std::size_t i = words; i < count; ++i) {
     const auto year = parse_time(cells[i], TimeForm::year), before = parse_time(cells[i - 1], TimeForm::year);
@@ -97,6 +100,12 @@ static int64_t line_of_table(CsvReader csv, std::size_t cells_above, const IsWor
   return rows > least_rows && has_value ? line : 0;
 }
 
+static bool repeats(const std::vector<std::string>& cells) {
+  std::set<std::string> different;
+  return !std::ranges::all_of(
+      cells, [&](const auto& cell) { return cell.empty() || different.insert(cell).second; });
+}
+
 // Throws InputError if the reader's row, the first below the names, has units: nothing but words, and numbers below them.
 static void require_no_units(CsvReader csv, const std::vector<std::string>& names) {
   const std::vector<std::string> units(csv.cells().begin(), csv.cells().end());
@@ -107,19 +116,39 @@ static void require_no_units(CsvReader csv, const std::vector<std::string>& name
   if (!std::ranges::all_of(units, is_unit) || !csv.next()) return;
   for (std::size_t i = 0; i < std::min({names.size(), units.size(), csv.cells().size()}); ++i)
     for (const char mark : {'.', ','})
-      if (!says_missing(units[i]) && written_number(csv.cells()[i], {mark, other_mark(mark)}))
+      if (!says_missing(units[i]) && written_number(csv.cells()[i], {mark, other_mark(mark)})) {
+        if (units != names && units.size() == names.size() && repeats(names))  // it tells them apart
+          refuse_rows(fmt::format("{}:{}: two lines name the columns: write one", csv.origin(), line),
+                      fmt::format("the names go on in line {}, as '{}' below '{}'", line, one_line(units[i]),
+                                  one_line(names[i])),
+                      csv.separator(), [=](std::vector<std::string>& cells, int64_t at) {
+                        if (cells == names)
+                          for (std::size_t k = 0; k < cells.size(); ++k)
+                            cells[k] += (units[k].empty() ? "" : " ") + units[k];
+                        else if (at == line)
+                          cells.clear();
+                      });
         refuse_lines(
             fmt::format(
                 "{}:{}: column {} ('{}'): '{}' is not a number; line {} looks like a row of units: delete it",
                 csv.origin(), line, i + 1, one_line(names[i]), one_line(units[i]), line),
             {line},
             units == names ? "the names again" : fmt::format("it holds units, as '{}'", one_line(units[i])));
+      }
 }
 
-static bool repeats(const std::vector<std::string>& cells) {
-  std::set<std::string> different;
-  return !std::ranges::all_of(
-      cells, [&](const auto& cell) { return cell.empty() || different.insert(cell).second; });
+// Throws MendableFile if the reader's row, the first below the names, counts the columns: 1, 2, 3.
+static void require_no_count(CsvReader csv, std::size_t names) {
+  constexpr std::size_t least = 3;
+  const int64_t line = csv.line();
+  const auto counts_from = [&](std::size_t first) {
+    for (std::size_t i = 0; i < csv.cells().size(); ++i)
+      if (parse_number(csv.cells()[i]) != static_cast<double>(first + i)) return false;
+    return csv.cells().size() == names && names >= least;
+  };
+  if (!counts_from(1) || !csv.next() || counts_from(2)) return;
+  refuse_lines(fmt::format("{}:{}: the line counts the columns: delete it", csv.origin(), line), {line},
+               "it counts the columns");
 }
 
 // Whether a row has as many cells as names, words or nothing, and none in the first column.
@@ -130,13 +159,15 @@ static bool is_subheading(const std::vector<std::string>& names, const std::vect
                               [&](auto& cell) { return !cell.empty() && reads_as_value(cell, decimal); });
 }
 
-// Whether a row between names and values is a heading, with one cell or below all names but the first, or has units, of which
-// two are the same.
+// Whether a row between names and values is a heading, with one cell, which the row may end with, or below all names but the first,
+// or has units, of which two are the same.
 static bool stands_between(const std::vector<std::string>& names, const std::vector<std::string>& row,
                            std::size_t count, char decimal) {
   const auto filled = std::ranges::count_if(row, [](const auto& cell) { return !cell.empty(); });
   return is_subheading(names, row, decimal) ||
          (row.size() == names.size() && filled == 1 && !reads_as_value(row[0], decimal)) ||
+         (row.size() == 2 && names.size() > 2 && row[0].empty() && filled == 1 &&
+          !reads_as_value(row[1], decimal)) ||
          (count_names(row, decimal) == count && repeats(row) && !repeats(names));
 }
 
@@ -180,6 +211,7 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
   if (found == 0) found = line_of_table(csv_at_first, header.size(), is_word);
   if (found == 0) {
     if (options.mend || options.channels.empty()) require_one_form(csv_at_first, header, options);
+    require_no_count(csv_at_first, header.size());
     require_no_units(csv_at_first, header);
     if (options.time.empty() || options.time == header[0]) {
       require_whole_months(csv_at_first, header);

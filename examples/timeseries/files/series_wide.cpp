@@ -16,6 +16,21 @@
 #include "framework/one_line.h"
 
 namespace unroll {
+
+static bool reads_as_year(std::string_view cell) {
+  const auto time = parse_time(cell, TimeForm::year);
+  return time && time->form == TimeForm::year;
+}
+
+std::optional<int> first_of_years(std::string_view cell) {
+  const std::size_t dash = cell.find_first_of("-/");
+  if (dash != 4 || !reads_as_year(cell.substr(0, 4)) || (cell.size() != 7 && cell.size() != 9))
+    return std::nullopt;
+  const int first = static_cast<int>(parse_number(cell.substr(0, 4)).value_or(0)),
+            of = cell.size() == 7 ? 100 : 10'000;
+  return parse_number(cell.substr(5)) == (first + 1) % of ? std::optional(first) : std::nullopt;
+}
+
 namespace {
 
 // A name's part of a year: Jan, February, Enero; Q1.
@@ -29,20 +44,6 @@ std::optional<Time> part_of_year(const std::string& name) {
 }
 
 bool is_part_of_year(const std::string& name) { return part_of_year(name).has_value(); }
-
-bool is_year(std::string_view cell) {
-  const auto time = parse_time(cell, TimeForm::year);
-  return time && time->form == TimeForm::year;
-}
-
-// The first of two years: 2014-2015, 2014/15. None: it names no two.
-std::optional<int> first_of_years(std::string_view cell) {
-  const std::size_t dash = cell.find_first_of("-/");
-  if (dash != 4 || !is_year(cell.substr(0, 4)) || (cell.size() != 7 && cell.size() != 9)) return std::nullopt;
-  const int first = static_cast<int>(parse_number(cell.substr(0, 4)).value_or(0)),
-            of = cell.size() == 7 ? 100 : 10'000;
-  return parse_number(cell.substr(5)) == (first + 1) % of ? std::optional(first) : std::nullopt;
-}
 
 // Rows of a value, one for each time, in order; without those at both ends that have none.
 Table in_order(std::vector<std::pair<int64_t, std::vector<std::string>>> rows, const std::string& name) {
@@ -58,7 +59,7 @@ Table in_order(std::vector<std::pair<int64_t, std::vector<std::string>>> rows, c
 // 2024, 2024 (p). Not FY2024, whose months may be of the year before.
 bool names_a_year(const std::string& cell) {
   const std::string_view bare = without_mark(cell);
-  return is_year(bare) && parse_time("Jan " + std::string(bare));
+  return reads_as_year(bare) && parse_time("Jan " + std::string(bare));
 }
 // 2014/15, too.
 bool names_years(const std::string& cell) { return names_a_year(cell) || first_of_years(cell); }
@@ -133,8 +134,8 @@ std::vector<std::string> names_but(const std::vector<std::string>& names,
   refuse_table(message, done, csv.separator(), turned);
 }
 
-// The first `words` columns name each row's series, by the first that tells all apart, or those that change; `end` columns are read. Rows without a value are titles and
-// remarks.
+// The first `words` columns name each row's series, by the first that tells all apart and counts none, or those that change; `end`
+// columns are read. Rows without a value are titles and remarks.
 Table transposed(const Table& table, std::size_t words, std::size_t end) {
   Table rows = {table[0]};
   const auto has_value = [&](const std::vector<std::string>& row) {
@@ -149,9 +150,10 @@ Table transposed(const Table& table, std::size_t words, std::size_t end) {
   std::vector<std::size_t> names;
   for (std::size_t i = 0; i < words && names.empty(); ++i) {
     std::set<std::string> different;
-    if (std::all_of(rows.begin() + 1, rows.end(),
-                    [&](const auto& row) { return different.insert(row[i]).second; }))
-      names.push_back(i);
+    const auto tells = [&](const auto& row) {
+      return different.insert(row[i]).second && !written_number(row[i], {});
+    };
+    if (std::all_of(rows.begin() + 1, rows.end(), tells)) names.push_back(i);
   }
   const bool is_one = !names.empty();
   for (std::size_t i = 0; i < words && !is_one; ++i)

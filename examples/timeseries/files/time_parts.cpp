@@ -14,6 +14,7 @@
 #include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "examples/timeseries/series/calendar.h"
+#include "examples/timeseries/series/time_names.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -34,9 +35,9 @@ struct NumberPart {
   const char* joined;
 };
 constexpr std::array number_parts = {
-    NumberPart{{"mon", "mois", "mes", "mês", "maand", "måned", "월"}, TimeForm::year, "{}-{:02}"},
-    NumberPart{{"week", "woche", "kw", "sem", "wk", "uke", "주"}, TimeForm::year, "{}-W{:02}"},
-    NumberPart{{"qua", "qtr", "trim", "kwartaal", "분기", "季度", "四半期"}, TimeForm::year, "{} Q{}"},
+    NumberPart{{"mon", "mois", "mes", "mês", "maand", "mån", "월"}, TimeForm::year, "{}-{:02}"},
+    NumberPart{{"week", "woche", "kw", "sem", "veck", "uke", "주"}, TimeForm::year, "{}-W{:02}"},
+    NumberPart{{"qua", "qtr", "trim", "kwarta", "분기", "季度", "四半期"}, TimeForm::year, "{} Q{}"},
     NumberPart{{"day", "tag", "jour", "dia", "dag", "día", "일"}, TimeForm::month, "{}-{:02}"},
     NumberPart{{"hour", "hr", "stunde", "heure", "hora", "시간"}, TimeForm::date, "{} {:02}:00"}};
 
@@ -77,6 +78,28 @@ bool tell_apart(const std::vector<Time>& times, bool several) {
     return rows.size() == times.size() || 100 * std::max(ascending, descending) >= 99 * (times.size() - 1);
   const auto most = std::ranges::max_element(rows, {}, [](const auto& of) { return of.second; })->second;
   return rows.size() * most <= times.size() + times.size() / 8;
+}
+
+// How a year's part is written whose numbers go from 1 to 4, 12, or 52 or 53, in each year but the first and the last; "": they do not.
+const char* parts_of_year(CsvReader csv, std::size_t place, const std::vector<Time>& times) {
+  std::map<int64_t, std::set<int64_t>> parts;  // by year
+  std::size_t row = 0;
+  const bool all = each_row(csv, [&] {
+    const double number = parse_number(cell_of(csv, place)).value_or(0);
+    if (number < 1 || number > 53 || number != std::floor(number) || row >= times.size()) return false;
+    return parts[times[row++].count].insert(static_cast<int64_t>(number)).second;
+  });
+  if (!all || parts.size() < 3) return "";
+  int64_t least = 53, most = 1;
+  for (auto year = std::next(parts.begin()); year != std::prev(parts.end()); ++year) {
+    const int64_t last = *year->second.rbegin();
+    if (std::ssize(year->second) != last) return "";
+    least = std::min(least, last), most = std::max(most, last);
+  }
+  return least == 4 && most == 4     ? "{} Q{}"
+         : least == 12 && most == 12 ? "{}-{:02}"
+         : least >= 52               ? "{}-W{:02}"
+                                     : "";
 }
 
 // How many parts, numbered 1, 2, ..., a day mostly has. 0: a tenth of the days or more has another number.
@@ -129,10 +152,20 @@ static std::vector<Time> finer_times(const CsvReader& csv, std::size_t place, co
   const bool are_numbered = times[0].form == TimeForm::year &&
                             each_row(rows, [&] { return !numbered_month(cell_of(rows, place)).empty(); });
   const int64_t parts = times[0].form == TimeForm::date ? parts_of_day(csv, place, times) : 0;
+  const char* const of_year = times[0].form == TimeForm::year ? parts_of_year(csv, place, times) : "";
+  std::string above;  // of several rows with one time the first may have the cell alone
   return times_of(csv, place, [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
     if (row >= times.size()) return std::nullopt;
+    if (!says_missing(cell))
+      above = cell;
+    else if (row > 0 && times[row].count == times[row - 1].count)
+      cell = above;
     if (are_numbered) cell = numbered_month(cell);
+    cell = cell.substr(0, cell.find(" ("));  // Q1 (Apr-Jun)
     std::string text = joined(times[row], cell, name);
+    if (text.empty() && *of_year)
+      text = fmt::format(fmt::runtime(of_year), to_text(times[row]),
+                         static_cast<int>(parse_number(cell).value_or(0)));
     if (parts > 0 && text.empty()) {
       const auto part = static_cast<int64_t>(parse_number(cell).value_or(1)) - 1;
       text = to_text({TimeForm::date_time, times[row].count + part * (one_day / parts)});
@@ -179,25 +212,60 @@ static void require_no_dated_totals(const SeriesText& file) {
   }
 }
 
-void require_time_in_one_column(const SeriesText& file) {
-  const SeriesColumns& columns = file.columns;
-  if (file.options.mend && columns.id < 0) require_no_dated_totals(file);
-  const bool several = columns.id >= 0;
-  const CsvReader csv = file.at_first_row();
-  std::vector<std::size_t> found;
-  std::vector<Time> times;
-  std::string above;  // a year that stands only in the first row of several; "": each row has one
+void require_no_marked_times(const CsvReader& csv, const std::vector<std::string>& names) {
+  constexpr std::size_t most = 4;                   // columns: an item, a year, its month
+  const auto is_time = [](std::string_view cell) {  // or a part of one: 2, Feb, Q1
+    return parse_time(cell, TimeForm::year) || first_of_years(cell) || reads_as_date(cell) ||
+           is_duration(cell) || place_among(month_names, cell) >= 0 ||
+           parse_time(std::string(cell) + " 2000");
+  };
+  const std::size_t columns = csv.cells().size();
+  for (std::size_t place = 0; place < std::min(most, columns); ++place) {
+    if (!is_time(without_mark(csv.cells()[place]))) continue;
+    CsvReader rows = csv;
+    const bool none = each_row(rows, [&] {
+      const std::string_view cell = cell_of(rows, place), bare = without_mark(cell);
+      return bare == cell || is_time(cell) || !is_time(bare);
+    });
+    const std::string called =
+        fmt::format("column {}{}", place + 1,
+                    names.size() == columns ? fmt::format(" ('{}')", one_line(names[place])) : "");
+    if (!none)
+      require_no_marks(rows, called, place, is_time,
+                       fmt::format("{}:{}: {}: '{}' is not a time: delete the mark", csv.origin(),
+                                   rows.line(), called, one_line(cell_of(rows, place))));
+  }
+}
+
+// The column of dates or years that the other parts of a time make finer; no times: there is none.
+struct CoarseTimes {
+  std::size_t column = 0;
+  std::vector<Time> times = {};
+  std::string above = {};  // a year that stands only in the first row of several; "": each row has one
+};
+static CoarseTimes coarse_times(const CsvReader& csv, const SeriesColumns& columns) {
+  const auto are_of_two_years = [&](std::size_t place) {  // 2010-11 may be a month, 2012-13 not
+    CsvReader rows = csv;
+    return each_row(
+        rows, [&] { return says_missing(cell_of(rows, place)) || first_of_years(cell_of(rows, place)); });
+  };
+  CoarseTimes found;
+  std::vector<Time>& times = found.times;
   for (std::size_t i = 0; i < columns.names.size() && times.empty(); ++i) {
     const bool is_named = names_a_year(columns.names[i]);
     if (columns.time >= 0 && static_cast<int>(i) != columns.time) continue;
     std::optional<Time> last;
     std::size_t filled = 0;
+    const bool are_two = are_of_two_years(i + columns.skipped);
     times = times_of(
         csv, i + columns.skipped, [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
-          if (columns.time >= 0) return columns.time_in(cell);
           if (says_missing(cell)) return ++filled, last;
-          const auto time = parse_time(cell, TimeForm::year), before = std::exchange(last, time);
-          if (is_named) return time;
+          const auto time = are_two             ? std::optional(Time{TimeForm::year,
+                                                         moment_of({int64_t{12} * *first_of_years(cell), 1})})
+                            : columns.time >= 0 ? columns.time_in(cell)
+                                                : parse_time(cell, TimeForm::year),
+                     before = std::exchange(last, time);
+          if (is_named || columns.time >= 0) return time;
           const bool stays =
               filled == 0 && time && before && time->form == before->form && time->count == before->count;
           const bool follows = row == 0 || stays || (time && before && are_neighbours(*time, *before));
@@ -205,11 +273,22 @@ void require_time_in_one_column(const SeriesText& file) {
         });
     if (filled > 0 && 2 * filled < times.size()) times.clear();
     if (times.empty()) continue;
-    found = {i};
+    found.column = i;
     if (filled > 0)
-      above =
+      found.above =
           fmt::format("fill '{}' down, which only the first of several rows has", one_line(columns.names[i]));
   }
+  return found;
+}
+
+void require_time_in_one_column(const SeriesText& file) {
+  const SeriesColumns& columns = file.columns;
+  if (file.options.mend && columns.id < 0) require_no_dated_totals(file);
+  const bool several = columns.id >= 0;
+  const CsvReader csv = file.at_first_row();
+  auto [coarse, times, above] = coarse_times(csv, columns);
+  std::vector<std::size_t> found;
+  if (!times.empty()) found = {coarse};
   std::string example;
   for (std::size_t i = 0;
        i < columns.names.size() && !times.empty() && (several || !tell_apart(times, several)); ++i) {
@@ -221,7 +300,7 @@ void require_time_in_one_column(const SeriesText& file) {
     found.push_back(i), i = static_cast<std::size_t>(-1);  // a further part may stand before it
   }
   const bool is_whole = found.size() < 2 || !tell_apart(times, several);
-  if (is_whole && above.empty()) return;
+  if (is_whole && (above.empty() || columns.time >= 0)) return;
   std::vector<std::string> names;
   for (const std::size_t i : found) names.push_back("'" + one_line(columns.names[i]) + "'");
   for (std::size_t& i : found) i += static_cast<std::size_t>(columns.skipped);

@@ -67,7 +67,7 @@ struct NameWords {
 
 // The difference that more than half of the neighbours have, if there is one.
 struct NumberSteps {
-  bool ascend = true;
+  bool ascend = true, differ = true;  // each is above the one before; no two are alike
   std::optional<int64_t> most = {};
   bool all = false;  // all differences are that one
 
@@ -77,6 +77,9 @@ struct NumberSteps {
       apart.push_back(numbers[i] - numbers[i - 1]);
       ascend = ascend && apart.back() > 0;
     }
+    std::vector<int64_t> sorted = numbers;
+    std::ranges::sort(sorted);
+    differ = std::ranges::adjacent_find(sorted) == sorted.end();
     if (apart.empty()) return;
     const auto middle = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() / 2);
     std::nth_element(apart.begin(), middle, apart.end());  // a value of more than half is in the middle
@@ -172,7 +175,9 @@ TimeForm form_of_numbers(const std::vector<int64_t>& numbers, std::string_view n
   const bool are_named = words.say({"year"}) || words.are({"yr"});
   const std::size_t others = rows - static_cast<std::size_t>(std::ranges::count_if(numbers, is_year));
   if (numbers.empty() || others > (are_named ? rows / 10 : 0)) return TimeForm::number;
-  if (are_named) return apart.ascend || apart.most ? TimeForm::year : TimeForm::number;
+  if (are_named)
+    return apart.ascend || apart.most || (apart.differ && words.are({"year", "yr"})) ? TimeForm::year
+                                                                                     : TimeForm::number;
   const bool even = apart.most && *apart.most != 0 && (apart.all || !apart.ascend);
   return even && (words.say({"date", "time", "period"}) || words.are({"ds", "t"})) ? TimeForm::year
                                                                                    : TimeForm::number;

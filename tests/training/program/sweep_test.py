@@ -195,6 +195,9 @@ class Sweep(unittest.TestCase):
             self.assertEqual([(row["done"], row["failed"]) for row in rows(self.folder / "out" / "table.csv")],
                              [("0", "2"), ("2", "0")])
             self.assertRegex(run.out, r"(?m)^ *1e30 +0 of 2, 2 failed")
+            in_table = json.loads((self.folder / "out" / "table.json").read_text())["trials"]
+            self.assertEqual([t["state"] for t in in_table], ["failed", "failed", "done", "done"])
+            self.assertEqual([t.get("why") for t in in_table], [trials[0]["why"], trials[1]["why"], None, None])
 
     def test_data_that_cannot_be_made_are_refused_before_the_first_trial(self):
         (self.folder / "series.csv").write_text("t,y\n" + "".join(f"{i},{i % 5}\n" for i in range(60)))
