@@ -186,7 +186,7 @@ std::string or_a_channel(const SeriesColumns& columns, const SeriesOptions& opti
     CsvReader below = file.csv;  // rows that are none go first
     const bool all = each_row(below, [&] {
       const std::string_view of = cell_of(below, columns.place(columns.time));
-      return says_missing(of) || columns.time_in(of) || first_of_years(of);
+      return says_missing(of) || columns.time_in(of);
     });
     const SeriesText at{file.text, below, columns, file.options};
     if (!all) require_row(at, at.about(columns.time, "'{}' is not a time", one_line(at.cell(columns.time))));

@@ -185,6 +185,9 @@ void require_no_split_numbers(CsvReader csv, std::size_t names);
 // Throws MendableFile: one of the first columns holds times or parts of them, and marks behind some: 2024*, Feb (p).
 void require_no_marked_times(const CsvReader& csv, const std::vector<std::string>& names);
 
+// Throws MendableFile: one of the first columns has years of two that follow each other: 2010-11, 2011-12.
+void require_no_split_years(const CsvReader& csv, const std::vector<std::string>& names);
+
 // The first of two years: 2014-2015, 2014/15; 2010-11, which may be a month, too. None: it names no two.
 std::optional<int> first_of_years(std::string_view cell);
 

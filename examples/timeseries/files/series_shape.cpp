@@ -146,7 +146,7 @@ static void require_no_count(CsvReader csv, std::size_t names) {
       if (parse_number(csv.cells()[i]) != static_cast<double>(first + i)) return false;
     return csv.cells().size() == names && names >= least;
   };
-  if (!counts_from(1) || !csv.next() || counts_from(2)) return;
+  if (!counts_from(1) || !csv.next() || parse_number(csv.cells()[0])) return;  // else it may be a row
   refuse_lines(fmt::format("{}:{}: the line counts the columns: delete it", csv.origin(), line), {line},
                "it counts the columns");
 }
@@ -214,6 +214,7 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
     require_no_count(csv_at_first, header.size());
     require_no_units(csv_at_first, header);
     if (options.time.empty() || options.time == header[0]) {
+      if (options.mend) require_no_split_years(csv_at_first, header);
       require_whole_months(csv_at_first, header);
       require_times_from_first_row(csv_at_first, fmt::format("column 1 ('{}')", one_line(header[0])));
     }

@@ -212,6 +212,13 @@ static void require_no_dated_totals(const SeriesText& file) {
   }
 }
 
+// column 1 ('Year'); without its name where the first column has none.
+static std::string called_in(const CsvReader& csv, const std::vector<std::string>& names, std::size_t place) {
+  const bool are_named = names.size() == csv.cells().size();
+  return fmt::format("column {}{}", place + 1,
+                     are_named ? fmt::format(" ('{}')", one_line(names[place])) : "");
+}
+
 void require_no_marked_times(const CsvReader& csv, const std::vector<std::string>& names) {
   constexpr std::size_t most = 4;                   // columns: an item, a year, its month
   const auto is_time = [](std::string_view cell) {  // or a part of one: 2, Feb, Q1
@@ -227,13 +234,42 @@ void require_no_marked_times(const CsvReader& csv, const std::vector<std::string
       const std::string_view cell = cell_of(rows, place), bare = without_mark(cell);
       return bare == cell || is_time(cell) || !is_time(bare);
     });
-    const std::string called =
-        fmt::format("column {}{}", place + 1,
-                    names.size() == columns ? fmt::format(" ('{}')", one_line(names[place])) : "");
+    const std::string called = called_in(csv, names, place);
     if (!none)
       require_no_marks(rows, called, place, is_time,
                        fmt::format("{}:{}: {}: '{}' is not a time: delete the mark", csv.origin(),
                                    rows.line(), called, one_line(cell_of(rows, place))));
+  }
+}
+
+void require_no_split_years(const CsvReader& csv, const std::vector<std::string>& names) {
+  constexpr std::size_t most = 4, least_years = 3;     // columns
+  const auto is_month = [](const std::string& name) {  // a school's year goes over two
+    const auto time = parse_time(name + " 2000");
+    return time && time->form == TimeForm::month;
+  };
+  if (std::ranges::any_of(names, is_month)) return;
+  for (std::size_t place = 0; place < std::min(most, csv.cells().size()); ++place) {
+    const std::string example(csv.cells()[place]);
+    std::set<int> years;
+    CsvReader rows = csv;
+    const bool all =
+        first_of_years(example) && each_row(rows, [&] {
+          const std::string_view cell = cell_of(rows, place);
+          const auto filled = std::ranges::count_if(rows.cells(), [](const auto& of) { return !of.empty(); });
+          if (const auto year = first_of_years(cell)) return years.insert(*year), true;
+          return says_missing(cell) || filled < 2 || says_total(cell);  // or a remark below the rows
+        });
+    if (!all || years.size() < least_years || *years.rbegin() - *years.begin() >= std::ssize(years)) continue;
+    const std::string called = called_in(csv, names, place);
+    refuse_rows(fmt::format("{}:{}: {}: '{}' is two years: write the first alone", csv.origin(), csv.line(),
+                            called, one_line(example)),
+                fmt::format("{} is read by the first of its two years, '{}' in line {} as {}", called,
+                            one_line(example), csv.line(), *first_of_years(example)),
+                csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
+                  if (row++ == 0 || place >= cells.size()) return;
+                  if (const auto year = first_of_years(cells[place])) cells[place] = std::to_string(*year);
+                });
   }
 }
 
@@ -244,11 +280,6 @@ struct CoarseTimes {
   std::string above = {};  // a year that stands only in the first row of several; "": each row has one
 };
 static CoarseTimes coarse_times(const CsvReader& csv, const SeriesColumns& columns) {
-  const auto are_of_two_years = [&](std::size_t place) {  // 2010-11 may be a month, 2012-13 not
-    CsvReader rows = csv;
-    return each_row(
-        rows, [&] { return says_missing(cell_of(rows, place)) || first_of_years(cell_of(rows, place)); });
-  };
   CoarseTimes found;
   std::vector<Time>& times = found.times;
   for (std::size_t i = 0; i < columns.names.size() && times.empty(); ++i) {
@@ -256,14 +287,10 @@ static CoarseTimes coarse_times(const CsvReader& csv, const SeriesColumns& colum
     if (columns.time >= 0 && static_cast<int>(i) != columns.time) continue;
     std::optional<Time> last;
     std::size_t filled = 0;
-    const bool are_two = are_of_two_years(i + columns.skipped);
     times = times_of(
         csv, i + columns.skipped, [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
           if (says_missing(cell)) return ++filled, last;
-          const auto time = are_two             ? std::optional(Time{TimeForm::year,
-                                                         moment_of({int64_t{12} * *first_of_years(cell), 1})})
-                            : columns.time >= 0 ? columns.time_in(cell)
-                                                : parse_time(cell, TimeForm::year),
+          const auto time = columns.time >= 0 ? columns.time_in(cell) : parse_time(cell, TimeForm::year),
                      before = std::exchange(last, time);
           if (is_named || columns.time >= 0) return time;
           const bool stays =
