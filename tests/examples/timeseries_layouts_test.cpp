@@ -109,10 +109,15 @@ TEST_CASE("hours may be numbers alone beside dates, and a total of the day is no
   const std::string plain = rows("Date,value", 720, [&](int row) {
     return fmt::format("{} {:02}:00,{}", dated(row / 24), row % 24, value(row / 24, row % 24));
   });
-  check_mended(folder, wide, plain,
-               {std::string("each hour ('0' to '23') is read as a row of its own") + counted});
-  check_mended(folder, clocks, plain,
-               {std::string("each time of day ('00:00' to '23:00') is read as a row of its own") + counted});
+  check_mended(
+      folder, wide, plain,
+      {std::string("each hour ('0' to '23') is read as a row of its own; column 'Total' is left out") +
+       counted});
+  check_mended(
+      folder, clocks, plain,
+      {std::string(
+           "each time of day ('00:00' to '23:00') is read as a row of its own; column 'Total' is left out") +
+       counted});
 }
 
 TEST_CASE("in a table of years across, a column that counts the lines names no series, and no year is lost") {
@@ -173,6 +178,8 @@ TEST_CASE("titles of any width stand above a table of times across, and a line o
     north += fmt::format(",{}", week(k)), south += fmt::format(",{}", week(k) + 5);
   }
   const std::string plain = months + "\n" + north + "\n" + south + "\n";
+  check_mended(folder, "Turnover by region\n\n" + with(plain, "Dec 2020", "Dec 2020*"), plain,
+               {"lines 1 to 2 are left out: above the names, which are in line 3"});
   check_mended(folder,
                "Table 20\nRelease: today\n\nClassification,Trade\nAdjustments,Unadjusted\n" + months +
                    "\n,Dollars\n" + north + "\n" + south +
@@ -215,6 +222,52 @@ TEST_CASE(
                  written("År,Del,x", [](int year, int part) { return fmt::format("{},{}", year, part); }),
                  plain, {});
   }
+}
+
+TEST_CASE("a year and its week or month beside the names of several series are their time") {
+  const Folder folder;
+  for (const auto& [parts, form] : {std::pair{12, "{}-{:02}"}, {52, "{}-W{:02}"}}) {
+    const auto written = [parts = parts](const std::string& names,
+                                         const std::function<std::string(int year, int part)>& time) {
+      std::string csv = names + "\n";
+      for (int row = 0; row < 4 * parts - 1; ++row)
+        for (const char* ward : {"North", "South"})
+          csv += fmt::format("{},{},{}\n", time(2019 + row / parts, row % parts + 1), ward,
+                             week(row) + (*ward == 'N' ? 0 : 5));
+      return csv;
+    };
+    const std::string plain = written("Rok,Ward,x", [form = form](int year, int part) {
+      return fmt::format(fmt::runtime(form), year, part);
+    });
+    for (const char* name : {"Part", "Tydzień", "Week"})
+      if (std::string_view(name) != "Week" || parts == 52)
+        check_mended(folder,
+                     written(fmt::format("Rok,{},Ward,x", name),
+                             [](int year, int part) { return fmt::format("{},{}", year, part); }),
+                     plain, {});
+  }
+}
+
+TEST_CASE("counters and flags beside values are not forecast, and totals of SAP are no rows") {
+  const Folder folder;
+  const auto closing = [](const std::string& names, const char* more) {
+    return rows(names, 84, [=](int row) {
+      return fmt::format(fmt::runtime(more), dated(row), week(row), 411 + row, row % 40 == 7 ? 5 : 8);
+    });
+  };
+  const ProgramRun run = forecast_of(folder, closing("day,x,N. closing,x quality", "{},{},{:04},{}"));
+  CHECK_MESSAGE(run.out == forecast_of(folder, closing("day,x", "{},{}")).out, run.err);
+  CHECK(has(run.err, "left out: N. closing (numbers the rows), x quality (a flag by its name)"));
+  const auto ledger = [](bool totals) {
+    std::string csv = "GJahr,Per.,Haben\n";
+    for (int row = 0; row < 60; ++row) {
+      csv += fmt::format("{},{:03},{}\n", 2013 + row / 12, row % 12 + 1, 100 + week(row));
+      if (totals && row % 12 == 11) csv += fmt::format("*{},,1300\n", 2013 + row / 12);
+    }
+    return csv;
+  };
+  check_mended(folder, ledger(true), ledger(false),
+               {"5 lines, the first is line 14, are left out: '*2013' is a total"});
 }
 
 TEST_CASE("two lines of names are joined where the first one repeats") {

@@ -28,8 +28,8 @@ std::size_t count_names(const std::vector<std::string>& cells, char decimal) {
   if (words == 0 || (words == 1 && cells[0].empty())) return 0;
   std::size_t times = count;  // behind the last one
   while (times > words && says_total(cells[times - 1])) --times;
-  const auto is_time = [](const std::string& cell) {  // 00:30, too
-    return reads_as_date(cell) || (cell.find(':') < 3 && reads_as_date("2000-01-01 " + cell));
+  const auto is_time = [](const std::string& cell) {  // 2024M08*, 00:30
+    return reads_as_date(without_mark(cell)) || (cell.find(':') < 3 && reads_as_date("2000-01-01 " + cell));
   };
   if (times >= words + least_times &&
       std::all_of(cells.begin() + static_cast<std::ptrdiff_t>(words),

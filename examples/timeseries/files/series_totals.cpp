@@ -44,6 +44,8 @@ bool is_among(std::string_view words, const std::string& word) {
 // A word for a sum or mean, beside numbers and words such as grand. Total may have any words on one side, as of a place.
 bool says_total(std::string_view label) {
   const std::vector<std::string> words = words_of(label);
+  if (label.starts_with('*') && label.find_first_not_of("* 0123456789") == label.npos)
+    return true;                                                                              // SAP's *2013
   if (label.ends_with("計") && label.find_first_of("0123456789") != label.npos) return true;  // 平成29年度計
   const auto is_sum = [](const std::string& word) {
     return is_among(sums, word) || word.ends_with("summe") || word.ends_with("計") || word.ends_with("计");

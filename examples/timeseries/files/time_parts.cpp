@@ -80,26 +80,46 @@ bool tell_apart(const std::vector<Time>& times, bool several) {
   return rows.size() * most <= times.size() + times.size() / 8;
 }
 
-// How a year's part is written whose numbers go from 1 to 4, 12, or 52 or 53, in each year but the first and the last; "": they do not.
+// How a year's part is written whose numbers go from 1 to 4, 12, or 52 or 53, in each year but the first and the last, all equally
+// often; "": they do not.
 const char* parts_of_year(CsvReader csv, std::size_t place, const std::vector<Time>& times) {
-  std::map<int64_t, std::set<int64_t>> parts;  // by year
+  std::map<int64_t, std::map<int64_t, int64_t>> parts;  // rows of each, by year
   std::size_t row = 0;
   const bool all = each_row(csv, [&] {
     const double number = parse_number(cell_of(csv, place)).value_or(0);
     if (number < 1 || number > 53 || number != std::floor(number) || row >= times.size()) return false;
-    return parts[times[row++].count].insert(static_cast<int64_t>(number)).second;
+    return ++parts[times[row++].count][static_cast<int64_t>(number)] > 0;
   });
   if (!all || parts.size() < 3) return "";
   int64_t least = 53, most = 1;
   for (auto year = std::next(parts.begin()); year != std::prev(parts.end()); ++year) {
-    const int64_t last = *year->second.rbegin();
+    const int64_t last = year->second.rbegin()->first, each = year->second.begin()->second;
     if (std::ssize(year->second) != last) return "";
+    if (std::ranges::any_of(year->second, [&](const auto& part) { return part.second != each; })) return "";
     least = std::min(least, last), most = std::max(most, last);
   }
   return least == 4 && most == 4     ? "{} Q{}"
          : least == 12 && most == 12 ? "{}-{:02}"
          : least >= 52               ? "{}-W{:02}"
                                      : "";
+}
+
+// Whether the rows of one time differ by a word: a column that is none of `found` names their series.
+bool words_tell_apart(const CsvReader& csv, int skipped, std::size_t columns, const std::vector<Time>& times,
+                      const std::vector<std::size_t>& found) {
+  for (std::size_t i = 0; i < columns; ++i) {
+    if (std::ranges::find(found, i) != found.end()) continue;
+    CsvReader rows = csv;
+    std::set<std::pair<int64_t, std::string>> different;
+    std::size_t row = 0;
+    const bool all = each_row(rows, [&] {
+      const std::string_view cell = cell_of(rows, i + static_cast<std::size_t>(skipped));
+      return row < times.size() && !says_missing(cell) && !parse_number(cell) && !written_number(cell, {}) &&
+             different.emplace(times[row++].count, cell).second;
+    });
+    if (all) return true;
+  }
+  return false;
 }
 
 // How many parts, numbered 1, 2, ..., a day mostly has. 0: a tenth of the days or more has another number.
@@ -326,7 +346,9 @@ void require_time_in_one_column(const SeriesText& file) {
     times = finer, example = first;
     found.push_back(i), i = static_cast<std::size_t>(-1);  // a further part may stand before it
   }
-  const bool is_whole = found.size() < 2 || !tell_apart(times, several);
+  const bool is_whole =
+      found.size() < 2 || !(tell_apart(times, several) ||
+                            words_tell_apart(csv, columns.skipped, columns.names.size(), times, found));
   if (is_whole && (above.empty() || columns.time >= 0)) return;
   std::vector<std::string> names;
   for (const std::size_t i : found) names.push_back("'" + one_line(columns.names[i]) + "'");

@@ -1,6 +1,7 @@
 // The columns of a file without a recipe, as their cells show them.
 #pragma once
 
+#include <cctype>
 #include <functional>
 #include <map>
 #include <optional>
@@ -21,6 +22,23 @@ using namespace unroll;
 // A cell as mends leave it, but for a limit's half.
 inline std::string_view bare(std::string_view cell) { return without_limit(without_mark(cell)); }
 
+// Whether a name is that of a counter: entry_id, Invoice No., OrderID.
+inline bool names_a_counter(const std::string& name) {
+  std::string last = lower_case(name.substr(name.find_last_of(" _-") + 1));
+  if (last.ends_with('.')) last.pop_back();
+  constexpr std::string_view words = " id no nr nummer index idx # ";
+  const bool is_joined = name.size() > 2 && std::islower(static_cast<unsigned char>(name[name.size() - 3]));
+  return words.find(fmt::format(" {} ", last)) != words.npos || last.ends_with("nummer") ||
+         (is_joined && (name.ends_with("ID") || name.ends_with("Id")));
+}
+
+// Temp quality, Rain QC, 品質情報
+inline bool names_a_flag(const std::string& name) {
+  const std::string last = lower_case(name.substr(name.find_last_of(" _-") + 1));
+  constexpr std::string_view words = " quality flag flags qc 品質情報 均質番号 現象なし情報 ";
+  return name != last && words.find(fmt::format(" {} ", last)) != words.npos;
+}
+
 struct Column {
   std::string name;
   bool is_first = false;
@@ -32,6 +50,7 @@ struct Column {
   std::optional<std::string_view> unit = {};
   NumberOrder order = {};
   bool changes = false, counts_up = true;  // 1, 2, 3, …: it numbers the rows
+  bool follows = true;                     // each number is one above that of the row before
   double last = 0;
   int64_t open = 0;        // cells at the end of time without a value, or at their begin
   bool has_begun = false;  // a cell has a value
@@ -45,6 +64,7 @@ struct Column {
     if (number && !unit) unit = number->unit;
     if (number && *unit == number->unit) {
       const double value = number->value;
+      follows = follows && (numbers == 0 || value == last + 1);
       counts_up = counts_up && (numbers == 0 ? value == 0 || value == 1 : value == last + 1);
       if (!changes) {
         const auto before = last_of.find(series);
@@ -56,7 +76,7 @@ struct Column {
       ++numbers;
       return;
     }
-    counts_up = false;
+    counts_up = follows = false;
     const bool is_missing = !number && says_missing(cell);
     ++(is_missing ? missing : others), open += !newest_first || !has_begun;
     if (!is_missing && words.size() < 4) words.emplace(cell);

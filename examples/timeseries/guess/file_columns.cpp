@@ -89,16 +89,6 @@ bool guess_time(FileReading& reading, const FileColumns& file, const Column& col
   return true;
 }
 
-// Whether a name is that of a counter: entry_id, Invoice No., OrderID.
-bool names_a_counter(const std::string& name) {
-  std::string last = lower_case(name.substr(name.find_last_of(" _-") + 1));
-  if (last.ends_with('.')) last.pop_back();
-  constexpr std::string_view words = " id no nr nummer index idx # ";
-  const bool is_joined = name.size() > 2 && std::islower(static_cast<unsigned char>(name[name.size() - 3]));
-  return words.find(fmt::format(" {} ", last)) != words.npos || last.ends_with("nummer") ||
-         (is_joined && (name.ends_with("ID") || name.ends_with("Id")));
-}
-
 // Whether it is one of numbers but for a cell or two, or few words that are mended: reading it says which.
 bool is_of_numbers_nearly(const Column& column, bool mend) {
   if (column.others <= 2) return column.others > 0 && column.numbers >= 8 * column.others;
@@ -120,7 +110,8 @@ std::string left_out(const FileColumns& file, const Column& column) {
   }
   if (column.numbers == 0) return "empty";
   if (file.columns.size() == 1) return "";
-  if (column.counts_up) return "numbers the rows";
+  if (column.counts_up || (column.follows && !column.is_first)) return "numbers the rows";
+  if (names_a_flag(column.name)) return "a flag by its name";
   if (column.numbers < 6 && 10 * column.numbers < column.missing)
     return fmt::format("only {} cells have a number", column.numbers);
   if (column.order.is_whole() && column.order.ascends() && !column.order.described().empty() &&
