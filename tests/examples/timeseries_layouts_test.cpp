@@ -111,12 +111,10 @@ TEST_CASE("hours may be numbers alone beside dates, and a total of the day is no
   });
   check_mended(
       folder, wide, plain,
-      {std::string("each hour ('0' to '23') is read as a row of its own; column 'Total' is left out") +
-       counted});
+      {std::string("each hour ('0' to '23') is read as a row of its own, without 'Total'") + counted});
   check_mended(
       folder, clocks, plain,
-      {std::string(
-           "each time of day ('00:00' to '23:00') is read as a row of its own; column 'Total' is left out") +
+      {std::string("each time of day ('00:00' to '23:00') is read as a row of its own, without 'Total'") +
        counted});
 }
 

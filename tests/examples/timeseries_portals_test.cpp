@@ -57,9 +57,8 @@ TEST_CASE("a column an hour, a time of day or a day of the week becomes a row ea
     for (int k = 0; k < 7; ++k) cells.push_back(std::to_string(week(k)));
     return joined(cells, ';') + ";91";
   });
-  check_mended(
-      folder, weeks, with(table("t,value"), "t,", "week of,"),
-      {"each day ('mon' to 'sun') is read as a row of its own; column 'total' is left out, " + counted});
+  check_mended(folder, weeks, with(table("t,value"), "t,", "week of,"),
+               {"each day ('mon' to 'sun') is read as a row of its own, without 'total', " + counted});
 }
 
 TEST_CASE("a table with a column a month is turned, with its titles, remarks and columns of words") {

@@ -222,7 +222,7 @@ void require_no_wide_days(const CsvReader& csv, const std::vector<std::string>& 
   std::string done =
       fmt::format("each {} ('{}' to '{}') is read as a row of its own", parts.each, first, last);
   for (const std::string& name : names)
-    if (says_total(name)) done += fmt::format("; column '{}' is left out", one_line(name));
+    if (says_total(name)) done += fmt::format(", without '{}'", one_line(name));
   if (!parts.flags.empty())
     done += fmt::format(", without the columns '{}' to '{}'", one_line(names[parts.flags.front()]),
                         one_line(names[parts.flags.back()]));
