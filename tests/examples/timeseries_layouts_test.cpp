@@ -268,6 +268,61 @@ TEST_CASE("counters and flags beside values are not forecast, and totals of SAP 
                {"5 lines, the first is line 14, are left out: '*2013' is a total"});
 }
 
+TEST_CASE("years and months of Japan, and months of Russia below titles, are times") {
+  const Folder folder;
+  const auto months = [](const std::string& names, const std::function<std::string(int row)>& cells) {
+    return rows(names, 60, cells);
+  };
+  const std::string plain = months("t,x", [](int row) {
+    return fmt::format("{}-{:02},{}", 2015 + row / 12, row % 12 + 1,
+                       row == 15 ? "" : std::to_string(34000 + week(row)));
+  });
+  // The year of the era stands in its first row; one value is an ellipsis, the last ones are marked.
+  check_mended(folder,
+               months("年,月,x",
+                      [](int row) {
+                        const std::string year = row % 12   ? ""
+                                                 : row < 48 ? fmt::format("平成{}年", 27 + row / 12)
+                                                            : fmt::format("令和{}年", row / 12 - 3);
+                        return fmt::format("{},{}月,{}", year, row % 12 + 1,
+                                           row == 15  ? "…"
+                                           : row > 57 ? fmt::format("\"p 34,0{}\"", week(row))
+                                                      : fmt::format("\"34,0{}\"", week(row)));
+                      }),
+               plain, {"marks behind the cells of column 3 ('x') are left out, as in 'p 34,012' in line 60"});
+  constexpr std::array names = {"Январь", "Февраль", "Март",     "Апрель",  "Май",    "Июнь",
+                                "Июль",   "Август",  "Сентябрь", "Октябрь", "Ноябрь", "Декабрь"};
+  std::string sales = "Продажи;;\nПараметры:;Период: 01.01.2017;\n;;\nПериод;Выручка;Чек\n";
+  for (int row = 0; row < 48; ++row) {
+    sales += fmt::format("{} {} г.;{} 000,5;{}\n", names[static_cast<size_t>(row % 12)], 2017 + row / 12,
+                         week(row), row % 5);
+    if (row % 12 == 11) sales += fmt::format("Итого за {} г.;99 000,0;9\n", 2017 + row / 12);
+  }
+  check_mended(folder, sales,
+               rows("Период;Выручка;Чек", 48,
+                    [](int row) {
+                      return fmt::format("{}-{:02};{}000,5;{}", 2017 + row / 12, row % 12 + 1, week(row),
+                                         row % 5);
+                    }),
+               {"lines 1 to 3 are left out: above the names, which are in line 4"});
+}
+
+TEST_CASE("flags of Eurostat behind values, and six columns of words before its times, are read") {
+  const Folder folder;
+  std::string table = "freq,indic,nace,adj,unit,geo\\TIME", austria = "Q,X,G,CA,I21,AT",
+              germany = "Q,X,G,CA,I21,DE";
+  for (int k = 0; k < 60; ++k) {
+    table += fmt::format(",{}-Q{}", 2008 + k / 4, k % 4 + 1);
+    austria += fmt::format(",{}{}", week(k), k == 59 ? " p" : ""),
+        germany += fmt::format(",{}{}", week(k) + 5, k == 20 ? " b" : "");
+  }
+  check_mended(
+      folder, table + "\n" + austria + "\n" + germany + "\n",
+      rows("time,AT,DE", 60,
+           [](int k) { return fmt::format("{} Q{},{},{}", 2008 + k / 4, k % 4 + 1, week(k), week(k) + 5); }),
+      {});
+}
+
 TEST_CASE("two lines of names are joined where the first one repeats") {
   const Folder folder;
   const auto cells = [](const std::string& names) {

@@ -19,8 +19,8 @@ namespace unroll {
 bool says_missing(std::string_view cell) {
   constexpr std::size_t longest = 4;
   if (cell.size() > longest || (!cell.empty() && cell[0] >= '0' && cell[0] <= '9')) return false;
-  constexpr std::array<std::string_view, 15> words = {
-      "", "na", "n/a", "n.a.", "k.a.", "#n/a", "#nv", "nan", "null", "?", ".", "-", "–", "..", ":"};
+  constexpr std::array<std::string_view, 16> words = {
+      "", "na", "n/a", "n.a.", "k.a.", "#n/a", "#nv", "nan", "null", "?", ".", "-", "–", "..", "…", ":"};
   return std::ranges::find(words, lower_case(cell)) != words.end();
 }
 
@@ -163,6 +163,8 @@ std::string_view without_mark(std::string_view cell) {
       " prelim. prelim preliminary provisional prov. est. estimate estimated rev. revised vorläufig vorl. geschätzt "
       "provisoire provisorio provisório voorlopig ";
   std::string_view bare = cell;
+  if (cell.size() > 2 && (cell[0] == 'p' || cell[0] == 'r') && cell[1] == ' ' && digit(cell[2]))
+    bare.remove_prefix(2);
   while (const std::size_t size = suffix_of(bare, signs).size()) bare.remove_suffix(size);
   if (bare.find(':') != bare.npos && bare.ends_with('p')) return cell;  // 1:30 p
   if (bare.size() > 1 && digit(bare[bare.size() - 2]) && (bare.ends_with('p') || bare.ends_with('r')))
@@ -176,7 +178,7 @@ std::string_view without_mark(std::string_view cell) {
   else if (bare.ends_with(')') && blank != bare.npos && blank + 3 == bare.size() && digit(bare[blank + 1]))
     bare = bare.substr(0, blank);  // a footnote: 2005 1)
   else if (blank != bare.npos && blank + 2 == bare.size() &&
-           std::string_view("pre").find(bare.back()) != std::string_view::npos)
+           std::string_view("preb").find(bare.back()) != std::string_view::npos)
     bare = bare.substr(0, blank);
   while (const std::size_t size = suffix_of(bare, blanks).size()) bare.remove_suffix(size);
   return bare;

@@ -34,7 +34,8 @@ std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks m
 inline bool are_few_words(int64_t words, int64_t different, int64_t rows) {
   return 20 * words <= rows || (different <= 3 && 2 * words <= rows);
 }
-// A cell without the mark behind its number that says provisional, revised or estimated, as in "1,234 (p)", "12*" and "5.1 r".
+// A cell without the mark beside its number that says provisional, revised, estimated or a break, as in "1,234 (p)", "12*", "5.1 r" and
+// "p 7".
 std::string_view without_mark(std::string_view cell);
 // The number of "<1", "< 1" or ">30"; else the cell.
 std::string_view without_limit(std::string_view cell);

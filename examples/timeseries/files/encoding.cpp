@@ -74,6 +74,7 @@ double share_of(std::string_view utf8, std::string_view frequent) {
     const auto first = static_cast<uint8_t>(utf8[i]);
     if (first < 0x80) continue;
     size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    if (utf8.substr(i, size) == "\u00a0") continue;  // stands between digits
     ++all, known += frequent.find(utf8.substr(i, size)) != frequent.npos;
   }
   return all == 0 ? 0 : static_cast<double>(known) / static_cast<double>(all);
@@ -83,7 +84,7 @@ double share_of(std::string_view utf8, std::string_view frequent) {
 double share_in_words(std::string_view text) {
   std::size_t all = 0, in_words = 0, run = 0;
   for (std::size_t i = 0; i <= text.size(); ++i) {
-    if (i < text.size() && static_cast<uint8_t>(text[i]) >= 0x80) {
+    if (i < text.size() && static_cast<uint8_t>(text[i]) >= 0x80 && static_cast<uint8_t>(text[i]) != 0xa0) {
       ++run;
       continue;
     }

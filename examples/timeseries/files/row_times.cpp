@@ -75,11 +75,12 @@ std::set<int64_t> lines_of_another_table(const SeriesText& file) {
 std::string require_row(const SeriesText& file, const std::string& message) {
   const auto& columns = file.columns;
   CsvReader csv = file.csv;
+  const NumberMarks marks = {file.options.decimal, file.options.thousands};
   const auto begins_row = [&](std::size_t place) {
     const std::string_view cell = cell_of(csv, place);
     if (says_total(cell)) return false;
     const auto filled = csv.cells().size() - std::size_t(std::ranges::count(csv.cells(), std::string_view()));
-    return columns.time_in(without_mark(cell)) || written_number(cell, {}) ||
+    return columns.time_in(without_mark(cell)) || written_number(without_mark(cell), marks) ||
            (filled > 1 && looks_like_a_date(cell));  // a remark may end with a date
   };
   int64_t more = 0;  // rows below that have no time either

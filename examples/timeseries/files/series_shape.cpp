@@ -178,7 +178,8 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
     return !cell.empty() && !reads_as_value(cell, options.decimal);
   };
   const auto is_value = [&](const std::string& cell) {
-    return !cell.empty() && reads_as_value(cell, options.decimal);
+    return !cell.empty() &&
+           (reads_as_value(cell, options.decimal) || (options.mend && reads_as_value(cell, ',')));
   };
   std::size_t most =
       std::max({static_cast<std::size_t>(std::ranges::count_if(header, is_word)),  // names so far

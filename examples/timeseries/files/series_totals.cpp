@@ -32,7 +32,7 @@ std::vector<std::string> words_of(std::string_view label) {
 constexpr std::string_view sums =
     " total totals subtotal subtotals sum average avg mean gesamt summe gesamtsumme ergebnis gesamtergebnis zwischensumme "
     "mittelwert durchschnitt 合計 總計 小計 合计 总计 小计 平均 합계 총계 소계 평균 รวม รวมปี รวมทั้งสิ้น ยอดรวม итого всего totalt suma summa totalsumma totaal eindtotaal subtotaal ialt yhteensä celkem összesen végösszeg toplam razem łącznie somme moyenne suma promedio média totale somma ";
-constexpr std::string_view beside_sums = " grand general général geral sub sous końcowa genel ";
+constexpr std::string_view beside_sums = " grand general général geral sub sous końcowa genel за г год ";
 constexpr std::string_view quarters_of_pivots = " q qtr trim t ";
 
 bool is_among(std::string_view words, const std::string& word) {

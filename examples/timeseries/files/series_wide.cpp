@@ -248,7 +248,7 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
       "{}:1: the first line holds times, as '{}': transpose the table, so that each time has a line and each series "
       "a column",
       csv.origin(), one_line(*first));
-  constexpr std::size_t most_words = 4;
+  constexpr std::size_t most_words = 8;
   const bool is_unnamed = csv.cells().size() == names.size() + 1;
   const std::size_t words = static_cast<std::size_t>(first - names.begin()) + is_unnamed;
   auto last = names.end();

@@ -80,13 +80,20 @@ bool tell_apart(const std::vector<Time>& times, bool several) {
   return rows.size() * most <= times.size() + times.size() / 8;
 }
 
+// Q1 of Q1 (Apr-Jun), 1 of 1月.
+std::string_view bare_part(std::string_view cell) {
+  for (const std::string_view month : {"月", "월"})
+    if (cell.ends_with(month)) cell.remove_suffix(month.size());
+  return cell.substr(0, cell.find(" ("));
+}
+
 // How a year's part is written whose numbers go from 1 to 4, 12, or 52 or 53, in each year but the first and the last, all equally
 // often; "": they do not.
 const char* parts_of_year(CsvReader csv, std::size_t place, const std::vector<Time>& times) {
   std::map<int64_t, std::map<int64_t, int64_t>> parts;  // rows of each, by year
   std::size_t row = 0;
   const bool all = each_row(csv, [&] {
-    const double number = parse_number(cell_of(csv, place)).value_or(0);
+    const double number = parse_number(bare_part(cell_of(csv, place))).value_or(0);
     if (number < 1 || number > 53 || number != std::floor(number) || row >= times.size()) return false;
     return ++parts[times[row++].count][static_cast<int64_t>(number)] > 0;
   });
@@ -181,7 +188,7 @@ static std::vector<Time> finer_times(const CsvReader& csv, std::size_t place, co
     else if (row > 0 && times[row].count == times[row - 1].count)
       cell = above;
     if (are_numbered) cell = numbered_month(cell);
-    cell = cell.substr(0, cell.find(" ("));  // Q1 (Apr-Jun)
+    cell = bare_part(cell);
     std::string text = joined(times[row], cell, name);
     if (text.empty() && *of_year)
       text = fmt::format(fmt::runtime(of_year), to_text(times[row]),

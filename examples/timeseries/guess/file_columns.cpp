@@ -110,7 +110,10 @@ std::string left_out(const FileColumns& file, const Column& column) {
   }
   if (column.numbers == 0) return "empty";
   if (file.columns.size() == 1) return "";
-  if (column.counts_up || (column.follows && !column.is_first)) return "numbers the rows";
+  const auto has_values = [](const Column& of) { return of.numbers > of.others && !of.follows; };
+  if (column.counts_up ||
+      (column.follows && !column.is_first && std::ranges::any_of(file.columns, has_values)))
+    return "numbers the rows";
   if (names_a_flag(column.name)) return "a flag by its name";
   if (column.numbers < 6 && 10 * column.numbers < column.missing)
     return fmt::format("only {} cells have a number", column.numbers);

@@ -340,7 +340,8 @@ static std::optional<Time> fiscal_year(std::string_view text) {
 }
 
 std::optional<Time> parse_time(std::string_view text, DateOrder order) {
-  if (text.ends_with(" Uhr")) text.remove_suffix(4);
+  for (const std::string_view end : {" Uhr", " г.", " г", "\u00a0г."})
+    if (text.ends_with(end)) text.remove_suffix(end.size());
   if (text.ends_with(')') && text.find(" GMT") < text.find(" (")) text = text.substr(0, text.find(" ("));
   if (const auto time = iso_time(text)) return time;
   const auto is_of_script = [](char c) { return static_cast<uint8_t>(c) >= 0xe0; };

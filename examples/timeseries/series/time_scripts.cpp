@@ -133,6 +133,7 @@ std::string latin_time(std::string_view given) {
   const auto year = year_of(left.substr(0, sign));
   if (!year) return "";
   left.remove_prefix(sign + year_sign.size());
+  if (left.empty()) return fmt::format("{:04}", *year);
   if (const auto quarter = quarter_of(left)) return fmt::format("{:04} Q{}", *year, *quarter);
   const auto month = take_number(left);
   if (!month || !left.starts_with(month_sign)) return "";
