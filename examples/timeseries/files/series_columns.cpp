@@ -263,11 +263,14 @@ class HeaderReader {
       if (is_asked_for(i)) continue;
       const bool dotted = dotted_month(cell(i)).has_value();
       constexpr double least_date = 150'001;  // a week; the first column may hold years, too
-      if (i > 0 && !dotted && !(parse_number(cell(i)).value_or(0) >= least_date)) continue;
+      const double value = parse_number(cell(i)).value_or(0);
+      const bool may_be_year =
+          options_.mend && 1500 <= value && value <= 2200 && lower_case(columns_.names[i]) == "year";
+      if (i > 0 && !dotted && !may_be_year && !(value >= least_date)) continue;
       const TimeForm of = form(i);
       if (i > 0 && of == TimeForm::date_time && !names_a_moment(columns_.names[i])) continue;
       if (i == 0 && of != TimeForm::number) return take_times({0}, of, false);
-      if (of < TimeForm::month) continue;
+      if (of < TimeForm::month && !(may_be_year && of == TimeForm::year)) continue;
       if (dated.empty()) found = of;
       dated.push_back(i);
     }
