@@ -80,7 +80,8 @@ std::string require_row(const SeriesText& file, const std::string& message) {
     const std::string_view cell = cell_of(csv, place);
     if (says_total(cell)) return false;
     const auto filled = csv.cells().size() - std::size_t(std::ranges::count(csv.cells(), std::string_view()));
-    return columns.time_in(without_mark(cell)) || written_number(without_mark(cell), marks) ||
+    return columns.time_in(without_mark(cell)) || written_number(cell, {}) ||
+           written_number(without_mark(cell), marks) ||
            (filled > 1 && looks_like_a_date(cell));  // a remark may end with a date
   };
   int64_t more = 0;  // rows below that have no time either

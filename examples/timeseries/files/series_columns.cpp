@@ -263,18 +263,16 @@ class HeaderReader {
       if (is_asked_for(i)) continue;
       const bool dotted = dotted_month(cell(i)).has_value();
       constexpr double least_date = 150'001;  // a week; the first column may hold years, too
-      const double value = parse_number(cell(i)).value_or(0);
-      const bool may_be_year =
-          options_.mend && 1500 <= value && value <= 2200 && lower_case(columns_.names[i]) == "year";
-      if (i > 0 && !dotted && !may_be_year && !(value >= least_date)) continue;
+      if (i > 0 && !dotted && !(parse_number(cell(i)).value_or(0) >= least_date)) continue;
       const TimeForm of = form(i);
       if (i > 0 && of == TimeForm::date_time && !names_a_moment(columns_.names[i])) continue;
       if (i == 0 && of != TimeForm::number) return take_times({0}, of, false);
-      if (of < TimeForm::month && !(may_be_year && of == TimeForm::year)) continue;
+      if (of < TimeForm::month) continue;
       if (dated.empty()) found = of;
       dated.push_back(i);
     }
     if (!dated.empty()) return take_times(dated, found, false);
+    if (options_.mend) require_no_years_behind(count);
 
     for (int i = 0; i < count; ++i) {
       if (options_.mend && written_number(without_mark(cell(i)), {}) == std::nullopt)
@@ -294,6 +292,16 @@ class HeaderReader {
           fmt::format("{} may hold times, but '{}' in line {} is not read as one: rows are numbered; {}",
                       columns_.called(i), one_line(cell(i)), csv_.line(), forms));
     }
+  }
+
+  // Throws MendableFile: a column behind the first is called year, and holds years.
+  void require_no_years_behind(int count) const {
+    for (int i = 1; i < count; ++i)
+      if (const std::string& called = columns_.names[i];
+          lower_case(called) == "year" &&
+          std::ranges::find(options_.channels, called) == options_.channels.end() &&
+          form_of_column(csv_, columns_.place(i), called) == TimeForm::year)
+        throw MendableFile(fmt::format("{}: {} holds years", origin(), columns_.called(i)), "time", called);
   }
 
   // Takes the first of the columns that hold times. `is_sure`: no other could be meant.
