@@ -256,6 +256,9 @@ TEST_CASE("counters and flags beside values are not forecast, and totals of SAP 
   const ProgramRun run = forecast_of(folder, closing("day,x,N. closing,x quality", "{},{},{:04},{}"));
   CHECK_MESSAGE(run.out == forecast_of(folder, closing("day,x", "{},{}")).out, run.err);
   CHECK(has(run.err, "left out: N. closing (numbers the rows), x quality (a flag by its name)"));
+  // A value, since no column is called Air.
+  CHECK(has(forecast_of(folder, closing("day,x,N. closing,Air quality", "{},{},{:04},{}")).out,
+            "Air quality_low"));
   const auto ledger = [](bool totals) {
     std::string csv = "GJahr,Per.,Haben\n";
     for (int row = 0; row < 60; ++row) {

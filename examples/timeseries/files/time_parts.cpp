@@ -30,18 +30,18 @@ namespace {
 
 // A number that makes a time finer, by the name of its column.
 struct NumberPart {
-  std::array<std::string_view, 7> names;
+  std::array<std::string_view, 8> names;
   TimeForm of;
   const char* joined;
 };
 constexpr std::array number_parts = {
     NumberPart{{"mon", "mois", "mes", "mês", "maand", "mån", "월"}, TimeForm::year, "{}-{:02}"},
-    NumberPart{{"week", "woche", "kw", "sem", "veck", "uke", "주"}, TimeForm::year, "{}-W{:02}"},
+    NumberPart{{"week", "woche", "kw", "sem", "wk", "veck", "uke", "주"}, TimeForm::year, "{}-W{:02}"},
     NumberPart{{"qua", "qtr", "trim", "kwarta", "분기", "季度", "四半期"}, TimeForm::year, "{} Q{}"},
     NumberPart{{"day", "tag", "jour", "dia", "dag", "día", "일"}, TimeForm::month, "{}-{:02}"},
     NumberPart{{"hour", "hr", "stunde", "heure", "hora", "시간"}, TimeForm::date, "{} {:02}:00"}};
 
-bool says_one_of(const std::string& name, const std::array<std::string_view, 7>& words) {
+bool says_one_of(const std::string& name, const std::array<std::string_view, 8>& words) {
   const std::string small = lower_case(name);
   return std::ranges::any_of(words,
                              [&](auto word) { return !word.empty() && small.find(word) != small.npos; });

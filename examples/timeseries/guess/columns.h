@@ -32,11 +32,13 @@ inline bool names_a_counter(const std::string& name) {
          (is_joined && (name.ends_with("ID") || name.ends_with("Id")));
 }
 
-// Temp quality, Rain QC, 品質情報
-inline bool names_a_flag(const std::string& name) {
-  const std::string last = lower_case(name.substr(name.find_last_of(" _-") + 1));
+// The column of which this is a flag by its name: Temp of "Temp quality", "Temp QC" and "Temp 品質情報". "": it is none's.
+inline std::string flagged_by(const std::string& name) {
+  const std::size_t blank = name.find_last_of(" _-");
   constexpr std::string_view words = " quality flag flags qc 品質情報 均質番号 現象なし情報 ";
-  return name != last && words.find(fmt::format(" {} ", last)) != words.npos;
+  const bool is_flag =
+      blank != name.npos && words.find(fmt::format(" {} ", lower_case(name.substr(blank + 1)))) != words.npos;
+  return is_flag ? name.substr(0, blank) : "";
 }
 
 struct Column {

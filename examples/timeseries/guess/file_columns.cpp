@@ -114,7 +114,9 @@ std::string left_out(const FileColumns& file, const Column& column) {
   if (column.counts_up ||
       (column.follows && !column.is_first && std::ranges::any_of(file.columns, has_values)))
     return "numbers the rows";
-  if (names_a_flag(column.name)) return "a flag by its name";
+  if (const std::string of = flagged_by(column.name);
+      std::ranges::any_of(file.columns, [&](const Column& other) { return !of.empty() && other.name == of; }))
+    return "a flag by its name";
   if (column.numbers < 6 && 10 * column.numbers < column.missing)
     return fmt::format("only {} cells have a number", column.numbers);
   if (column.order.is_whole() && column.order.ascends() && !column.order.described().empty() &&
