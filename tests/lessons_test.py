@@ -56,6 +56,8 @@ def faults_of_variants(lesson, programs, folder):
             yield f"{where}: should end with 1 and say what is wrong; it ended with {code}:\n{text}"
             continue
         said[variant] = flat(wrong[1])
+        if variant == "hole" and (prints := lesson.answers["hole"].get("prints", "")) not in text:
+            yield f"{where}: should print \"{prints}\" before; it prints: {text}"
         if flat(lesson.says(variant)) not in said[variant]:
             yield f"{where}: should say \"{lesson.says(variant)}\"; it says: {said[variant]}"
         if not re.search(r"\d", said[variant]):

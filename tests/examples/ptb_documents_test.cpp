@@ -304,6 +304,19 @@ TEST_CASE("one window with documents is learnt by heart, and explain says which 
                "--set", "training.temporal_activation_regularization=0"},
               folder.path());
   CHECK(!learnt.empty());
+  // Documents that begin alike: after "we go" no model can tell what comes.
+  const Folder alike;
+  std::string text;
+  for (int k = 0; k < 100; ++k) text += "we go out\n\nwe go home\n\n";
+  for (const char* split : {"train", "valid", "test"}) alike.write(fmt::format("text/{}.txt", split), text);
+  alike.write("documents.toml", recipe("document"));
+  const ProgramRun run =
+      ptb({"train", "documents.toml", "--data", "text", "--overfit-one-batch", "--threads", "1", "--set",
+           "data.batch=2", "--set", "data.bptt=16", "--set", "training.temporal_activation_regularization=0",
+           "--set", "optimizer.kind=adam", "--set", "optimizer.learning_rate=0.03"},
+          alike.path());
+  CHECK_MESSAGE(run.code == 0, run.err);
+  CHECK_MESSAGE(has(run.out, "learnt by heart"), run.out);
   const std::string explained = ptb_out({"explain", "documents.toml", "--data", "text"}, folder.path());
   CHECK_MESSAGE(has(explained, "inside a window"), explained);
   CHECK(!has(ptb_out({"explain", "none.toml", "--data", "text"}, folder.path()), "inside a window"));

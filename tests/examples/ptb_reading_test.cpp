@@ -116,6 +116,16 @@ TEST_CASE("explain: parameters, work, memory and engine, without the text and wi
   CHECK(folder.listing().empty());
 }
 
+TEST_CASE("explain: the learning rate of each epoch, as the schedule divides the run") {
+  const Folder folder;
+  const std::string out = ptb_out({"explain", "ptb-small", "--set", "schedule.kind=cosine", "--set",
+                                   "training.epochs=6", "--set", "model.dropout=0"},
+                                  folder.path());
+  // Half a cosine: (1 + cos(pi k / 6)) / 2.
+  CHECK_MESSAGE(out.find("learning rate as epochs begin: 1 0.933 0.75 0.5 0.25 0.067\n") != std::string::npos,
+                out);
+}
+
 TEST_CASE("generate: sentences on lines of their own, the same for the same seed") {
   const std::string model = (trained() / "model/last.safetensors").string();
   const auto generate = [&](const Words& more) {

@@ -176,6 +176,9 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
        {"schedule.phases", "schedule.kind = \"one_cycle\"", "nothing reads it"}},
       {train + Words{"--set", "optimizer.kind=asgd", "--set", "optimizer.average_from=50"},
        {"optimizer.average_from", "training.epochs"}},
+      {train + Words{"--set", "optimizer.kind=asgd", "--set", "optimizer.average_from=1", "--set",
+                     "optimizer.non_monotone=4"},
+       {"optimizer.non_monotone", "optimizer.average_from = 0", "nothing reads it"}},
       {train + Words{"--set", "data.corpus=text", "--set", "data.seed=3"},
        {"data.seed", "data.corpus = \"grammar\"", "nothing reads it"}},
       {train + Words{"--set", "training.sample_words=7"},
@@ -303,6 +306,10 @@ TEST_CASE("what fails while running: exit code 1 and one line") {
   const ProgramRun full = ptb({"explain", "ptb-small"}, folder.path(), "/dev/full");
   CHECK(full.code == 1);
   CHECK(lines_of(full.err).size() == 1);
+  const ProgramRun help =
+      ptb({"--help"}, folder.path(), "/dev/full");  // of a few lines, which wait until the end
+  CHECK(help.code == 1);
+  CHECK(lacks(help.err.substr(0, help.err.size() - 1), {"the output could not be written"}) == "");
   const ProgramRun dry = ptb({"train", "tiny.toml", "--dry-run"}, folder.path(), "/dev/full");
   CHECK(dry.code == 1);
   CHECK(dry.err == "ptb: the output could not be written\n");

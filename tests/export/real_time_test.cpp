@@ -1,10 +1,13 @@
 // Steps in real time: the layers' values over hundreds of steps, and no memory asked for.
 #include "data/windows.h"
 #include "export/real_time_step.h"
+#include "export/step_file.h"
 #include "framework/loss.h"
 #include "optim/optimizer.h"
 #include "tests/export/step_models.h"
+#include "tests/folder.h"
 #include "tests/layers/counted_memory.h"
+#include "training/files/state_dict.h"
 
 using namespace unroll;
 
@@ -20,6 +23,43 @@ TEST_CASE("a step gives the layers' values, whatever the options") {
     CHECK(largest(expected) > 0.01);
     step.reset();
     CHECK(same_bits(by_steps(model, step, inputs, steps), y));
+  }
+}
+
+TEST_CASE("the two biases of a GRU in PyTorch's file are added but for the new state's") {
+  ParameterSet params;
+  const RecurrentLayer gru(params / "gru", CellKind::gru, {.input = 2, .hidden = 3});
+  params.at("gru.bias_l0")
+      .var()
+      .value()
+      .copy_from(Tensor::from({9}, {.1f, -.2f, .3f, -.4f, .5f, -.6f, .7f, -.8f, .9f}));
+  params.at("gru.bias_hn_l0").var().value().copy_from(Tensor::from({3}, {.25f, -.5f, .75f}));
+  const StepPlan whole = step_of(params, 2, gru);
+  // Half of what the gates r and z have is written as the second bias.
+  std::vector<NamedTensor> tensors = state_dict(params);
+  const auto of = [&](const char* name) {
+    return std::ranges::find(tensors, name, &NamedTensor::name)->tensor;
+  };
+  Tensor first = of("gru.bias_ih_l0").clone(), second = of("gru.bias_hh_l0").clone();
+  for (int i = 0; i < 6; ++i) {
+    const real half = first.data()[i] / 2;
+    first.on_host(Access::change)[i] -= half, second.on_host(Access::change)[i] += half;
+  }
+  for (NamedTensor& tensor : tensors)
+    if (tensor.name == "gru.bias_ih_l0")
+      tensor.tensor = first;
+    else if (tensor.name == "gru.bias_hh_l0")
+      tensor.tensor = second;
+  const Folder folder;
+  write_safetensors(folder / "gru.safetensors", tensors);
+  const SafetensorsFile file(folder / "gru.safetensors");
+  StepBuilder step(weights_in(file));
+  step.output("y", step.recurrent("gru", CellKind::gru, {.input = 2, .hidden = 3}, step.input("x", 2)));
+  RealTimeStep of_file(step.plan()), of_layer(whole);
+  for (int t = 0; t < 5; ++t) {
+    for (RealTimeStep* each : {&of_file, &of_layer})
+      (*each)["x"][0] = 0.3f * static_cast<float>(t), (*each)["x"][1] = -1, (*each)();
+    for (size_t i = 0; i < 3; ++i) CHECK(of_file["y"][i] == doctest::Approx(of_layer["y"][i]).epsilon(1e-6));
   }
 }
 

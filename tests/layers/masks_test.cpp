@@ -129,6 +129,23 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("two calls add to the gradient of weights that are dropped, whatever the engine") {
+  std::vector<Tensor> found;
+  for (Engine engine : engines) {
+    ParameterSet params(5);
+    const Lstm lstm(params / "lstm", {.input = 2, .hidden = 6, .weight_drop = 0.4f, .engine = engine});
+    RandomStream random(1, "x");
+    const Tensor x = random_tensor({3, 2, 2}, random);
+    Tape tape;
+    const auto first = lstm(x, lstm.zero_state(2)), second = lstm(x, first.state);
+    tape.backward(sum(first.y) + sum(second.y));
+    Parameter& w = *params.find("lstm.weight_hh_l0");
+    found.push_back(w.node.gradient.value(w.shape).clone());
+  }
+  CHECK(largest(found[0]) > 0.1);
+  CHECK(distance(found[0], found[1]) < 1e-5 * largest(found[0]));
+}
+
 TEST_CASE("locked dropout between layers has one mask for all steps of a window") {
   for (bool locked : {true, false})
     for (bool both : {false, true})

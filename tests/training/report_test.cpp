@@ -333,6 +333,26 @@ TEST_CASE("a profile's note says what options took of the recurrent layers' time
   CHECK(profile_table(profile).note.find(" weight_drop ") != std::string::npos);
 }
 
+TEST_CASE("a profile's table has the bytes that one tape holds, however many there were") {
+  Profile profile;
+  std::vector<std::string> held;
+  for (int tapes = 1; tapes <= 3; ++tapes) {
+    {
+      Tape tape;
+      const Var x = tape.watch(Tensor::full({1024}, 1));
+      const Var loss = sum(record("keeping", x.value().clone(), inputs(x),
+                                  [x](const Var& y) { x.gradient().tensor.copy_from(y.grad()); }));
+      tape.backward(loss);
+    }
+    for (const auto& row : profile_table(profile).rows)
+      if (row[0] == "keeping") held.push_back(row.back());
+  }
+  REQUIRE(held.size() == 3);
+  CHECK(held[0] != "");
+  CHECK(held[1] == held[0]);
+  CHECK(held[2] == held[0]);
+}
+
 TEST_CASE("a profile's table shares out all of the time") {
   Profile profile;
   { const Profile::Part part("update"); }

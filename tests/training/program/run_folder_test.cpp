@@ -55,10 +55,33 @@ struct Trained {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
 std::string unescaped(std::string html) {
-  for (const auto& [escaped, plain] : {std::pair{"&#39;", "'"}, {"&quot;", "\""}, {"&lt;", "<"}, {"&gt;", ">"}})
+  for (const auto& [escaped, plain] :
+       {std::pair{"&#39;", "'"}, {"&quot;", "\""}, {"&lt;", "<"}, {"&gt;", ">"}})
     for (size_t k = html.find(escaped); k != html.npos; k = html.find(escaped))
       html.replace(k, std::string(escaped).size(), plain);
   return html;
+}
+
+// The report's table of the most surprising words.
+std::string surprises_of(const std::string& page) {
+  const size_t at = page.find("<h2>The most surprising words</h2>");
+  REQUIRE(at != page.npos);
+  return page.substr(at, page.find("</section>", at) - at);
+}
+
+// Each word has those of its own text before it.
+void check_words_before(const std::string& table, const std::string& text) {
+  for (size_t row = table.find("<tr><td"); row != table.npos; row = table.find("<tr><td", row + 1)) {
+    std::vector<std::string> cells;
+    for (size_t cell = table.find("<td", row), end = table.find("</tr>", row); cell < end;
+         cell = table.find("<td", cell + 1)) {
+      const size_t begin = table.find('>', cell) + 1;
+      cells.push_back(unescaped(table.substr(begin, table.find('<', begin) - begin)));
+    }
+    REQUIRE(cells.size() == 4);
+    if (cells[3] != "the end of a line")
+      CHECK_MESSAGE(has(text, cells[3] + " " + cells[1] + " "), cells[3], " ", cells[1]);
+  }
 }
 
 }  // namespace
@@ -175,9 +198,7 @@ TEST_CASE("--quiet: the results, and nothing before them") {
 TEST_CASE("the report has the words that surprised most, and a command to look inside that works") {
   const Trained trained({"--set", "training.surprising_words=5", "--set", "data.eval_batch=7"});
   const std::string page = trained.page();
-  const size_t at = page.find("<h2>The most surprising words</h2>");
-  REQUIRE(at != page.npos);
-  const std::string table = page.substr(at, page.find("</section>", at) - at);
+  const std::string table = surprises_of(page);
   std::vector<double> bits;
   for (size_t row = table.find("<tr><td"); row != table.npos; row = table.find("<tr><td", row + 1))
     bits.push_back(std::stod(table.substr(table.find('>', row + 4) + 1)));
@@ -188,24 +209,38 @@ TEST_CASE("the report has the words that surprised most, and a command to look i
   const Corpus text = generate_grammar_corpus(1, {.train = 20'000, .valid = 300, .test = 300}).corpus;
   std::string valid;
   for (const int32_t id : text.valid) valid += text.vocabulary.word(id) + " ";
-  for (size_t row = table.find("<tr><td"); row != table.npos; row = table.find("<tr><td", row + 1)) {
-    std::vector<std::string> cells;
-    for (size_t cell = table.find("<td", row), end = table.find("</tr>", row); cell < end; cell = table.find("<td", cell + 1)) {
-      const size_t begin = table.find('>', cell) + 1;
-      cells.push_back(unescaped(table.substr(begin, table.find('<', begin) - begin)));
-    }
-    REQUIRE(cells.size() == 4);
-    if (cells[3] != "the end of a line") CHECK_MESSAGE(has(valid, cells[3] + " " + cells[1] + " "), cells[3], " ", cells[1]);
-  }
+  check_words_before(table, valid);
   const size_t look = page.find(" look run/last.safetensors --text ");
   REQUIRE(look != page.npos);
-  const std::string command = program_named("ptb") + unescaped(page.substr(look, page.find("</p>", look) - look));
+  const std::string command =
+      program_named("ptb") + unescaped(page.substr(look, page.find("</p>", look) - look));
   const ProgramRun looked = run_program("/bin/sh", {"-c", command}, trained.folder.path());
   CHECK_MESSAGE(looked.code == 0, command, ": ", looked.err);
   CHECK(std::filesystem::exists(trained.folder / "look.html"));
   const Trained none({"--set", "training.surprising_words=0"});
   CHECK_FALSE(has(none.page(), "most surprising"));
   CHECK(has(none.page(), " look run/last.safetensors --text "));
+}
+
+TEST_CASE("of a long sentence the report has the words just before the one that surprised") {
+  RandomStream random(1, "sentences");
+  const Folder folder;
+  std::string valid;
+  for (const char* split : {"train", "valid", "test"}) {
+    std::string text;
+    for (int word = 1; word <= 40 * 40; ++word)
+      text += fmt::format("w{}{}", random.below(30), word % 40 ? " " : "\n");
+    folder.write(fmt::format("text/{}.txt", split), text);
+    for (size_t end = text.find('\n'); split[0] == 'v' && end != text.npos; end = text.find('\n'))
+      text.replace(end, 1, " <eos> "), valid = text;
+  }
+  folder.write("tiny.toml", tiny);
+  const ProgramRun run = run_program(program_named("ptb"),
+                                     {"train", "tiny.toml", "--data", "text", "--set", "data.corpus=text",
+                                      "--set", "training.surprising_words=20", "--out", "run"},
+                                     folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  check_words_before(surprises_of(read_text(folder / "run/report.html")), valid);
 }
 
 TEST_CASE("samples are written after the epochs that the recipe asks for, and change nothing") {

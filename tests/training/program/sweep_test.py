@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import pathlib
+import shutil
 import signal
 import statistics
 import tempfile
@@ -261,6 +262,23 @@ class Sweep(unittest.TestCase):
                     self.assertIn("\nresumed after step", path.read_text())
                 resumed += len(begun)
         self.assertGreater(resumed, 0)
+
+    def test_the_file_that_a_sweep_was_given_is_read_when_it_goes_on(self):
+        for name, shift in (("series", 0), ("other", 3)):
+            (self.folder / f"{name}.csv").write_text("t,y\n" + "".join(f"{i},{(i + shift) * i % 7}\n" for i in range(60)))
+        (self.folder / "series.toml").write_text(
+            '[data]\nfile = "series.csv"\ntime = "t"\nwindow = 4\nhorizon = 2\n[model]\nhidden = 3\n[training]\nepochs = 1\n')
+        words = ["--seeds", "1,2", "--threads", "1"]
+        self.run_program("sweep", "series.toml", "--csv", "other.csv", "--out", "out", *words, program="timeseries")
+        trial = self.folder / "out" / "trial-2"
+        before = bits(trial / "run")
+        shutil.rmtree(trial)
+        for file in (self.folder / "out").glob("t*.*"):
+            file.unlink()
+        self.run_program("sweep", "out", program="timeseries")
+        self.assertEqual(bits(trial / "run"), before)
+        self.run_program("sweep", "series.toml", "--out", "own", *words, program="timeseries")
+        self.assertNotEqual(bits(self.folder / "own" / "trial-2" / "run"), before)
 
     def test_one_process_at_a_time(self):
         whole = self.whole()
