@@ -26,6 +26,12 @@ inline void check_mended(const Folder& folder, const std::string& exported, cons
   REQUIRE_MESSAGE(run.code == 0, run.err);
   REQUIRE_MESSAGE(plain.code == 0, plain.err);
   CHECK(run.out == plain.out);
+  const auto rows_of =
+      [](const std::string& said) {  // how many, from when to when: a first one may be lost unseen
+        const size_t at = said.find(": ", said.find("rows are "));
+        return at == said.npos ? "" : said.substr(at, said.find(" (", at) - at);
+      };
+  if (!rows_of(plain.err).empty()) CHECK(rows_of(run.err) == rows_of(plain.err));
   for (const std::string& note : notes)
     CHECK_MESSAGE(count_of(run.err, "note    " + note + "\n") == 1, note, "\n", run.err);
 }

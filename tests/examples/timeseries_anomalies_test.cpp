@@ -63,6 +63,11 @@ TEST_CASE("spikes in a bare file are the rarest rows, and are written, tabled an
   CHECK(called < 40);
   CHECK(run.err.find("2020-01-11 00:00") != std::string::npos);  // row 240 is in the table
   CHECK(read_text(folder / "found.svg").find("anomaly") != std::string::npos);
+  // The table has the largest errors of many, the spike's among them.
+  const ProgramRun many = started(
+      {"anomalies", "sensor.csv", "--column", "load", "--rate", "0.4", "--out", "many.csv"}, folder.path());
+  CHECK_MESSAGE(many.err.find("The 20 of the largest errors, of ") != std::string::npos, many.err);
+  CHECK_MESSAGE(many.err.find("2020-01-11 00:00") != std::string::npos, many.err);
 }
 
 TEST_CASE("a row of two channels is as rare as one of a single channel: each p counts twice") {

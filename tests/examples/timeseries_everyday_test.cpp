@@ -167,7 +167,8 @@ TEST_CASE("rows of one time are refused, and what to do is said") {
   CHECK(
       refusal(folder, sales(1))
           .find(
-              "; rows of events become a series when those of each hour or day are put together: their number, sum or mean; "
+              "; rows of events become a series when those of each hour, day, week or month are put together: their number, "
+              "sum or mean; "
               "data.missing = \"zero\"") != std::string::npos);
 }
 
@@ -218,6 +219,10 @@ TEST_CASE(
   const ProgramRun known =
       forecast_of(folder, csv, Words{"--column", "x", "--future", "x.csv"} + set({"data.known=[\"promo\"]"}));
   CHECK(first_forecast(known).starts_with("2021-03-29,10"));
+  const ProgramRun of_two = forecast_of(
+      folder, csv,
+      Words{"--column", "x", "--future", "x.csv"} + set({"data.known=[\"promo\"]", "data.horizon=2"}));
+  CHECK(of_two.out == known.out);  // --steps 2: so many are learnt
   CHECK_MESSAGE(
       known.err.find(
           "model   one GRU over segments, trained now: the members of the mean do not read what is known ahead") !=

@@ -73,6 +73,13 @@ TEST_CASE("rows of two forms in turn, or few of the finest, are refused with bot
   CHECK(refused(folder, names + years + stacked(0, 0, 24) + years + months) ==
         "timeseries: x.csv:10: column 1 ('Title'): '2015 JAN' is another form of time than '2022' above it: "
         "keep the rows of one form\n");
+  std::string with_sums = names;  // each year above its months
+  for (int year = 2015; year < 2021; ++year) {
+    with_sums += fmt::format("{},150\n", year);
+    for (int month = 1; month <= 12; ++month)
+      with_sums += fmt::format("{}-{:02},{}\n", year, month, week(month));
+  }
+  CHECK(has(refused(folder, with_sums), "keep the rows of one form"));
   CHECK(has(refused(folder, names + stacked(30, 0, 9)), "'2015 JAN' is another form of time than '2044'"));
   // Seasons beside days are no times of the rows.
   CHECK(forecast_of(folder, rows("t,season,x", 84,
@@ -174,4 +181,43 @@ TEST_CASE("a blank within a number is shown as one") {
 TEST_CASE("the help names the option that says which column holds the times") {
   const Folder folder;
   CHECK(has(started({"forecast", "--help"}, folder.path()).out, "--set data.time="));
+}
+
+TEST_CASE("a thirteenth month is a year's total, and no row") {
+  const Folder folder;
+  const auto months = [](bool with_totals) {
+    std::string csv = "MSN,YYYYMM,Value\n";
+    for (const char* name : {"NG", "EL"})
+      for (int year = 1970; year < 1978; ++year) {
+        for (int month = 1; month <= 12 && year > 1971; ++month)
+          csv += fmt::format("{},{}{:02},{}\n", name, year, month, 40 + month);
+        if (with_totals) csv += fmt::format("{},{}13,558\n", name, year);
+      }
+    return csv;
+  };
+  check_mended(folder, months(true), months(false),
+               {"16 lines, the first is line 2, are left out: month 13 is a year's total"});
+}
+
+TEST_CASE(
+    "a column that is 0 on most days repeats no time, a code of the month does; words name series before prices do") {
+  const Folder folder;
+  const ProgramRun run = forecast_of(
+      folder, rows("date,code,out,x", 84, [](int row) {
+        return fmt::format("{},{},\"{}\",{}", dated(row), with(with(dated(row), "-", ""), "-", ""),
+                           row % 7 == 4 ? fmt::format("-5{},200.00", row) : "0.00", week(row));
+      }));
+  CHECK_MESSAGE(has(run.err, "columns 2 of 3: left out: code (it repeats the time) ("), run.err);
+  const auto prices = [](const char* names, const char* form) {
+    return rows(names, 6 * 60, [=](int row) {
+      const int month = row / 6, of = row % 6;
+      return fmt::format(fmt::runtime(form), 2018 + month / 12, month % 12 + 1, of < 3 ? "North" : "South",
+                         std::array{"Maize", "Rice", "Beans"}[static_cast<size_t>(of % 3)],
+                         200 + 100 * of + month, (27.0 + 10 * of + month % 5) / 100);
+    });
+  };
+  check_mended(folder, prices("date,market,commodity,price,usd", "{}-{:02}-15,{},{},{},{:.2f}"),
+               prices("date,market commodity,price,usd", "{}-{:02}-15,{} {},{},{:.2f}"),
+               {"columns 'market' and 'commodity' name the series together, and are joined"},
+               set({"data.id=market commodity"}));
 }

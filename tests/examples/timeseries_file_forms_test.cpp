@@ -243,7 +243,7 @@ TEST_CASE("a bare file of several series: the error says how, and each is foreca
   const ProgramRun run = started(Words{"forecast", "shops.csv", "--steps", "3"} + words, folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
   for (const std::string part :
-       {"series  2 by column 'shop': steps rest on '", "season  12 rows: ", "Members of the mean",
+       {"series  2 by column 'shop': guesses rest on '", "season  12 rows: ", "Members of the mean",
         "seasonal naive", "interval: 80 %, as wide as its members expect, times "})
     CHECK_MESSAGE(run.err.find(part) != std::string::npos, part, "\n", run.err);
   const auto lines = lines_of(run.out);

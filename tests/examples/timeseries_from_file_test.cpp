@@ -17,7 +17,7 @@ TEST_CASE(
                                  folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
   for (const std::string part :
-       {"time    column 'month': rows are a month apart (--set data.time=NAME)",
+       {"time    column 'month': rows are a month apart: 120 from 1990-01 to 1999-12 (--set data.time=NAME)",
         "season  12 rows: a year of 12 rows: strength ", "(--set data.period=N)", "Members of the mean",
         "seasonal naive (12)", "ETS", "Theta", "CES", "ridge regression (", "20 forecasts of folds.",
         "interval: 80 %, as wide as its members expect, times "})

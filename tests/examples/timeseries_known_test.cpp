@@ -188,3 +188,24 @@ TEST_CASE("what is known ahead is refused by name where it is not there, or not 
     CHECK_MESSAGE(lacks(std::string(run.err, 0, run.err.find('\n')), parts) == "", run.err);
   }
 }
+
+TEST_CASE("the scores of a channel have the name of the target, wherever it stands among the channels") {
+  const Folder folder;
+  folder.write("wave.csv", wave(300));
+  folder.write(
+      "mine.toml",
+      linear_model(
+          "channels = [\"noise\", \"load\"]\ntargets = [\"load\"]\nwindow = 24\nhorizon = 2\nperiod = 24\n",
+          "epochs = 1\n"));
+  (void)timeseries_out({"train", "mine.toml", "--csv", "wave.csv", "--out", "run"}, folder.path());
+  const Json scores = timeseries_json({"evaluate", "run/best.safetensors", "--csv", "wave.csv"},
+                                      folder.path())["scores"]["test"];
+  int rows = 0;
+  for (const auto& [name, row] : scores.items())
+    if (row.contains("by_channel")) {
+      CHECK_MESSAGE(row["by_channel"].size() == 1, name);
+      CHECK_MESSAGE(row["by_channel"].contains("load"), name);
+      ++rows;
+    }
+  CHECK(rows > 0);
+}

@@ -87,6 +87,19 @@ TEST_CASE("a table with a column a day of the month is read by days") {
   check_mended(
       folder, table_of("Year,Month" + named, "2021,{1}"), plain,
       {"each day ('Day 1' to 'Day 31') of a month is read as a row of its own" + std::string(counted)});
+  // A value of the month behind its days is that of each.
+  std::string beside = table_of("Month" + names, "2021-{0:02}");
+  for (size_t at = 0, line = 0; (at = beside.find('\n', at)) != beside.npos; ++line) {
+    const std::string cell = line == 0 ? ",load" : fmt::format(",{}", 700 + line);
+    beside.insert(at, cell), at += cell.size() + 1;
+  }
+  check_mended(
+      folder, beside,
+      rows("date,load,value", 90,
+           [](int row) {
+             return fmt::format("{},{},{}", dated(row - 3), row < 31 ? 701 : row < 59 ? 702 : 703, week(row));
+           }),
+      {});
   // Totals stand beside the days, and below them.
   std::string total = table_of("Month" + names, "2021-{0:02}");
   for (size_t at = 0, line = 0; (at = total.find('\n', at)) != total.npos; at += 5, ++line)
@@ -333,4 +346,48 @@ TEST_CASE("two lines of names are joined where the first one repeats") {
   };
   check_mended(folder, cells("day,Temp,Temp\n,,quality"), cells("day,Temp,Temp quality"),
                {"the names go on in line 2, as 'quality' below 'Temp'"});
+}
+
+TEST_CASE(
+    "cells with one kind of unit are forecast beside plain numbers, and those of several are left out") {
+  const Folder folder;
+  const auto cells = [](const char* form) {
+    return rows("day,x,volume,what", 84, [=](int row) {
+      return fmt::format(fmt::runtime(form), dated(row), week(row), 440 + week(row),
+                         row % 2 ? "3 kg" : "2 St");
+    });
+  };
+  check_mended(
+      folder, cells("{},{} req/s,{}M,{}"), cells("{},{},{},{}"),
+      {"the unit 'req/s' behind the cells of column 2 ('x') is left out; so is the one of another column"});
+  CHECK(has(forecast_of(folder, cells("{},{},{},{}")).err, "left out: what (text, '2 St' in line 2"));
+  // Packs of one size are no values, nor are numbers with a unit in a few rows.
+  CHECK(has(forecast_of(folder, cells("{},{},5 kg,{}")).err, "volume (it never changes)"));
+}
+
+TEST_CASE("a total above the months, labels above the first one, and -999 beside one value are mended") {
+  const Folder folder;
+  const auto months = [](const std::string& above, const char* form) {
+    return rows(above, 60, [=](int row) {
+      return fmt::format(fmt::runtime(form), 2019 + row / 12, 1 + row % 12, 30 + row % 12);
+    });
+  };
+  check_mended(
+      folder,
+      months("Monat;Umsatz;Menge\nSumme;2.701.034 EUR;2.701.034 ST", "{1:02}.{0};30.7{2},5 EUR;30.{2}7 ST"),
+      months("Monat;Umsatz;Menge", "{0}-{1:02};307{2},5;30{2}7"), {"line 2 is left out: 'Summe' is a total"});
+  // The header has a cell less than the rows, and names the first columns, as the lines below it show.
+  check_mended(
+      folder,
+      months("\"Libellé\";\"Prix\"\n\"idBank\";\"001\"\n\"Période\";\"\"", "\"{0}-{1:02}\";\"{2}.5\";\"A\""),
+      months("Libellé;Prix;flag", "{0}-{1:02};{2}.5;A"),
+      {"the last column has no name, and is called 'column 3'"});
+  const ProgramRun run = forecast_of(folder, rows("day,quality,x", 84, [](int row) {
+                                       const bool is_out = row == 40 || row == 41;
+                                       return fmt::format("{},{},{}", dated(row), is_out ? "-999" : "10",
+                                                          is_out ? "-999" : std::to_string(week(row)));
+                                     }));
+  CHECK_MESSAGE(has(run.err, "left out: quality (it never changes)"), run.err);
+  CHECK_MESSAGE(has(run.err, "-999 in column 3 ('x') is read as missing, 2 times: the other values lie from"),
+                run.err);
 }

@@ -115,9 +115,9 @@ TEST_CASE("names stand below a wider line, and above sub-headings and rows of un
   check_mended(
       folder,
       "Made at noon\n\n,Here,Here,Here\n" + with(wide("names"), "names\n", sub + ",,,\n,,quality,site\n"),
-      with(wide("names"), "names\n", sub),
+      with(wide("names"), "names\n", "month,sun,sun quality,sun site\n"),
       {"lines 1 to 3 are left out: above the names, which are in line 4",
-       "lines 5 to 6 are left out: above the first time, as 'quality'"});
+       "the names go on in line 6, as 'quality' below 'sun'"});
   check_mended(folder,
                "Made at noon\n\n,Here,Here,Here\n" + with(wide("names"), "names\n", sub + ",,quality,site\n"),
                with(wide("names"), "names\n", "month,sun,sun quality,sun site\n"),

@@ -107,6 +107,16 @@ TEST_CASE("a time in several columns is read as one") {
   check_mended(
       folder, pivot, with(joined, "Year,x", "Row Labels,x"),
       {"7 lines, the first is line 2, are left out: '2014' is a total; the year above is read with each row"});
+  std::string quarters = "Row Labels,x\n";
+  for (int row = 0; row < 56; ++row) {
+    if (row % 4 == 0) quarters += fmt::format("{},150\n", 2008 + row / 4);
+    quarters += fmt::format("Q{},{}\n", row % 4 + 1, week(row));
+  }
+  check_mended(
+      folder, quarters,
+      rows("Row Labels,x", 56,
+           [](int row) { return fmt::format("{} Q{},{}", 2008 + row / 4, row % 4 + 1, week(row)); }),
+      {"14 lines, the first is line 2, are left out: '2008' is a total; the year above is read with each row"});
 }
 
 TEST_CASE("an hour that comes twice is read once") {

@@ -6,9 +6,7 @@ using namespace mended;
 namespace {
 
 std::string joined(const Words& cells, char separator = ',') {
-  std::string line;
-  for (const std::string& cell : cells) line += (line.empty() ? "" : std::string(1, separator)) + cell;
-  return line;
+  return fmt::format("{}", fmt::join(cells, std::string(1, separator)));
 }
 int month_value(int row) { return 100 + 10 * (row % 12) + row / 12; }
 std::string month(int row) { return fmt::format("{}-{:02}", 2014 + row / 12, row % 12 + 1); }
@@ -77,13 +75,15 @@ TEST_CASE("a table with a column a month is turned, with its titles, remarks and
   const std::string plain = rows("time,Seoul,Busan", count, [](int row) {
     return fmt::format("{},{},{}", month(row), month_value(row), 2 * month_value(row));
   });
-  const std::string turned =
-      "each column of a time is read as a row of its own, and lines are counted in the table that this makes";
+  const std::string of_columns = "each column of a time is read as a row of its own",
+                    turned = of_columns + ", and lines are counted in the table that this makes",
+                    remark = "; line 6 is left out: without a value" + turned.substr(of_columns.size());
   check_mended(folder, wide("{}.{:02} 월", false), plain, {turned});
   check_mended(folder, wide("Landings (t) {}M{:02}", false), plain,
                {turned, "'Landings (t) ' before the times in the first line is left out"});
   check_mended(folder, "Database\nTime: last years\n" + wide("{}年{}月", true) + "Note: 1. All regions.\n",
-               plain, {turned, "lines 1 to 2 are left out: above the names, which are in line 3"});
+               plain,
+               {"lines 1 to 2 are left out: above the names, which are in line 3", of_columns + remark});
   // Days as people of a hospital write them; a number beside the name.
   std::string roster = "Hours by unit,,\nTrust\nRun by: K,Run date: 01/07/2024,\n\nUnit,Centre",
               ward = "AMU,301244", other = "Ward 4,301251";
@@ -190,7 +190,7 @@ TEST_CASE("a day's numbered parts are times of day") {
   const Folder folder;
   const auto numbered = [](int parts) {
     return rows("day,code,x", 14 * parts, [&](int row) {
-      return fmt::format("{},{},{}", dated(row / parts), row % parts + 1, row % parts);
+      return fmt::format("{},{},{}", dated(row / parts), row % parts + 1, row * 7 % 11);
     });
   };
   for (const int parts : {24, 48, 96})
@@ -199,7 +199,7 @@ TEST_CASE("a day's numbered parts are times of day") {
         rows("day,x", 14 * parts,
              [&](int row) {
                const int64_t at = parse_time(dated(row / parts))->count + row % parts * (one_day / parts);
-               return fmt::format("{},{}", to_text({TimeForm::date_time, at}), row % parts);
+               return fmt::format("{},{}", to_text({TimeForm::date_time, at}), row * 7 % 11);
              }),
         {"the time stands in columns 'day' and 'code', and is read as 2021-01-04 00:00:00 in line 2"});
   CHECK(has(forecast_of(folder, numbered(10)).err, "series  10 by column 'code'"));

@@ -77,7 +77,9 @@ TEST_CASE("a bank's rows by their words: a salary goes on by months, food by its
   const ProgramRun days = forecast(id + set({"data.gaps=fill", "data.missing=zero"}));
   CHECK(lines_with(days, "food,").starts_with("food,2022-02-27,"));
   CHECK(lines_with(days, "pay,").starts_with("pay,2022-02-11,"));
-  CHECK_MESSAGE(days.err.find("rows are a day apart (") != std::string::npos, days.err);
+  CHECK_MESSAGE(days.err.find("rows are a day apart: 1214 in all, from 2021-01-05 to 2022-02-26 (") !=
+                    std::string::npos,
+                days.err);
   CHECK(lacks(refused(started({"forecast", "x.csv"}, folder.path())),
               {"data.id = \"what\" reads them all", "if the rows are events of one series",
                "their number or sum"}) == "");
@@ -164,5 +166,30 @@ TEST_CASE("a series by months ends early once its next row was due, not before")
     CHECK_MESSAGE((run.err.find("'pay' ends at 2021-02-10, a month before the last") != std::string::npos) ==
                       (rows == 69),
                   run.err);
+  }
+}
+
+TEST_CASE("a kitchen without Wednesdays, closed in the holidays, is forecast on its own days") {
+  const Folder folder;
+  std::string csv = "day,meals\n";
+  int rows = 0, last = 0;
+  for (int k = 0; rows < 200; ++k) {  // 5 weeks open, two closed
+    const int weekday = k % 7;
+    if (weekday == 2 || weekday > 4 || k / 7 % 7 > 4) continue;
+    csv += fmt::format("{},{}\n", text(k), 200 + 10 * weekday), ++rows, last = k;
+  }
+  folder.write("x.csv", csv);
+  const ProgramRun run = started({"forecast", "x.csv", "--steps", "4"}, folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  CHECK_MESSAGE(run.err.find("rows are on Monday, Tuesday, Thursday and Friday: ") != std::string::npos,
+                run.err);
+  const std::vector<std::string> lines = lines_of(run.out);
+  REQUIRE(lines.size() == 5);
+  size_t line = 0;
+  for (int k = last + 1; line < 4; ++k) {
+    if (k % 7 == 2 || k % 7 > 4) continue;
+    const std::string begin = text(k) + ",", &found = lines[++line];
+    CHECK_MESSAGE(found.starts_with(begin), found);
+    CHECK_MESSAGE(std::abs(std::stod(found.substr(begin.size())) - (200 + 10 * (k % 7))) < 1, found);
   }
 }

@@ -239,10 +239,12 @@ def plain(chosen):
 
 
 def same(given, expected, chosen):
-    """Whether two forecasts have the same values, series and times; a time that is a date may stand for its year or month."""
+    """Whether two forecasts have the same values, series and times, and rest on as many rows; a time that is a date may stand for its year or
+    month."""
     at = 1 if "series" in chosen else 0  # the column of times
-    rows = [[line.split(",") for line in out.splitlines()[1:]] for out in (given, expected)]
-    if len(rows[0]) != len(rows[1]):
+    rows = [[line.split(",") for line in run.stdout.splitlines()[1:]] for run in (given, expected)]
+    counts = [re.findall(r"(?m)^time .* rows are [^:]*: (\d+)", run.stderr) for run in (given, expected)]
+    if len(rows[0]) != len(rows[1]) or counts[0] != counts[1]:
         return False
     for one, other in zip(*rows):
         times = sorted((re.sub(r"\D", "", row[at]) for row in (one, other)), key=len)
@@ -273,7 +275,7 @@ def main():
         called = ", ".join(f"{group}: {way}" for group, way in chosen.items())
         if given.returncode == 2 and given.stderr.count("\n") == 1 and not given.stdout:
             refused[called] = given.stderr.strip()
-        elif given.returncode != 0 or not same(given.stdout, expected.stdout, chosen):
+        elif given.returncode != 0 or not same(given, expected, chosen):
             wrong.append(f"{called}: not forecast as the plain file (exit code {given.returncode})\n{given.stderr}{given.stdout}")
     print("\n".join(wrong))
     print(f"{len(files)} files: {len(refused)} refused, {len(wrong)} wrong")

@@ -174,6 +174,17 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("0 degrees are no bound, and no value that an interval must contain") {
+  for (const char* name : {"y", "Mittel (°C)", "気温", "Temperature"}) {
+    const bool is_bounded = std::string(name) == "y";
+    Series series = make_series({name}, Values(40, 0));
+    for (std::size_t row = 20; row < 40; ++row) series.values[row] = 1;
+    const SeriesBounds bounds(series, {0}, {});
+    CHECK((bounds.at(30, 0).least == 0) == is_bounded);
+    CHECK((bounds.share_of(0, 20, 20, 0) == 1) == is_bounded);
+  }
+}
+
 TEST_CASE("an answer agrees in all its parts: forecast within bounds and interval, which has a width") {
   Series series = make_series({"y"}, {});
   for (int row = 0; row < 60; ++row) series.values.push_back(row % 2 ? 5 : 1), series.times.at.push_back(row);

@@ -19,8 +19,9 @@ namespace unroll {
 bool says_missing(std::string_view cell) {
   constexpr std::size_t longest = 4;
   if (cell.size() > longest || (!cell.empty() && cell[0] >= '0' && cell[0] <= '9')) return false;
-  constexpr std::array<std::string_view, 16> words = {
-      "", "na", "n/a", "n.a.", "k.a.", "#n/a", "#nv", "nan", "null", "?", ".", "-", "–", "..", "…", ":"};
+  constexpr std::array<std::string_view, 17> words = {"",    "na",  "n/a",  "n.a.", "k.a.", "#n/a",
+                                                      "#nv", "nan", "null", "?",    ".",    "-",
+                                                      "–",   "..",  "...",  "…",    ":"};
   return std::ranges::find(words, lower_case(cell)) != words.end();
 }
 
@@ -128,6 +129,8 @@ std::string without_groups(std::string_view digits, char thousands) {
 std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks marks) {
   if (const auto plain = parse_number(cell, marks.decimal)) return WrittenNumber{*plain};
   const Core core = core_of(cell);
+  if (core.digits.empty() && !core.sign.empty() && !core.unit.empty() && core.unit != "%")
+    return WrittenNumber{0, core.unit};  // as spreadsheets write 0 for accountants: -   €
   const std::size_t point = std::min(core.digits.find(marks.decimal), core.digits.size());
   std::string text = without_groups(core.digits.substr(0, point), marks.thousands);
   if (text.empty())
@@ -139,6 +142,51 @@ std::optional<WrittenNumber> written_number(std::string_view cell, NumberMarks m
   if (!number) return std::nullopt;
   const bool is_negative = core.enclosed || core.sign == minuses[0] || core.sign == minuses[1];
   return WrittenNumber{is_negative ? -*number : *number, core.unit};
+}
+
+namespace {
+
+// Units of one kind, by how many of the first each is.
+struct UnitSize {
+  std::string_view name;
+  double size;
+};
+constexpr std::array<std::array<UnitSize, 6>, 4> families = {
+    {{{{"B", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50}}},
+     {{{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"KB", 1e3}}},
+     {{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60}}},
+     {{{"", 1}, {"K", 1e3}, {"Mil", 1e6}, {"Bil", 1e9}, {"k", 1e3}, {"M", 1e6}}}}};
+
+}  // namespace
+
+std::map<std::string, double, std::less<>> unit_sizes(const std::set<std::string>& units) {
+  if (units.size() == 1) return {{*units.begin(), 1}};
+  for (const auto& family : families) {
+    std::map<std::string, double, std::less<>> sizes;
+    for (const std::string& unit : units)
+      if (const auto found = std::ranges::find(family, unit, &UnitSize::name); found != family.end())
+        sizes.emplace(unit, found->size);
+    if (sizes.size() == units.size()) return sizes;
+  }
+  return {};
+}
+
+std::optional<std::pair<std::string_view, std::string_view>> with_unit(std::string_view cell,
+                                                                       NumberMarks marks) {
+  std::size_t end = cell.find_last_of("0123456789");
+  if (end != cell.npos && end + 2 < cell.size() && cell[end + 1] == '-' && cell[end + 2] == ' ')
+    ++end;  // SAP's 12- EUR
+  if (end == cell.npos || !written_number(cell.substr(0, end + 1), marks)) return std::nullopt;
+  std::string_view unit = cell.substr(end + 1);
+  while (unit.starts_with(' ') || unit.starts_with("\xc2\xa0")) unit.remove_prefix(unit[0] == ' ' ? 1 : 2);
+  return std::pair(cell.substr(0, end + 1), unit);
+}
+
+std::string_view number_before_unit(std::string_view cell) {
+  for (const char decimal : {'.', ','})
+    if (const auto found = with_unit(cell, {decimal, other_mark(decimal)}); found && !found->second.empty())
+      return found->first;
+  return "";
 }
 
 std::string with_plain_blanks(std::string_view cell) {
@@ -193,9 +241,10 @@ std::string how_to_mend(std::string_view cell, NumberMarks marks, bool below_num
     return "delete the mark";
   constexpr const char* digits = "0123456789";
   std::size_t first = cell.find_first_of(digits);
-  if (first == cell.npos || (looks_like_a_date(cell) && cell.find(',') == cell.npos)) return "";
-  if (first > 0 && cell[first - 1] == marks.decimal) --first;
+  if (first == cell.npos) return "";
   const std::size_t end = cell.find_last_of(digits) + 1;
+  if (looks_like_a_date(cell.substr(0, end)) && cell.find(',') == cell.npos) return "";
+  if (first > 0 && cell[first - 1] == marks.decimal) --first;
   const std::string_view number = cell.substr(first, end - first);
   std::string_view after = cell.substr(end);
   after.remove_prefix(prefix_of(after, blanks).size());
@@ -234,10 +283,12 @@ void MarkFinder::join(const MarkFinder& column) {
   if (decided == 0 && column.whole_ > 0 && column.zeros_ > 0 && column.eithers_ >= enough) {
     const bool is_point = column.either_.find('.') != column.either_.npos;
     decided = column.eithers_, (is_point ? commas_ : points_) += decided;
-    (is_point ? grouped_by_point_ : grouped_by_comma_) = is_point ? '.' : ',';
+    (is_point ? grouped_by_point_ : grouped_by_comma_) = is_point ? '.' : ',', grouped_ = column.either_;
   }
   if (column.grouped_by_comma_ != '\0') grouped_by_comma_ = ',';
   if (column.grouped_by_point_ != '\0') grouped_by_point_ = '.';
+  has_decimal_commas_ = has_decimal_commas_ || column.has_decimal_commas_;
+  if (grouped_.empty()) grouped_ = column.grouped_;
   const bool doubtful = decided == 0 && column.whole_ > 0 && !column.either_.empty();
   if (either_.empty() || (doubtful && !doubtful_)) either_ = column.either_;
   doubtful_ = doubtful_ || doubtful;
@@ -254,7 +305,9 @@ void MarkFinder::add(std::string_view cell) {
              by_point = !comma && as(',', '.');
   if (by_comma) grouped_by_comma_ = ',';
   if (by_point) grouped_by_point_ = '.';
+  if ((by_comma || by_point) && grouped_.empty()) grouped_ = cell;
   const bool with_point = point || by_comma, with_comma = comma || by_point;
+  has_decimal_commas_ = has_decimal_commas_ || (comma && !with_point);
   points_ += with_point && !with_comma, commas_ += with_comma && !with_point;
   others_ += !with_point && !with_comma;
   if (with_point && with_comma && ++eithers_ == 1) either_ = cell;

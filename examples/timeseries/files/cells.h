@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace unroll {
 
@@ -47,6 +51,14 @@ bool is_duration(std::string_view cell);
 // `below_numbers`: the cells above it are numbers without this unit, so the advice is to convert this one.
 std::string how_to_mend(std::string_view cell, NumberMarks marks, bool below_numbers);
 
+// The number and the unit behind it: 788 MiB, 12.5kWh. None: the cell is no such thing.
+std::optional<std::pair<std::string_view, std::string_view>> with_unit(std::string_view cell,
+                                                                       NumberMarks marks);
+// As above, with either mark of decimals, the number alone. "": the cell is no such thing.
+std::string_view number_before_unit(std::string_view cell);
+// How many of the smallest each unit is, if they are of one kind, as KiB and MiB; a single one is of one. Empty: they are of several.
+std::map<std::string, double, std::less<>> unit_sizes(const std::set<std::string>& units);
+
 // Finds the marks of a file's numbers: each column adds its cells, and those of numbers are joined.
 class MarkFinder {
  public:
@@ -58,6 +70,9 @@ class MarkFinder {
   std::optional<char> decimal(char separator) const;
   // The separator of digit groups with this decimal separator: the other mark if cells may use it so, else 0.
   char thousands(char decimal) const { return decimal == '.' ? grouped_by_comma_ : grouped_by_point_; }
+  bool has_decimal_commas() const { return has_decimal_commas_; }
+  // A cell with groups of digits. "": there is none.
+  const std::string& grouped() const { return grouped_; }
   // The first cell that can be read with either separator.
   const std::string& either() const { return either_; }
 
@@ -67,8 +82,9 @@ class MarkFinder {
   int64_t eithers_ = 0;              // cells that can be read with either separator
   int64_t zeros_ = 0;                // of these that end with 0
   bool doubtful_ = false;            // a column has `either_` beside whole numbers, and no cell that decides
+  bool has_decimal_commas_ = false;  // a cell is 5,3
   char grouped_by_point_ = '\0', grouped_by_comma_ = '\0';
-  std::string either_;
+  std::string either_, grouped_;
 };
 
 // Whether a column of numbers may be times or row numbers: whole numbers that ascend or descend throughout, or

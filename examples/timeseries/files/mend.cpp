@@ -10,6 +10,17 @@
 
 namespace unroll {
 
+std::string toml_list(const std::vector<std::string>& names, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
+    text += (i ? ", " : "") + toml_string(names[i]);
+  return "[" + text + (names.size() > most ? ", ...]" : "]");
+}
+
+std::string toml_line(std::string_view key, std::string_view value) {
+  return fmt::format("{} = {}", key, toml_string(value));
+}
+
 std::string lines_are(const std::set<int64_t>& lines) {
   const int64_t first = *lines.begin(), last = *lines.rbegin();
   if (first == last) return fmt::format("line {} is", first);

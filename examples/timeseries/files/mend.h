@@ -32,6 +32,11 @@ class MendableFile : public InputError {
   std::string key = {}, value = {};  // "id", "SKU"
 };
 
+// Names as a recipe lists them, only the first `most` of a long list: ["load", "noise"]
+std::string toml_list(const std::vector<std::string>& names, std::size_t most = 12);
+// A line of a recipe: data.time = "when"
+std::string toml_line(std::string_view key, std::string_view value);
+
 // "line 7 is", "lines 1 to 3 are"; of more than one gap "5 lines, the first is line 7, are".
 std::string lines_are(const std::set<int64_t>& lines);
 // Throws MendableFile: these lines are no rows. `why`: "a total".
@@ -73,7 +78,12 @@ auto read_mended(std::string text, const std::string& origin, bool mend, std::ve
     } catch (const MendableFile& fault) {
       if (!mend || !fault.mend || mends == most) throw;
       try {
-        text = fault.mend(text), done.push_back(fault.done);
+        text = fault.mend(text);
+        const auto says_names = [](const std::string& what) {
+          return what.find("above the names, which") != what.npos;
+        };
+        if (!done.empty() && says_names(done.back()) && says_names(fault.done)) done.pop_back();
+        done.push_back(fault.done);
       } catch (const CsvQuoteError& quote) { text = with_plain_quotes(std::move(text), quote, done); }
     }
 }

@@ -168,31 +168,6 @@ void require_no_idle_weekday(const Series& series) {
       std::move(lines), fmt::format("no {} has a value", days));
 }
 
-namespace {
-
-// Units of one kind, by how many of the first each is.
-struct UnitSize {
-  std::string_view name;
-  double size;
-};
-constexpr std::array<std::array<UnitSize, 6>, 4> families = {
-    {{{{"B", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50}}},
-     {{{"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"KB", 1e3}}},
-     {{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60}}},
-     {{{"", 1}, {"K", 1e3}, {"Mil", 1e6}, {"Bil", 1e9}, {"k", 1e3}, {"M", 1e6}}}}};
-
-// The number and the unit behind it: 788 MiB, 12.5kWh. None: the cell is no such thing.
-std::optional<std::pair<std::string_view, std::string_view>> with_unit(std::string_view cell,
-                                                                       NumberMarks marks) {
-  const std::size_t end = cell.find_last_of("0123456789");
-  if (end == cell.npos || !written_number(cell.substr(0, end + 1), marks)) return std::nullopt;
-  std::string_view unit = cell.substr(end + 1);
-  while (unit.starts_with(' ') || unit.starts_with("\xc2\xa0")) unit.remove_prefix(unit[0] == ' ' ? 1 : 2);
-  return std::pair(cell.substr(0, end + 1), unit);
-}
-
-}  // namespace
-
 // How the cells of a column become numbers of one unit.
 struct UnitMend {
   std::size_t place = 0;
@@ -214,16 +189,12 @@ static std::optional<UnitMend> unit_mend(const SeriesText& file, int column, Num
   });
   if (!all || units.empty() || units.size() > 6 || (units.size() == 1 && units.contains(""))) return {};
   const auto usual = std::ranges::max_element(units, {}, [](const auto& unit) { return unit.second; })->first;
-  for (const auto& family : families) {
-    const auto size_of = [&](std::string_view name) {
-      const auto found = std::ranges::find(family, name, &UnitSize::name);
-      return found == family.end() ? 0.0 : found->size;
-    };
-    if (!std::ranges::all_of(units, [&](const auto& unit) { return size_of(unit.first) > 0; })) continue;
-    for (const auto& [name, count] : units) mend.sizes[name] = size_of(name) / size_of(usual);
-    break;
-  }
-  if (units.size() == 1) mend.sizes[usual] = 1;
+  std::set<std::string> all_units;
+  for (const auto& [name, count] : units) all_units.insert(name);
+  mend.sizes = unit_sizes(all_units);
+  for (auto& [name, size] : mend.sizes)
+    if (name != usual) size /= mend.sizes.at(usual);
+  if (!mend.sizes.empty()) mend.sizes.at(usual) = 1;
   int64_t rows = 0;
   std::vector<std::string> names;
   for (const auto& [name, count] : units)
@@ -249,7 +220,10 @@ void require_one_unit(const SeriesText& file, int column, const std::string& mes
   for (const int of : file.columns.chosen)
     if (auto mend = unit_mend(file, of, marks)) mends.push_back(std::move(*mend));
   refuse_rows(message,
-              mends[0].done + (mends.size() > 1 ? fmt::format("; so in {} columns", mends.size()) : ""),
+              mends[0].done + (mends.size() < 2 ? ""
+                               : mends.size() == 2
+                                   ? "; so is the one of another column"
+                                   : fmt::format("; so are those of {} other columns", mends.size() - 1)),
               file.csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
                 if (row++ == 0) return;
                 for (const UnitMend& mend : mends) {

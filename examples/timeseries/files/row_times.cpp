@@ -291,6 +291,17 @@ void RowTimes::refuse_order(const SeriesText& file, const Times& times, const Ti
   throw InputError(message);
 }
 
+// Throws MendableFile if rows have a thirteenth month, as energy statistics write a year's total: 197313.
+static void require_no_month_13(const SeriesText& file, const std::string& message) {
+  std::set<int64_t> lines;
+  CsvReader csv = file.at_first_row();
+  each_row(csv, [&] {
+    const std::string_view cell = cell_of(csv, file.columns.place(file.columns.time));
+    if (cell.size() == 6 && cell.ends_with("13") && parse_number(cell)) lines.insert(csv.line());
+  });
+  if (lines.contains(file.csv.line())) refuse_lines(message, std::move(lines), "month 13 is a year's total");
+}
+
 void RowTimes::read(const SeriesText& file, Times& times, const int64_t* last) {
   const auto& columns = file.columns;
   const auto time = columns.time_in(file.cell(columns.time));
@@ -298,8 +309,11 @@ void RowTimes::read(const SeriesText& file, Times& times, const int64_t* last) {
   const auto cell = [&] { return one_line(file.cell(columns.time)); };
   if (columns.form != TimeForm::number && time->form != columns.form) {
     const std::string called = times_called(columns.form);
-    file.refuse(columns.time, "'{}' is no {}, and the column holds {}{}", cell(),
-                called.substr(0, called.size() - 1), called, or_a_channel(columns, file.options));
+    const std::string message =
+        file.about(columns.time, "'{}' is no {}, and the column holds {}{}", cell(),
+                   called.substr(0, called.size() - 1), called, or_a_channel(columns, file.options));
+    if (file.options.mend && columns.form == TimeForm::month) require_no_month_13(file, message);
+    throw InputError(message);
   }
   if (times.at.empty()) {
     times.form = time->form;

@@ -25,8 +25,9 @@ namespace {
 struct Row {
   std::vector<std::string> cells = {};
   std::vector<bool> quoted = {};
+  int64_t line = 0;
 };
-Row row_of(const CsvReader& csv) { return {{csv.cells().begin(), csv.cells().end()}, csv.quoted()}; }
+Row row_of(const CsvReader& c) { return {{c.cells().begin(), c.cells().end()}, c.quoted(), c.line()}; }
 
 // The form of the whole numbers in a column, judged by all rows from the reader's on; months too, if most cells are
 // 03.2017 and one begins with 0, or more than 12 are each a month from the one before. Reads ahead only if the first cell may be a year or more.
@@ -82,6 +83,7 @@ class HeaderReader {
 
   void read_names() {
     Row& header = header_;
+    name_last_column();
     const bool one_short =
         csv_.count() == static_cast<int64_t>(header.cells.size()) + 1 && !first_.cells.empty();
     require_input(!one_short || !first_.cells.back().empty() || first_.quoted.back(),
@@ -99,7 +101,7 @@ class HeaderReader {
     const bool unnamed = one_short || begun_empty;
     if (!unnamed || !count_up(header.cells)) require_names(unnamed ? 1 : 0);
     if (options_.mend) require_no_marked_times(csv_, header.cells);
-    require_upright(csv_, header.cells, options_);
+    require_upright(csv_, header.cells, options_, columns_.has_empty_end);
     columns_.names = std::move(header.cells);
     if (unnamed) name_first_column();
     for (std::size_t i = 0; i < columns_.names.size(); ++i) {
@@ -115,6 +117,17 @@ class HeaderReader {
                                 same->second + 1 + columns_.skipped),
                     fmt::format("{} ({})", columns_.names[i], place));
     }
+  }
+
+  // Names a last column without a name, if lines below the header that were left out have labels in the first column, as it has.
+  void name_last_column() {
+    const std::size_t width = header_.cells.size();
+    const std::string name = fmt::format("column {}", width + 1);
+    if (!options_.mend || width < 2 || first_.cells.size() != width + 1 || first_.line <= header_.line + 1 ||
+        !reads_as_date(first_.cells[0]) || written_number(first_.cells[width], {}))
+      return;
+    columns_.notes.push_back("the last column has no name, and is called '" + name + "'");
+    header_.cells.push_back(name), header_.quoted.push_back(false);
   }
 
   // Throws InputError if the header may be a row of values, which would be lost. Names are those that the options
@@ -196,6 +209,7 @@ class HeaderReader {
   int find(const std::string& name) const {
     if (const auto found = columns_.places.find(name); found != columns_.places.end()) return found->second;
     if (options_.mend) require_no_table_below(csv_, name);
+    if (options_.mend && name == options_.id) require_joined_id(csv_, columns_.names, columns_.skipped, name);
     const bool is_of_model = !options_.model.empty() && name != options_.time && name != options_.id;
     require_input(!is_of_model, "{}: its columns are {}; the model of {} was trained on {}", origin(),
                   one_line(fmt::format("{}", fmt::join(columns_.names, ", "))), options_.model,
@@ -278,8 +292,9 @@ class HeaderReader {
       if (options_.mend && written_number(without_mark(cell(i)), {}) == std::nullopt)
         require_no_marks(csv_, columns_.called(i), columns_.place(i), reads_as_date,
                          fmt::format("{}:{}: '{}' is not a time", origin(), csv_.line(), one_line(cell(i))));
-      const bool may_be =
-          looks_like_a_date(cell(i)) || (i == 0 && cell(i).find_first_of("0123456789") != std::string::npos);
+      const bool may_be = (looks_like_a_date(cell(i)) &&
+                           !with_unit(cell(i), {options_.decimal, other_mark(options_.decimal)})) ||
+                          (i == 0 && cell(i).find_first_of("0123456789") != std::string::npos);
       if (!may_be || written_number(cell(i), {options_.decimal, other_mark(options_.decimal)}) ||
           is_asked_for(i))
         continue;
@@ -364,22 +379,6 @@ class HeaderReader {
 
 }  // namespace
 
-std::string toml_list(const std::vector<std::string>& names, std::size_t most) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
-    text += (i ? ", " : "") + toml_string(names[i]);
-  return "[" + text + (names.size() > most ? ", ...]" : "]");
-}
-
-std::string toml_line(std::string_view key, std::string_view value) {
-  return fmt::format("{} = {}", key, toml_string(value));
-}
-
-const char* times_called(TimeForm form) {
-  constexpr const char* names[] = {"numbers", "years", "quarters", "months", "dates", "times"};
-  return names[static_cast<int>(form)];
-}
-
 SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
   csv.next();
   require_input(csv.count() <= static_cast<int64_t>(CsvReader::most_columns),
@@ -392,6 +391,7 @@ SeriesColumns read_columns(CsvReader& csv, const SeriesOptions& options) {
   if (has_rows) require_names_first(below, header.cells, options);
   csv.keep(header.cells.size() + 1);  // one cell more than the header: a column without a name
   if (csv.next()) first = row_of(csv);
+  if (has_rows && options.mend) require_no_total_first(csv);
   SeriesColumns columns = HeaderReader(csv, options, std::move(header), std::move(first)).read();
   require_input(has_rows, "{}: there are no rows below the header", csv.origin());
   return columns;

@@ -91,20 +91,12 @@ struct SeriesText {
   }
 };
 
-// The form's name for messages: "dates".
-const char* times_called(TimeForm form);
-
 // The order of day and month in the column of times: as the options say. Else as a day after the 12th, the rows'
 // order or their even spacing shows, from the reader's row (the first) on; a note says which. Unknown if its dates
 // need none. Throws InputError, with the column, if both orders fit.
 DateOrder order_of_dates(CsvReader at_first_row, SeriesColumns& columns, const SeriesOptions& options);
 // "day/month/year"
 const char* described(DateOrder order);
-
-// Names as a recipe lists them, only the first `most` of a long list: ["load", "noise"]
-std::string toml_list(const std::vector<std::string>& names, std::size_t most = 12);
-// A line of a recipe: data.time = "when"
-std::string toml_line(std::string_view key, std::string_view value);
 
 // Whether no row from the reader's on has a value in a column; whether all, two or more, have the reader's cell; whether whole numbers that
 // are no years stand first in each.
@@ -165,7 +157,7 @@ constexpr int least_times = 4;
 // Throws InputError if nobody names columns and most names are times, or parts of a year: the table lies on its side. MendableFile:
 // a row a year, a column a year, or a row a series.
 void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
-                     const SeriesOptions& options);
+                     const SeriesOptions& options, bool has_empty_end);
 
 // Throws MendableFile if a row is a day and 12 columns or more its times of day, or 24 its hours: H01 to H24; or a row a week and the
 // columns its days.
@@ -204,6 +196,11 @@ void require_one_series(const SeriesText& file);
 // Throws InputError with the rows to delete if the first column, of a file without times, has words for totals, or years among
 // months. Not if most rows are such.
 void require_no_totals(const SeriesText& file);
+// Throws MendableFile if two columns together are called so.
+void require_joined_id(const CsvReader& csv, const std::vector<std::string>& names, int skipped,
+                       const std::string& id);
+// Throws MendableFile if the reader's row is a total, and the one below it begins with a time.
+void require_no_total_first(const CsvReader& at_first_row);
 // Rows without times may end with their sums. Throws MendableFile then.
 void require_no_sums(const Series& series);
 // Numbers of nines or eights that repeat, below all others by their range, or above them by three times it, stand for missing values:

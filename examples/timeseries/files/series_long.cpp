@@ -46,11 +46,14 @@ bool are_few(int64_t doubles, int64_t repeated) {
   return doubles == 0 || (10 * doubles <= repeated && 50 * (doubles - 1) <= repeated);
 }
 
-// The first with the fewest doubles; nullptr: none holds.
+// The first with the fewest doubles, rather one of words than of numbers; nullptr: none holds.
 const Candidate* best_of(const std::vector<Candidate>& candidates) {
   const Candidate* best = nullptr;
   for (const Candidate& candidate : candidates)
-    if (candidate.holds && (!best || candidate.doubles < best->doubles)) best = &candidate;
+    if (candidate.holds && (!best || candidate.doubles < best->doubles ||
+                            (candidate.doubles == best->doubles && best->is_number[0] &&
+                             !candidate.is_number[0] && candidate.words.size() == best->words.size())))
+      best = &candidate;
   return best;
 }
 
@@ -119,7 +122,53 @@ bool read_for(std::vector<Candidate>& candidates, const SeriesText& file) {
   return !ascends;
 }
 
+// Throws MendableFile: the cells of two columns become one, in place of the first.
+[[noreturn]] void join_columns(const CsvReader& csv, const std::string& message, std::size_t first,
+                               std::size_t second, const std::string& called) {
+  refuse_rows(message, fmt::format("columns '{}' name the series together, and are joined", called),
+              csv.separator(), [=](std::vector<std::string>& cells, int64_t) {
+                if (second >= cells.size()) return;
+                cells[first] += " " + cells[second];
+                cells.erase(cells.begin() + static_cast<std::ptrdiff_t>(second));
+              });
+}
+
+std::string first_words(const std::vector<std::string>& words) {
+  constexpr std::size_t most = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, words.size()); ++i)
+    text += fmt::format("{}{}", i ? ", " : "", one_line(words[i], 20));
+  return text + (words.size() > most ? ", ..." : "");
+}
+
+// Whether the rows of the first series come at any time, as events do.
+bool come_at_any_time(const SeriesText& file, const Candidate& candidate) {
+  const SeriesColumns& columns = file.columns;
+  std::vector<int64_t> at;
+  CsvReader csv = file.at_first_row();
+  each_row(csv, [&] {
+    const auto time = columns.time_in(cell_of(csv, columns.place(columns.time)));
+    if (time && time->form == TimeForm::date_time && cell_of(csv, candidate.column) == candidate.words[0])
+      at.push_back(time->count);
+  });
+  constexpr std::size_t least = 8;
+  if (at.size() < least) return false;
+  if (at.front() > at.back()) std::ranges::reverse(at);
+  const TimeStep step = find_step(TimeForm::date_time, at).step;
+  return 10 * step.jitter > step.count;
+}
+
 }  // namespace
+
+void require_joined_id(const CsvReader& csv, const std::vector<std::string>& names, int skipped,
+                       const std::string& id) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    for (std::size_t k = i + 1; k < names.size(); ++k)
+      if (id == names[i] + " " + names[k])
+        join_columns(csv, fmt::format("{}: there is no column '{}'", csv.origin(), one_line(id)),
+                     i + static_cast<std::size_t>(skipped), k + static_cast<std::size_t>(skipped),
+                     one_line(names[i]) + "' and '" + one_line(names[k]));
+}
 
 void require_one_series(const SeriesText& file) {
   const SeriesColumns& columns = file.columns;
@@ -138,29 +187,35 @@ void require_one_series(const SeriesText& file) {
   if (!read_for(candidates, file)) return;
   const Candidate* found = best_of(candidates);
   if (found && columns.id >= 0) return;
-  if (!found) {  // two columns
-    candidates.clear();
+  std::vector<Candidate> pairs;
+  if (!found || found->is_number[0]) {
     for (auto i = places.begin(); i != places.end(); ++i)
       for (auto k = i + 1; k != places.end(); ++k)
-        if (columns.id < 0 || is_id(*i) || is_id(*k)) candidates.push_back({*i, *k});
-    read_for(candidates, file);
-    found = best_of(candidates);
-    if (!found) return;
-    throw InputError(fmt::format(
-        "{}: columns '{}' and '{}' name the series together: join them into one, as '{}'{}{}",
-        file.csv.origin(), name_at(found->column), name_at(found->second), one_line(found->words[0]),
-        options.model.empty() ? ", and name it in data.id" : "", and_double(*found)));
+        if (columns.id < 0 || is_id(*i) || is_id(*k)) pairs.push_back({*i, *k});
+    read_for(pairs, file);
+    const Candidate* const two = best_of(pairs);
+    if (!two && !found) return;
+    const bool is_sure = two && columns.id < 0 && two->doubles == 0 && two->is_panel && !two->is_filled;
+    if (!found || (is_sure && !two->is_number[0] && !two->is_number[1])) {
+      const std::string message =
+          fmt::format("{}: columns '{}' and '{}' name the series together: join them into one, as '{}'{}{}",
+                      file.csv.origin(), name_at(two->column), name_at(two->second), one_line(two->words[0]),
+                      options.model.empty() ? ", and name it in data.id" : "", and_double(*two));
+      require_input(is_sure, "{}", message);
+      join_columns(file.csv, message, two->column, two->second,
+                   name_at(two->column) + "' and '" + name_at(two->second));
+    }
   }
   const std::string& name = columns.names[found->column - columns.skipped];
-  constexpr std::size_t most = 3;
-  const std::size_t count = found->words.size();
-  std::string words;
-  for (std::size_t i = 0; i < std::min(most, count); ++i)
-    words += fmt::format("{}{}", i ? ", " : "", one_line(found->words[i], 20));
-  const std::string said = fmt::format("{}: {} series in one file, by column '{}' ({}{})", file.csv.origin(),
-                                       count, one_line(name), words, count > most ? ", ..." : "");
+  const std::string said = fmt::format("{}: {} series in one file, by column '{}' ({})", file.csv.origin(),
+                                       found->words.size(), one_line(name), first_words(found->words));
   require_input(!found->is_filled, "{}; only the first row of each names it: fill the column down", said);
   require_input(options.model.empty(), "{}; the model of {} reads one", said, options.model);
+  require_input(
+      !found->are_events || !come_at_any_time(file, *found),
+      "{}, with rows at any time: rows of events become a series when those of each hour, day, week or month are put "
+      "together: their number, sum or mean",
+      said);
   const std::string message =
       fmt::format("{}: {} reads them all, {} one of them{}", said, toml_line("data.id", name),
                   toml_line("data.only", name + "=" + found->words[0]), and_double(*found));

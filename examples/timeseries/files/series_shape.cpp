@@ -1,4 +1,4 @@
-// Files with lines above their names, or with intervals for times. See series_columns.h.
+// Files with lines above their names. See series_columns.h.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -106,8 +106,16 @@ static bool repeats(const std::vector<std::string>& cells) {
       cells, [&](const auto& cell) { return cell.empty() || different.insert(cell).second; });
 }
 
+// Whether all cells but empty ones are the same.
+static bool are_alike(const std::vector<std::string>& cells) {
+  std::set<std::string> different(cells.begin(), cells.end());
+  different.erase("");
+  return different.size() == 1;
+}
+
 // Throws InputError if the reader's row, the first below the names, has units: nothing but words, and numbers below them.
 static void require_no_units(CsvReader csv, const std::vector<std::string>& names) {
+  if (std::ranges::all_of(csv.cells(), [](const auto& cell) { return cell.empty(); }) && !csv.next()) return;
   const std::vector<std::string> units(csv.cells().begin(), csv.cells().end());
   const int64_t line = csv.line();
   const auto is_unit = [&](const std::string& cell) {
@@ -125,7 +133,7 @@ static void require_no_units(CsvReader csv, const std::vector<std::string>& name
                         if (cells == names)
                           for (std::size_t k = 0; k < cells.size(); ++k)
                             cells[k] += (units[k].empty() ? "" : " ") + units[k];
-                        else if (at == line)
+                        else if (at == line || (at < line && std::ranges::all_of(cells, &std::string::empty)))
                           cells.clear();
                       });
         refuse_lines(
@@ -168,7 +176,65 @@ static bool stands_between(const std::vector<std::string>& names, const std::vec
          (row.size() == names.size() && filled == 1 && !reads_as_value(row[0], decimal)) ||
          (row.size() == 2 && names.size() > 2 && row[0].empty() && filled == 1 &&
           !reads_as_value(row[1], decimal)) ||
-         (count_names(row, decimal) == count && repeats(row) && !repeats(names));
+         (count_names(row, decimal) == count && repeats(row) &&
+          (!repeats(names) || (are_alike(row) && !are_alike(names))));
+}
+
+// Whether the row says how wide columns are: 5s 15s 20d, as the tables of the United States' rivers do.
+static bool names_widths(const CsvReader& csv) {
+  return csv.count() > 2 && std::ranges::all_of(csv.cells(), [](std::string_view cell) {
+           return cell.size() > 1 && std::string_view("sdn").find(cell.back()) != cell.npos &&
+                  parse_number(cell.substr(0, cell.size() - 1));
+         });
+}
+
+// Throws MendableFile if the names are alike, and one of the next rows has others that differ.
+static void require_telling_names(CsvReader csv, const std::vector<std::string>& names) {
+  constexpr int64_t most_rows = 6;
+  int64_t rows = 0, found = 0;
+  if (!are_alike(names) || std::ranges::count(names, "") + 2 > std::ssize(names)) return;
+  each_row(csv, [&] {
+    const std::vector<std::string> now(csv.cells().begin(), csv.cells().end());
+    bool fits = now.size() == names.size() && !repeats(now);
+    for (std::size_t i = 0; fits && i < now.size(); ++i)
+      fits = now[i].empty() == names[i].empty() && !reads_as_value(now[i], '.');
+    if (fits) found = csv.line();
+    return !fits && ++rows < most_rows;
+  });
+  std::set<int64_t> lines;
+  for (int64_t line = 1; line < found; ++line) lines.insert(line);
+  if (found > 0)
+    refuse_lines(fmt::format("{}:1: the names are alike, those in line {} are not", csv.origin(), found),
+                 std::move(lines), fmt::format("above the names, which are in line {}", found));
+}
+
+// Throws MendableFile if the line above the names, of which some are alike, has headings of them: Arrivals above Home, Abroad, All. An
+// empty cell there has the heading on its left.
+static void require_no_headings(CsvReader csv, const std::vector<std::string>& header, int64_t found) {
+  std::vector<std::string> above = found == 2 ? header : std::vector<std::string>{}, names;
+  each_row(csv, [&] {
+    if (csv.line() == found - 1) above.assign(csv.cells().begin(), csv.cells().end());
+    if (csv.line() == found) names.assign(csv.cells().begin(), csv.cells().end());
+    return csv.line() < found;
+  });
+  if (above.size() != names.size() || !repeats(names)) return;
+  std::set<std::string> headings, joined;
+  std::size_t example = names.size();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (above[i].empty() && !names[i].empty() && i > 0) above[i] = above[i - 1];
+    if (!above[i].empty() && (reads_as_value(above[i], '.') || names[i].empty())) return;
+    if (!above[i].empty()) headings.insert(above[i]), example = std::min(example, i);
+    if (!names[i].empty() && !joined.insert(above[i] + " " + names[i]).second) return;
+  }
+  if (headings.size() < 2) return;
+  refuse_rows(fmt::format("{}:{}: two lines name the columns: write one", csv.origin(), found - 1),
+              fmt::format("the names in line {} stand below headings, and are read as '{} {}'", found,
+                          one_line(above[example]), one_line(names[example])),
+              csv.separator(), [=](std::vector<std::string>& cells, int64_t at) {
+                if (at < found) cells.clear();
+                for (std::size_t i = 0; at == found && i < cells.size(); ++i)
+                  if (!above[i].empty()) cells[i] = above[i] + " " + cells[i];
+              });
 }
 
 void require_names_first(CsvReader csv, const std::vector<std::string>& header,
@@ -189,7 +255,8 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
   bool has_gap = false, is_dated = false;  // above the names; a row above them may be one of values
   const CsvReader csv_at_first = csv;
   each_row(csv, [&] {
-    if (csv.count() == 1 && csv.cells()[0].empty()) return true;
+    if (csv.count() == 1 && (csv.cells()[0].empty() || csv.cells()[0].starts_with('#'))) return true;
+    if (options.mend && names_widths(csv)) return true;
     const std::vector<std::string> above = std::exchange(names, {csv.cells().begin(), csv.cells().end()});
     const std::size_t count = count_names(above, options.decimal);
     if (count > most && stands_between(above, names, count, options.decimal)) {
@@ -212,6 +279,7 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
   if (found == 0) found = line_of_table(csv_at_first, header.size(), is_word);
   if (found == 0) {
     if (options.mend || options.channels.empty()) require_one_form(csv_at_first, header, options);
+    if (options.mend) require_telling_names(csv_at_first, header);
     require_no_count(csv_at_first, header.size());
     require_no_units(csv_at_first, header);
     if (options.time.empty() || options.time == header[0]) {
@@ -221,6 +289,7 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
     }
     return;
   }
+  if (options.mend) require_no_headings(csv_at_first, header, found);
   std::set<int64_t> lines;
   for (line = 1; line < found; ++line) lines.insert(line);
   refuse_lines(fmt::format("{}:1: '{}' names no columns, but line {} does: delete what is above it",
@@ -293,47 +362,6 @@ void require_no_split_numbers(CsvReader csv, std::size_t names) {
       rows < least || !is_split,
       "{}:{}: the row has {} cells, the header {}: {}; if the first column has no name, give it one",
       csv.origin(), line, digits.size(), names, split_by_decimal_commas);
-}
-
-std::optional<std::string_view> begin_of_interval(std::string_view cell) {
-  for (const std::string_view dash : {" - ", " – ", "–", "-"}) {
-    const std::size_t at = cell.rfind(dash);
-    if (at == cell.npos) continue;
-    const std::string_view begin = cell.substr(0, at), end = cell.substr(at + dash.size());
-    const auto is_clock = [](std::string_view time) {
-      return reads_as_date(fmt::format("2000-01-01 {}", time));
-    };
-    const auto last = begin.substr(begin.find_last_of(" T") + 1);  // a time of day, or no more than that
-    if (is_clock(last) && is_clock(end) && (last.size() == begin.size() || reads_as_date(begin)))
-      return begin;
-    if (dash != "-" && reads_as_date(begin) && reads_as_date(end)) return begin;
-  }
-  return std::nullopt;
-}
-
-void require_no_intervals(CsvReader csv, std::size_t place, const std::string& called) {
-  const std::string cell(cell_of(csv, place));
-  const int64_t line = csv.line();
-  if (const auto begin = begin_of_interval(cell); !begin || !reads_as_date(*begin)) return;
-  // 07:00-08:00 may be a time with an offset from UTC, which is the same at other hours.
-  std::set<std::string, std::less<>> begins, ends;
-  const bool all = each_row(csv, [&] {
-    const std::string_view now = cell_of(csv, place), from = begin_of_interval(now).value_or("");
-    const std::size_t space = from.find_last_of(" T");
-    if (!from.empty()) begins.emplace(from.substr(space + 1)), ends.emplace(now.substr(from.size()));
-    return !from.empty() && begins.size() < 4;
-  });
-  if ((!all && begins.size() < 4) || 4 * ends.size() < 3 * begins.size() || ends.size() < 2 ||
-      (begins.size() < 3 && ends.begin()->starts_with('-')))
-    return;
-  refuse_rows(fmt::format("{}:{}: {}: '{}' is an interval of time: write its begin alone", csv.origin(), line,
-                          called, one_line(cell)),
-              fmt::format("intervals in {} are read as their begins, as '{}' in line {}", called,
-                          one_line(cell), line),
-              csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
-                if (row++ > 0 && place < cells.size())
-                  cells[place] = std::string(begin_of_interval(cells[place]).value_or(cells[place]));
-              });
 }
 
 }  // namespace unroll

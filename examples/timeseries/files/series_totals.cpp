@@ -70,6 +70,17 @@ bool is_quarter(std::string_view label) {
 
 }  // namespace
 
+void require_no_total_first(const CsvReader& at_first_row) {
+  CsvReader below = at_first_row;
+  const std::string_view label = cell_of(at_first_row, 0);
+  if (!says_total(label) || !below.next() ||
+      !(reads_as_date(cell_of(below, 0)) || dotted_month(cell_of(below, 0))))
+    return;
+  refuse_lines(fmt::format("{}:{}: '{}' holds a total of other rows: delete line {}", at_first_row.origin(),
+                           at_first_row.line(), one_line(label), at_first_row.line()),
+               {at_first_row.line()}, fmt::format("'{}' is a total", one_line(label)));
+}
+
 void require_no_totals(const SeriesText& file) {
   const SeriesColumns& columns = file.columns;
   if (columns.only >= 0 || std::ranges::find(columns.chosen, 0) != columns.chosen.end()) return;
@@ -151,14 +162,17 @@ void require_no_stand_ins(const SeriesText& file, const Series& series) {
         continue;
       const auto [least, most] = std::ranges::minmax(values);
       const double range = most - least, beyond = least - end;
-      if (range == 0 || beyond <= (lowest ? 1 : 3) * range) continue;  // sensors and counters end above
+      // Sensors and counters end above. Beside one value throughout, -999 alone is none.
+      if (range == 0 ? end > -999 || !lowest : beyond <= (lowest ? 1 : 3) * range) continue;
       const std::size_t place = file.columns.place(file.columns.chosen[channel]);
       const NumberMarks marks = {file.options.decimal, file.options.thousands};
       refuse_rows(
           fmt::format("{}: '{}' is {} in {} rows", series.origin, series.channels[channel], value, count),
-          fmt::format("{} in {} is read as missing, {} times: the other values lie from {} to {}", value,
-                      file.columns.called(file.columns.chosen[channel]), count, lowest ? least : -most,
-                      lowest ? most : -least),
+          fmt::format("{} in {} is read as missing, {} times: the other values {}", value,
+                      file.columns.called(file.columns.chosen[channel]), count,
+                      range == 0
+                          ? fmt::format("are {}", least)
+                          : fmt::format("lie from {} to {}", lowest ? least : -most, lowest ? most : -least)),
           file.csv.separator(), [=](std::vector<std::string>& cells, int64_t) {
             if (place >= cells.size()) return;
             const auto number = written_number(cells[place], marks);

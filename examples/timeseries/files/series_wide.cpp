@@ -104,6 +104,16 @@ std::vector<std::string> names_but(const std::vector<std::string>& names,
   return others;
 }
 
+// "; column 'Total' is left out; line 7 is left out"
+std::string left_out(const std::vector<std::string>& columns, const std::set<int64_t>& lines) {
+  std::string text;
+  if (!columns.empty())
+    text = fmt::format("; column{} '{}' {} left out", columns.size() > 1 ? "s" : "",
+                       one_line(fmt::format("{}", fmt::join(columns, "', '"))),
+                       columns.size() > 1 ? "are" : "is");
+  return lines.empty() ? text : fmt::format("{}; {} left out", text, lines_are(lines));
+}
+
 // Throws MendableFile: a table of years and their parts is turned; columns `others` and lines whose first cell is not read are
 // left out. Throws InputError if such a line has values and a cell with digits there, which may be a year.
 [[noreturn]] void refuse_years(CsvReader csv, const std::string& message, const char* part,
@@ -125,28 +135,26 @@ std::vector<std::string> names_but(const std::vector<std::string>& names,
           csv.origin(), csv.line(), one_line(label));
   });
   require_input(refused.empty(), "{}", refused);
-  std::string done = fmt::format("each {} of a year is read as a row of its own", part);
-  if (!others.empty())
-    done +=
-        fmt::format("; column{} '{}' {} left out", others.size() > 1 ? "s" : "",
-                    one_line(fmt::format("{}", fmt::join(others, "', '"))), others.size() > 1 ? "are" : "is");
-  if (!lines.empty()) done += fmt::format("; {} left out", lines_are(lines));
-  refuse_table(message, done, csv.separator(), turned);
+  refuse_table(message,
+               fmt::format("each {} of a year is read as a row of its own{}", part, left_out(others, lines)),
+               csv.separator(), turned);
+}
+
+// Whether a row of a table of `width` columns has a value behind its words; else it is a title or a remark.
+bool has_value(const auto& row, std::size_t words, std::size_t width) {
+  const auto begin = row.begin() + static_cast<std::ptrdiff_t>(std::min(words, row.size()));
+  return 2 * row.size() > width ? !std::all_of(begin, row.end(), says_missing)
+                                : std::any_of(begin, row.end(), [](const auto& cell) {
+                                    return written_number(cell, {}) || written_number(cell, {',', '.'});
+                                  });
 }
 
 // The first `words` columns name each row's series, by the first that tells all apart and counts none, or those that change; `end`
-// columns are read. Rows without a value are titles and remarks.
+// columns are read, and rows that have a value.
 Table transposed(const Table& table, std::size_t words, std::size_t end) {
   Table rows = {table[0]};
-  const auto has_value = [&](const std::vector<std::string>& row) {
-    const auto begin = row.begin() + static_cast<std::ptrdiff_t>(std::min(words, row.size()));
-    return 2 * row.size() > table[0].size()
-               ? !std::all_of(begin, row.end(), says_missing)
-               : std::any_of(begin, row.end(), [](const auto& cell) {
-                   return written_number(cell, {}) || written_number(cell, {',', '.'});
-                 });
-  };
-  std::copy_if(table.begin() + 1, table.end(), std::back_inserter(rows), has_value);
+  std::copy_if(table.begin() + 1, table.end(), std::back_inserter(rows),
+               [&](const auto& row) { return has_value(row, words, table[0].size()); });
   std::vector<std::size_t> names;
   for (std::size_t i = 0; i < words && names.empty(); ++i) {
     std::set<std::string> different;
@@ -216,7 +224,7 @@ static void require_no_parts(const CsvReader& csv, const std::vector<std::string
 }
 
 void require_upright(const CsvReader& csv, const std::vector<std::string>& names,
-                     const SeriesOptions& options) {
+                     const SeriesOptions& options, bool has_empty_end) {
   const auto is_here = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
   const bool are_named = !options.channels.empty() || !options.known.empty();
   if (are_named && (!options.mend || std::ranges::all_of(options.channels, is_here))) return;
@@ -249,15 +257,24 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
       "a column",
       csv.origin(), one_line(*first));
   constexpr std::size_t most_words = 8;
-  const bool is_unnamed = csv.cells().size() == names.size() + 1;
+  const bool is_unnamed = csv.cells().size() == names.size() + 1 + has_empty_end;  // the first column
   const std::size_t words = static_cast<std::size_t>(first - names.begin()) + is_unnamed;
   auto last = names.end();
   while (last != first && (says_total(last[-1]) || last[-1].empty())) --last;
   if (words == 0 || words > most_words || !std::all_of(first, std::min(last, end), is_time))
     throw InputError(message);
   const auto columns = static_cast<std::size_t>(last - names.begin()) + is_unnamed;
-  refuse_table(message, "each column of a time is read as a row of its own", csv.separator(),
-               [=](const Table& table) { return transposed(table, words, columns); });
+  std::set<int64_t> lines;
+  CsvReader rows = csv;
+  each_row(rows, [&] {
+    if (!has_value(rows.cells(), words, names.size() + is_unnamed)) lines.insert(rows.line());
+  });
+  std::vector<std::string> others;
+  std::copy_if(last, names.end(), std::back_inserter(others), [](const auto& name) { return !name.empty(); });
+  const std::string empty =
+      lines.empty() ? "" : fmt::format("; {} left out: without a value", lines_are(lines));
+  refuse_table(message, "each column of a time is read as a row of its own" + left_out(others, {}) + empty,
+               csv.separator(), [=](const Table& table) { return transposed(table, words, columns); });
 }
 
 }  // namespace unroll

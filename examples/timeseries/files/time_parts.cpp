@@ -46,7 +46,7 @@ bool says_one_of(const std::string& name, const std::array<std::string_view, 8>&
   return std::ranges::any_of(words,
                              [&](auto word) { return !word.empty() && small.find(word) != small.npos; });
 }
-bool names_a_year(const std::string& name) {
+bool is_called_year(const std::string& name) {
   return lower_case(name) == "ano" ||
          says_one_of(name, {"year", "yr", "jahr", "ann", "año", "jaar", "연도"}) ||
          says_one_of(name, {"rok", "年"}) || lower_case(name).ends_with("år");
@@ -172,6 +172,17 @@ static std::string_view numbered_month(std::string_view cell) {
   return is_same ? cell.substr(name) : "";
 }
 
+// Whether a year has a week 53 that it lacks where weeks begin on Mondays.
+static bool are_weeks_from_sunday(CsvReader csv, std::size_t place, const std::vector<Time>& years) {
+  bool found = false;
+  std::size_t row = 0;
+  each_row(csv, [&] {
+    found = found || (cell_of(csv, place) == "53" && !parse_time(to_text(years[row]) + "-W53"));
+    return ++row < years.size();
+  });
+  return found;
+}
+
 // The times with the cells of another column beside them; empty: these are no parts of them. `first`: the first one as it is joined.
 static std::vector<Time> finer_times(const CsvReader& csv, std::size_t place, const std::string& name,
                                      const std::vector<Time>& times, std::string& first) {
@@ -180,6 +191,7 @@ static std::vector<Time> finer_times(const CsvReader& csv, std::size_t place, co
                             each_row(rows, [&] { return !numbered_month(cell_of(rows, place)).empty(); });
   const int64_t parts = times[0].form == TimeForm::date ? parts_of_day(csv, place, times) : 0;
   const char* const of_year = times[0].form == TimeForm::year ? parts_of_year(csv, place, times) : "";
+  const bool from_sunday = times[0].form == TimeForm::year && are_weeks_from_sunday(csv, place, times);
   std::string above;  // of several rows with one time the first may have the cell alone
   return times_of(csv, place, [&](std::string_view cell, std::size_t row) -> std::optional<Time> {
     if (row >= times.size()) return std::nullopt;
@@ -197,6 +209,10 @@ static std::vector<Time> finer_times(const CsvReader& csv, std::size_t place, co
       const auto part = static_cast<int64_t>(parse_number(cell).value_or(1)) - 1;
       text = to_text({TimeForm::date_time, times[row].count + part * (one_day / parts)});
     }
+    if (from_sunday && text.find("-W") != text.npos)
+      if (const auto day =
+              week_from_sunday(calendar_of(times[row]).year, static_cast<int>(*parse_number(cell))))
+        text = to_text({TimeForm::date, *day});
     if (row == 0) first = text;
     auto time = parse_time(text);
     if (!time && times[row].form == TimeForm::year)  // Sun 5 Jan
@@ -217,17 +233,19 @@ static RowEdit in_place(const std::vector<Time>& times, std::vector<std::size_t>
   };
 }
 
-// Throws MendableFile: a column of words that look like dates has totals among them.
+// Throws MendableFile: a column of words that look like dates, or of months or the like by its name, has totals among them.
 static void require_no_dated_totals(const SeriesText& file) {
   constexpr int most_columns = 4;
   for (int i = 0; i < std::min<int>(most_columns, static_cast<int>(file.columns.names.size())); ++i) {
+    const bool is_part = std::ranges::any_of(
+        number_parts, [&](const NumberPart& part) { return says_one_of(file.columns.names[i], part.names); });
     std::set<int64_t> lines;
     std::string first;
     int64_t rows = 0, dated = 0;
     CsvReader csv = file.at_first_row();
     each_row(csv, [&] {
       const std::string_view cell = cell_of(csv, file.columns.place(i));
-      ++rows, dated += looks_like_a_date(cell);
+      ++rows, dated += looks_like_a_date(cell) || (is_part && parse_number(cell).value_or(99) <= 53);
       if (!says_total(cell)) return;
       if (lines.empty()) first = cell;
       lines.insert(csv.line());
@@ -310,7 +328,7 @@ static CoarseTimes coarse_times(const CsvReader& csv, const SeriesColumns& colum
   CoarseTimes found;
   std::vector<Time>& times = found.times;
   for (std::size_t i = 0; i < columns.names.size() && times.empty(); ++i) {
-    const bool is_named = names_a_year(columns.names[i]);
+    const bool is_named = is_called_year(columns.names[i]);
     if (columns.time >= 0 && static_cast<int>(i) != columns.time) continue;
     std::optional<Time> last;
     std::size_t filled = 0;
@@ -341,17 +359,23 @@ void require_time_in_one_column(const SeriesText& file) {
   const bool several = columns.id >= 0;
   const CsvReader csv = file.at_first_row();
   auto [coarse, times, above] = coarse_times(csv, columns);
+  if (std::ranges::all_of(
+          times, [](const Time& of) { return of.form == TimeForm::date_time && time_of_day(of.count) == 0; }))
+    for (Time& time : times) time = in_form(time, TimeForm::date);  // as databases write dates
   std::vector<std::size_t> found;
   if (!times.empty()) found = {coarse};
   std::string example;
-  for (std::size_t i = 0;
-       i < columns.names.size() && !times.empty() && (several || !tell_apart(times, several)); ++i) {
-    if (std::find(found.begin(), found.end(), i) != found.end()) continue;
-    std::string first;
-    const std::vector<Time> finer = finer_times(csv, i + columns.skipped, columns.names[i], times, first);
-    if (finer.empty()) continue;
-    times = finer, example = first;
-    found.push_back(i), i = static_cast<std::size_t>(-1);  // a further part may stand before it
+  for (bool is_finer = !times.empty(); is_finer && (several || !tell_apart(times, several));) {
+    std::vector<Time> finest;  // with the month, of a month and its quarter
+    std::string its_first, first;
+    std::size_t of = 0;
+    for (std::size_t i = 0; i < columns.names.size(); ++i) {
+      if (std::find(found.begin(), found.end(), i) != found.end()) continue;
+      auto finer = finer_times(csv, i + columns.skipped, columns.names[i], times, first);
+      if (!finer.empty() && (finest.empty() || finer[0].form > finest[0].form))
+        finest = std::move(finer), its_first = first, of = i;
+    }
+    if ((is_finer = !finest.empty())) times = std::move(finest), example = its_first, found.push_back(of);
   }
   const bool is_whole =
       found.size() < 2 || !(tell_apart(times, several) ||

@@ -1,8 +1,12 @@
 // The columns of a file without a recipe, as their cells show them.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cctype>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,9 +15,13 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "data/csv.h"
 #include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/series_columns.h"
+#include "examples/timeseries/series/calendar.h"
+#include "framework/one_line.h"
 
 namespace timeseries {
 
@@ -41,6 +49,16 @@ inline std::string flagged_by(const std::string& name) {
   return is_flag ? name.substr(0, blank) : "";
 }
 
+// Adds columns that are left out for one reason: a few by name.
+inline void add_together(std::vector<std::string>& out, const std::vector<std::string>& names,
+                         const char* why, const char* why_of_many) {
+  constexpr std::size_t most_said = 4;
+  if (names.size() > most_said)
+    return out.push_back(fmt::format("{}, {} and {} others ({})", one_line(names[0]), one_line(names[1]),
+                                     names.size() - 2, why_of_many));
+  for (const std::string& name : names) out.push_back(fmt::format("{} ({})", one_line(name), why));
+}
+
 struct Column {
   std::string name;
   bool is_first = false;
@@ -50,6 +68,8 @@ struct Column {
   std::string mend = {};
   std::set<std::string> words = {};  // the first four different ones
   std::optional<std::string_view> unit = {};
+  bool are_measured = true;          // the cells that are no numbers alone have a unit
+  std::set<std::string> units = {};  // of these
   NumberOrder order = {};
   bool changes = false, counts_up = true;  // 1, 2, 3, …: it numbers the rows
   bool follows = true;                     // each number is one above that of the row before
@@ -57,6 +77,12 @@ struct Column {
   int64_t open = 0;        // cells at the end of time without a value, or at their begin
   bool has_begun = false;  // a cell has a value
   std::map<std::string, double, std::less<>> last_of = {};  // by series
+  // Whether each number is the year, the month, ... of its time; a clock that shows it; the place among the rows of a day.
+  bool is_compared = false, counts_in_days = true;
+  std::array<bool, 9> is_part = {true, true, true, true, true, true, true, true, true};
+  std::array<bool, 5> is_clock = {true, true, true, true, true};
+  int64_t counted = 0, day_before = 0;
+  double number_before = 0;
 
   // `series`: the row's; `newest_first`: the rows stand so.
   void add(std::string_view cell, int64_t line, NumberMarks marks, std::string_view series,
@@ -68,11 +94,7 @@ struct Column {
       const double value = number->value;
       follows = follows && (numbers == 0 || value == last + 1);
       counts_up = counts_up && (numbers == 0 ? value == 0 || value == 1 : value == last + 1);
-      if (!changes) {
-        const auto before = last_of.find(series);
-        changes = before != last_of.end() && before->second != value;
-        if (before == last_of.end()) last_of.emplace(series, value);
-      }
+      note_change(series, value);
       last = value, has_begun = true;
       if (!newest_first) open = 0;
       ++numbers;
@@ -84,8 +106,65 @@ struct Column {
     if (!is_missing && words.size() < 4) words.emplace(cell);
     if (!is_missing && other_line == 0)
       other = cell, other_line = line, mend = how_to_mend(cell, marks, numbers > 0);
+    if (!is_missing && are_measured) add_unit(cell, marks, series);
+  }
+  // Compares the row's number with its time: its parts, a count of the rows of a day, and clocks, as they are to a day.
+  void compare(std::string_view cell, NumberMarks marks, const Time& time) {
+    if (says_missing(cell)) return;
+    const auto written = written_number(cell, marks);
+    const double value =
+        written ? written->value : std::numeric_limits<double>::quiet_NaN();  // is none of these
+    const CalendarTime at = calendar_of(time);
+    const int month = 100 * at.year + at.month, hour = time.form == TimeForm::date_time ? at.hour : -1;
+    const std::array<int, 9> parts = {at.year, at.month,       (at.month + 2) / 3,
+                                      at.day,  at.day_of_year, at.weekday + 1,
+                                      hour,    month,          100 * month + at.day};
+    for (std::size_t i = 0; i < parts.size(); ++i) is_part[i] = is_part[i] && value == parts[i];
+    const bool is_same_day = is_compared && day_before == day_of(time.count);
+    counts_in_days = counts_in_days &&
+                     (!is_compared || (is_same_day ? value == number_before + 1 : value == 0 || value == 1));
+    counted += is_same_day;
+    // Seconds, milli- and microseconds since 1970; days since 1899, and millionths of them.
+    constexpr double days_to_1970 = 25'569;
+    const double day = static_cast<double>(time.count) / static_cast<double>(one_day);
+    const std::array<double, 5> days = {value / 86'400, value / 86.4e6, value / 86.4e9, value - days_to_1970,
+                                        value / 1e6 - days_to_1970};
+    for (std::size_t i = 0; i < days.size(); ++i) is_clock[i] = is_clock[i] && std::abs(days[i] - day) <= 1.1;
+    is_compared = true, day_before = day_of(time.count), number_before = value;
+  }
+  bool repeats_the_time() const {
+    constexpr int64_t least = 8;
+    return is_compared && changes && numbers > least && others == 0 &&
+           (std::ranges::count(is_part, true) + std::ranges::count(is_clock, true) > 0 ||
+            (counts_in_days && counted > least));
+  }
+  // Whether its cells are numbers with units of one kind behind them.
+  bool is_measured() const { return numbers == 0 && are_measured && !unit_sizes(units).empty(); }
+
+ private:
+  void note_change(std::string_view series, double value) {
+    if (changes) return;
+    const auto before = last_of.find(series);
+    changes = before != last_of.end() && before->second != value;
+    if (before == last_of.end()) last_of.emplace(series, value);
+  }
+  void add_unit(std::string_view cell, NumberMarks marks, std::string_view series) {
+    constexpr std::size_t most_units = 6, longest = 8;
+    const auto found = with_unit(cell, marks);
+    are_measured = found && !found->second.empty() && found->second.size() <= longest;
+    if (!are_measured) return;
+    units.emplace(found->second), are_measured = units.size() <= most_units;
+    note_change(series, written_number(found->first, marks)->value);
   }
 };
+
+// Whether it is one of numbers but for a cell or two, or few words that are mended: reading it says which.
+inline bool is_of_numbers_nearly(const Column& column, bool mend) {
+  if (column.others <= 2) return column.others > 0 && column.numbers >= 8 * column.others;
+  return mend && column.mend.empty() && column.numbers >= column.others &&
+         are_few_words(column.others, std::ssize(column.words),
+                       column.numbers + column.missing + column.others);
+}
 
 // Every column but those of times and of series' names.
 class FileColumns {
@@ -97,7 +176,7 @@ class FileColumns {
     const SeriesColumns found = read_columns(first_row_, open);
     has_time = found.time >= 0 || found.id >= 0;
     if (found.id >= 0) id_ = found.place(found.id);
-    if (found.time >= 0) find_direction(found);
+    if (found.time >= 0) find_direction(found), times_ = found;
     for (size_t i = 0; i < found.names.size(); ++i) {
       if (const auto at = static_cast<int>(i); at == found.time || at == found.id || at == found.only)
         continue;
@@ -118,6 +197,24 @@ class FileColumns {
     } while (csv.next());
   }
 
+  // The time of the reader's row. None: it has none, or counts.
+  std::optional<Time> time_of(const CsvReader& csv) const {
+    const auto time = times_ ? times_->time_in(cell_of(csv, times_->place(times_->time))) : std::nullopt;
+    return time && time->form != TimeForm::number ? time : std::nullopt;
+  }
+
+  // Shows each column its cells.
+  void look(const SeriesOptions& options) {
+    std::optional<Time> now;
+    each_cell([&](size_t c, std::string_view cell, const CsvReader& csv) {
+      if (c == 0) now = time_of(csv);
+      if (now)
+        columns[c].compare(options.mend ? bare(cell) : cell, {options.decimal, options.thousands}, *now);
+      columns[c].add(options.mend ? bare(cell) : cell, csv.line(), {options.decimal, options.thousands},
+                     series_of(csv), newest_first);
+    });
+  }
+
   std::vector<Column> columns;
   bool has_time = false, newest_first = false;
 
@@ -134,6 +231,7 @@ class FileColumns {
     });
   }
 
+  std::optional<SeriesColumns> times_;
   std::optional<size_t> id_;  // the column that names the series
   CsvReader first_row_;
   std::vector<size_t> places_;  // of the columns, in a row

@@ -27,12 +27,17 @@ std::string quoted(char mark) { return toml_string(std::string(1, mark)); }
 // Which marks the numbers have.
 void guess_marks(FileReading& reading, const FileColumns& file, const std::string& origin,
                  SeriesOptions& options, const Wishes& wishes) {
-  std::vector<MarkFinder> columns(file.columns.size());
+  std::vector<MarkFinder> columns(file.columns.size()), without_units(columns);
+  std::vector<bool> have_units(columns.size(), options.mend);
   file.each_cell([&](size_t c, std::string_view cell, const CsvReader&) {
-    columns[c].add(options.mend ? bare(cell) : cell);
+    if (options.mend) cell = bare(cell);
+    columns[c].add(cell);
+    const std::string_view number = have_units[c] ? number_before_unit(cell) : "";
+    have_units[c] = have_units[c] && (says_missing(cell) || !number.empty());
+    if (!number.empty()) without_units[c].add(number);
   });
   MarkFinder finder;
-  for (const MarkFinder& column : columns) finder.join(column);
+  for (size_t c = 0; c < columns.size(); ++c) finder.join(have_units[c] ? without_units[c] : columns[c]);
   if (!says(wishes, "data.decimal")) {
     auto decimal = finder.decimal(options.separator);
     if (!decimal) {  // another column may be in doubt
@@ -56,8 +61,9 @@ void guess_marks(FileReading& reading, const FileColumns& file, const std::strin
     options.decimal = *decimal;
     if (*decimal != '.') {
       reading.keys.emplace_back("decimal", quoted(*decimal));
-      reading.guesses.push_back(
-          {"numbers", "with decimal commas", "more cells are numbers so", "--set data.decimal=."});
+      if (finder.has_decimal_commas())
+        reading.guesses.push_back(
+            {"numbers", "with decimal commas", "more cells are numbers so", "--set data.decimal=."});
     }
   }
   if (says(wishes, "data.thousands")) return;
@@ -66,7 +72,8 @@ void guess_marks(FileReading& reading, const FileColumns& file, const std::strin
   reading.keys.emplace_back("thousands", quoted(options.thousands));
   reading.guesses.push_back(
       {"numbers", fmt::format("with '{}' between groups of three digits", options.thousands),
-       options.separator == ',' ? "commas stand between columns, too" : "more cells are numbers so",
+       finder.grouped().empty() ? "more cells are numbers so"
+                                : fmt::format("as in '{}'", one_line(with_plain_blanks(finder.grouped()))),
        fmt::format("--set data.decimal={}", options.thousands)});
 }
 
@@ -77,8 +84,7 @@ bool guess_time(FileReading& reading, const FileColumns& file, const Column& col
       says(wishes, "data.time"))
     return false;
   reading.keys.emplace_back("time", toml_string(column.name));
-  // Days from 2000 to 2050 as spreadsheets count them.
-  const bool may_be_days = 36'526 <= column.last && column.last < 54'789;
+  const bool may_be_days = 36'526 <= column.last && column.last < 54'789;  // 2000 to 2050, of a spreadsheet
   reading.guesses.push_back(
       {"time", fmt::format("column '{}'", one_line(column.name)),
        fmt::format("the first one, {}{}", column.order.described(),
@@ -87,14 +93,6 @@ bool guess_time(FileReading& reading, const FileColumns& file, const Column& col
                                : ""),
        fmt::format("--column {} forecasts it", one_line(column.name))});
   return true;
-}
-
-// Whether it is one of numbers but for a cell or two, or few words that are mended: reading it says which.
-bool is_of_numbers_nearly(const Column& column, bool mend) {
-  if (column.others <= 2) return column.others > 0 && column.numbers >= 8 * column.others;
-  return mend && column.mend.empty() && column.numbers >= column.others &&
-         are_few_words(column.others, std::ssize(column.words),
-                       column.numbers + column.missing + column.others);
 }
 
 // Why it is not forecast; "": it is.
@@ -114,6 +112,7 @@ std::string left_out(const FileColumns& file, const Column& column) {
   if (column.counts_up ||
       (column.follows && !column.is_first && std::ranges::any_of(file.columns, has_values)))
     return "numbers the rows";
+  if (column.repeats_the_time()) return "it repeats the time";
   if (const std::string of = flagged_by(column.name);
       std::ranges::any_of(file.columns, [&](const Column& other) { return !of.empty() && other.name == of; }))
     return "a flag by its name";
@@ -149,9 +148,10 @@ char separator_of(const std::string& text) {
     size_t begin = 0;
     for (int k = 0; k < most_lines && begin < text.size(); ++k) {
       const size_t end = std::min(text.find('\n', begin), text.size());
-      if (const auto count = std::count(text.begin() + begin, text.begin() + end, c); count > 0)
+      const bool is_row = text[begin] != '#' && text[begin] != no_row;
+      if (const auto count = std::count(text.begin() + begin, text.begin() + end, c); is_row && count > 0)
         ++lines[count];
-      begin = end + 1;
+      k -= !is_row, begin = end + 1;
     }
     for (const auto& [count, of] : lines)
       if (of > most) best = c, most = of;
@@ -235,23 +235,20 @@ static void add_columns_guess(FileReading& reading) {
 
 static void require_targets(const FileReading& reading, const FileColumns& file, const std::string& origin,
                             const std::vector<std::string>& out) {
+  if (!reading.targets.empty()) return;
   const auto is_number = [](const Column& column) { return !column.mend.empty(); };  // but for its marks
   const bool are_events =
       file.has_time && std::ranges::none_of(file.columns, is_number) &&
       std::ranges::any_of(file.columns, [](const Column& column) { return column.words.size() > 1; });
-  const auto lasting = std::ranges::find_if(
-      file.columns, [](const Column& column) { return column.numbers == 0 && is_duration(column.other); });
-  require_input(!reading.targets.empty() || lasting == file.columns.end(),
-                "{}:{}: '{}' holds lengths of time, as '{}': write each as one number, such as minutes",
-                origin, lasting == file.columns.end() ? 0 : lasting->other_line,
-                lasting == file.columns.end() ? "" : one_line(lasting->name),
-                lasting == file.columns.end() ? "" : one_line(lasting->other));
-  require_input(!reading.targets.empty(), "{}: there is no column of numbers to forecast; it has {}{}",
-                origin, fmt::join(out, ", "),
-                are_events
-                    ? "; if each row is an event, count those of each day, and forecast the counts with "
-                      "--set data.missing=zero, so that days without rows are 0"
-                    : "");
+  for (const Column& column : file.columns)
+    require_input(column.numbers > 0 || !is_duration(column.other),
+                  "{}:{}: '{}' holds lengths of time, as '{}': write each as one number, such as minutes",
+                  origin, column.other_line, one_line(column.name), one_line(column.other));
+  throw InputError(fmt::format(
+      "{}: there is no column of numbers to forecast; it has {}{}", origin, fmt::join(out, ", "),
+      are_events ? "; if each row is an event, count those of each day, and forecast the counts with "
+                   "--set data.missing=zero, so that days without rows are 0"
+                 : ""));
 }
 
 // Takes the columns of numbers with a unit, which reading leaves out, from those that are left out.
@@ -298,24 +295,23 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
     take_series(reading, file, wishes.series);
   const std::vector<std::string> wished = reading.targets;
   guess_marks(reading, file, origin, options, wishes);
-  file.each_cell([&](size_t c, std::string_view cell, const CsvReader& csv) {
-    file.columns[c].add(options.mend ? bare(cell) : cell, csv.line(), {options.decimal, options.thousands},
-                        file.series_of(csv), file.newest_first);
-  });
-  std::vector<std::string> out, open,
-      ahead;                       // of the rows at the end one lacks values, the other has them
-  int64_t count = 0;               // without a column of times
-  const Column* nearly = nullptr;  // the one of most numbers beside other cells
-  std::vector<std::string> constant;
-  std::set<int64_t> ends;  // without values; below 0: values are missing elsewhere
+  file.look(options);
+  std::vector<std::string> out, constant, empty;
+  std::vector<std::string> open, ahead;  // of the rows at the end one lacks values, the other has them
+  int64_t count = 0;                     // without a column of times
+  const Column* nearly = nullptr;        // the one of most numbers beside other cells
+  std::set<int64_t> ends;                // without values; below 0: values are missing elsewhere
   for (const Column& column : file.columns) {
     const bool is_wished = std::ranges::find(wished, column.name) != wished.end();
     if (!is_wished && file.columns.size() > 1 && guess_time(reading, file, column, wishes)) continue;
     ++count;
     if (!wished.empty()) continue;
     const bool is_nearly = is_of_numbers_nearly(column, options.mend);
-    const std::string why = is_nearly ? "" : left_out(file, column);
-    if (!why.empty())
+    const bool is_measured = options.mend && column.is_measured();
+    const std::string why = is_nearly || is_measured ? "" : left_out(file, column);
+    if (why == "empty")
+      empty.push_back(column.name);
+    else if (!why.empty())
       out.push_back(fmt::format("{} ({})", one_line(column.name), why));
     else if (!column.changes && !is_nearly)
       constant.push_back(column.name);
@@ -331,7 +327,8 @@ FileReading reading_of_file(const std::string& text, const std::string& origin, 
     for (const std::string& name : ahead) out.push_back(one_line(name) + " (known of the last rows)");
   }
   if (reading.targets.empty()) reading.targets.swap(constant);
-  for (const std::string& name : constant) out.push_back(one_line(name) + " (it never changes)");
+  add_together(out, empty, "empty", "empty");
+  add_together(out, constant, "it never changes", "they never change");
   if (reading.targets.empty() && !nearly && options.mend) take_units(reading, file, out);
   if (reading.targets.empty() && nearly)
     reading.targets.push_back(nearly->name), out.clear();  // reading it says which cell

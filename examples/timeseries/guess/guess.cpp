@@ -205,6 +205,19 @@ class Guesser {
     return parse_series(content, name_of_series_file(csv_), options);
   }
 
+  // ": 549 from 2023-06-01 to 2024-11-30", with the rows that are put in and without those to forecast.
+  static std::string range_text(const Series& series) {
+    if (series.time_name.empty()) return fmt::format(": {}", series.rows());
+    int64_t first = 0, last = series.rows() - 1;
+    for (int member = 0; member < series.count(); ++member) {
+      const int64_t begin = series.begin_of(member), end = series.end_of(member) - 1;
+      if (series.times.at[begin] < series.times.at[first]) first = begin;
+      if (series.times.at[end] > series.times.at[last]) last = end;
+    }
+    return fmt::format(": {}{} from {} to {}", series.rows(), series.members.empty() ? "" : " in all,",
+                       series.times.text(first), series.times.text(last));
+  }
+
   // Counts series and rows: guesses rest on the one of median length.
   void measure(const Series& series) {
     several_ = !series.members.empty();
@@ -216,15 +229,17 @@ class Guesser {
                   name_of_series_file(csv_), rows_, rows_ == 1 ? "" : "s",
                   wishes_.network ? "train on" : "forecast from", rows_ == 1 ? "is" : "are", fewest);
     if (several_)
-      guesses_.push_back(
-          {"series", fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
-           wishes_.steps > 0 && !wishes_.series.empty()
-               ? fmt::format("'{}' is asked for", one_line(wishes_.series))
-               : fmt::format("steps rest on '{}', of median length", one_line(series.members[typical].name)),
-           "--set data.id=NAME"});
+      guesses_.push_back({"series",
+                          fmt::format("{} by column '{}'", series.count(), one_line(series.id_name)),
+                          wishes_.steps > 0 && !wishes_.series.empty()
+                              ? fmt::format("'{}' is asked for", one_line(wishes_.series))
+                              : fmt::format("guesses rest on '{}', of median length",
+                                            one_line(series.members[typical].name)),
+                          "--set data.id=NAME"});
     say({"time", series.time_name.empty() ? "none" : fmt::format("column '{}'", one_line(series.time_name)),
-         series.time_name.empty() ? "no column of dates: rows are numbered"
-                                  : "rows are " + apart_text(series),
+         (series.time_name.empty() ? "no column of dates: rows are numbered"
+                                   : "rows are " + apart_text(series)) +
+             range_text(series),
          "--set data.time=NAME"});
   }
 
@@ -233,8 +248,9 @@ class Guesser {
     if (says("data.period")) {
       season_.period = d.period, season_.second_period = d.second_period;
     } else {
-      season_ =
-          season_of_most(sample_of(series, d.targets, wishes_.train + wishes_.valid), series.times.step);
+      const auto sample = sample_of(series, d.targets, wishes_.train + wishes_.valid);
+      season_ = season_of_most(sample, series.times.step,
+                               std::ssize(sample) < series.count() * std::ssize(d.targets));
       if (says("data.second_period")) season_.second_period = d.second_period;
       say({"season", to_text(season_), season_.why, "--set data.period=N"});
       set("data.period", season_.period);

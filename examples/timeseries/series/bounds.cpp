@@ -2,14 +2,24 @@
 #include "examples/timeseries/series/bounds.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "framework/check.h"
+#include "framework/one_line.h"
 
 namespace unroll {
+
+// Whether the values have a zero that they may pass, as degrees have.
+static bool is_a_temperature(const std::string& name) {
+  const std::string small = lower_case(name);
+  return small == "temp" ||
+         std::ranges::any_of(std::array{"°", "℃", "℉", "temperat", "tempér", "気温"},
+                             [&](const char* word) { return small.find(word) != small.npos; });
+}
 
 SeriesBounds::SeriesBounds(const Series& series, std::vector<int> targets, Options options)
     : series_(&series), targets_(std::move(targets)), options_(std::move(options)) {
@@ -33,6 +43,7 @@ SeriesBounds::SeriesBounds(const Series& series, std::vector<int> targets, Optio
         if (value > 0) sides.above = std::min(sides.above, row);
         sides.has_zero = sides.has_zero || value == 0;
       }
+      if (is_a_temperature(series.channels[at])) sides = {.below = -1, .above = -1};
       sides_.push_back(sides);
     }
 }

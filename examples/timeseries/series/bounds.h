@@ -19,6 +19,7 @@ struct Bound {
   bool operator==(const Bound&) const = default;
 };
 
+// Temperatures, by their names, are bounded only as is asked for.
 class SeriesBounds {
  public:
   struct Options {

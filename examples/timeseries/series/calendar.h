@@ -30,6 +30,16 @@ inline std::optional<int64_t> date_of(int64_t year, int64_t month, int64_t day) 
   return std::chrono::sys_days(date).time_since_epoch().count() * one_day;
 }
 
+// The begin of a week as the United States' CDC counts them: on Sundays, the first one with January 4. None: the year has no such week.
+inline std::optional<int64_t> week_from_sunday(int64_t year, int week) {
+  const auto first = [](int64_t of) {
+    const int64_t day = *date_of(of, 1, 4);
+    return day - (weekday_of(day) + 1) % 7 * one_day;
+  };
+  const int64_t at = first(year) + int64_t{7} * (week - 1) * one_day;
+  return week >= 1 && at < first(year + 1) ? std::optional(at) : std::nullopt;
+}
+
 // A month since year 0, and a day of it, from 1.
 struct MonthDay {
   int64_t month;

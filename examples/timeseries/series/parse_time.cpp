@@ -67,9 +67,10 @@ struct Scanner {
     left.remove_prefix(found.size());
     return found;
   }
-  // Skips a separator between a name and the numbers next to it: "-", "/", ".", ",", ". ", " ", " - ", " de " or nothing.
+  // Skips a separator between a name and the numbers next to it: "-", "/", ".", ",", ". ", ".-", " ", " - ", " de " or nothing.
   void gap() {
     if (left.size() > 1 && left[0] == ' ' && left[1] == '-') accept(' ');
+    if (left.starts_with(".-")) accept('.');  // janv.-20
     if (!left.empty() && std::string_view("-/.,").find(left[0]) != std::string_view::npos)
       left.remove_prefix(1);
     accept(' ');
@@ -285,7 +286,8 @@ int64_t read_time_of_day(Scanner& scan, bool basic) {
   const bool seconds = alone ? scan.digits_ahead() == 2 : scan.accept(':');
   if (seconds) {
     moment += scan.fixed(2, 0, 59) * one_second;
-    if (scan.accept('.') || scan.accept(',')) {
+    const bool are_milliseconds = scan.left.size() == 4 && scan.left[0] == ':';  // of a logger: 13:45:03:412
+    if (scan.accept('.') || scan.accept(',') || (are_milliseconds && scan.accept(':'))) {
       scan.good = scan.good && scan.digits_ahead() > 0;
       for (int64_t unit = one_second / 10; scan.good && scan.digits_ahead() > 0; unit /= 10) {
         const int64_t digit = scan.fixed(1, 0, 9);

@@ -25,10 +25,10 @@ void follow_clock(Series& series) {
   for (int64_t row = 0; row < series.rows(); ++row)
     if (const int64_t now = times.at[row] + offsets[row]; at.empty() || now > at.back())
       from.push_back(row), at.push_back(now);
-  series.notes.push_back(fmt::format(
-      "clocks are set within the rows: times are read without offsets, so that days keep their hours; {} rows of an "
-      "hour that comes twice are left out",
-      series.rows() - std::ssize(from)));
+  const int64_t twice = series.rows() - std::ssize(from);
+  series.notes.push_back(
+      "clocks are set within the rows: times are read without offsets, so that days keep their hours" +
+      (twice > 0 ? fmt::format("; {} rows of an hour that comes twice are left out", twice) : ""));
   series.take_rows(from);
   times.at = at, times.offsets.clear(), times.utc = false, series.follows_clock = true;
 }

@@ -17,9 +17,11 @@ namespace unroll {
 
 namespace {
 
-// One gap and one for 20 rows, for 10 business days, of which holidays are none: more are a pattern of the rows.
+// One gap and one for 20 rows, for 10 business days or days of a week, of which holidays are none: more are a pattern of the rows.
 bool are_few(int64_t gaps, int64_t rows, const TimeStep& step) {
-  return (step.unit == TimeStep::Unit::business_day ? 10 : 20) * (gaps - 1) <= rows;
+  const bool has_holidays = step.unit == TimeStep::Unit::business_day ||
+                            (step.unit == TimeStep::Unit::slots && step.count == 7 * one_day);
+  return (has_holidays ? 10 : 20) * (gaps - 1) <= rows;
 }
 
 // Days further off their mean than a quarter of it.
@@ -216,7 +218,8 @@ void fill_gaps(Series& series, bool any_number) {
     int64_t next = series.begin_of(member);
     if (fills_all || (are_few(of_series, count, series.step_of(member)) && lacked < count))
       each_gap(member, [&](int64_t row, int64_t steps) {
-        if (line == 0) line = series.lines[row];
+        if (line == 0)
+          line = std::max(series.lines[row], series.lines[row - 1]);  // the newest may stand first
         while (next < row) rows.from.push_back(next++);
         const TimeStep& step = series.step_of(member);
         const int64_t before = shown(times, row - 1, step), to_clock = times.at[row - 1] - before;
@@ -285,11 +288,12 @@ void check_gaps(Series& series, const SeriesOptions& options) {
   // Such stamps are at any time of the day.
   const bool of_events = times.form == TimeForm::date_time && times.step.count < one_day &&
                          10 * times.step.jitter > times.step.count && 4 * uneven > series.rows();
-  const std::string zero =
-      of_events
-          ? "; rows of events become a series when those of each hour or day are put together: their number, sum or mean" +
-                zero_without_rows(options)
-          : or_zero(uneven, series.rows(), options);
+  constexpr const char* together =
+      "rows of events become a series when those of each hour, day, week or month are put together: their number, sum or mean";
+  require_input(!of_events || options.gaps == Gaps::allow || !options.mend, "{}:{}: {}{}; {}", series.origin,
+                line, is_gap ? "a gap of " : "", first, together);
+  const std::string zero = of_events ? fmt::format("; {}{}", together, zero_without_rows(options))
+                                     : or_zero(uneven, series.rows(), options);
   const char* const fill =
       options.gaps == Gaps::error ? ", \"fill\" puts rows in"
       : is_gap

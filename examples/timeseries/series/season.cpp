@@ -298,6 +298,7 @@ std::vector<int64_t> calendar_periods(const TimeStep& step, int64_t rows) {
       for (const int64_t whole : {one_hour, one_day, 7 * one_day}) add(whole, step.count);
       if (drifts_little(365, 365 * (step.count - one_day), 365 * one_day)) periods.push_back(365);
       if (drifts_little(52, 52 * (step.count - 7 * one_day), 365 * one_day)) periods.push_back(52);
+      if (drifts_little(26, 26 * (step.count - 14 * one_day), 365 * one_day)) periods.push_back(26);
       break;
     case TimeStep::Unit::unknown:
     case TimeStep::Unit::number:
@@ -324,7 +325,7 @@ Season find_season(std::span<const double> y, const TimeStep& step) {
   return periods.empty() ? by_values(y) : by_calendar(y, step, periods);
 }
 
-Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step) {
+Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step, bool are_some) {
   struct Found {
     Season season;
     std::size_t times = 0;
@@ -349,8 +350,9 @@ Season season_of_most(const std::vector<std::vector<double>>& all, const TimeSte
   const bool has = most != found.end() && 4 * most->times >= changing;
   Season season = has ? most->season : none;
   if (all.size() > 1)
-    season.why += has ? fmt::format("; {} of {} have it", most->times, all.size())
-                      : fmt::format("; so most of {}", all.size());
+    season.why +=
+        has ? fmt::format("; {} of {}{} have it", most->times, all.size(), are_some ? " looked at" : "")
+            : fmt::format("; the same for most of {} columns or series", all.size());
   season.why += season.longer;
   return season;
 }

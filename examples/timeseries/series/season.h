@@ -44,6 +44,7 @@ double strength_of_season(std::span<const double> y, int64_t period);
 // The second season is seven of the first, if those means show it.
 Season find_season(std::span<const double> y, const TimeStep& step);
 // The season that most of several series have, at one step. None if fewer than a quarter of those that change do.
-Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step);
+Season season_of_most(const std::vector<std::vector<double>>& all, const TimeStep& step,
+                      bool are_some = false);
 
 }  // namespace unroll

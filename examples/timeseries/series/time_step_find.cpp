@@ -201,8 +201,13 @@ std::optional<TimeStep> find_slots(std::span<const int64_t> times) {
 // Finds a step of months or business days that all times follow.
 std::optional<FoundStep> find_calendar_step(std::span<const int64_t> times) {
   if (const auto months = find_months(times)) return months;
-  if (are_business_days(times)) return FoundStep{{.unit = Unit::business_day, .count = 1}};
-  if (const auto slots = find_slots(times)) return FoundStep{*slots};
+  const auto slots = find_slots(times);
+  constexpr std::size_t least_rows = 16, days_of_work = 5;
+  // A school's kitchen has no Wednesday.
+  const bool lacks_a_day = slots && slots->count == 7 * one_day && slots->slots.size() < days_of_work &&
+                           times.size() >= least_rows;
+  if (!lacks_a_day && are_business_days(times)) return FoundStep{{.unit = Unit::business_day, .count = 1}};
+  if (slots) return FoundStep{*slots};
   return std::nullopt;
 }
 

@@ -12,6 +12,12 @@
 #include "framework/check.h"
 
 namespace unroll {
+
+const char* times_called(TimeForm form) {
+  constexpr const char* names[] = {"numbers", "years", "quarters", "months", "dates", "times"};
+  return names[static_cast<int>(form)];
+}
+
 namespace {
 
 // The date or month with the digits 20170331 or 201703.

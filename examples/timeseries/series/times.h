@@ -26,6 +26,9 @@ struct Time {
   int64_t offset = 0;    // that offset, in microseconds east of UTC
 };
 
+// The form's name for messages: "dates".
+const char* times_called(TimeForm form);
+
 // The order of day and month in dates with the year last: 31/03/2017, 03/31/2017. Unknown: such dates are not read.
 enum class DateOrder : uint8_t { unknown, day_first, month_first };
 
