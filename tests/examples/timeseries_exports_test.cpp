@@ -221,3 +221,21 @@ TEST_CASE(
                {"columns 'market' and 'commodity' name the series together, and are joined"},
                set({"data.id=market commodity"}));
 }
+
+TEST_CASE("numbered weeks are said to be ISO's, and the code of a month is no value") {
+  const Folder folder;
+  const ProgramRun weeks =
+      forecast_of(folder, rows("WM Week,x", 104, [](int row) {
+                    return fmt::format("{}{:02},{}", 2021 + row / 52, row % 52 + 1, week(row));
+                  }));
+  CHECK_MESSAGE(
+      has(weeks.err,
+          "column 1 ('WM Week'): weeks are ISO's, from Monday on: '202101' in line 2 is read as 2021-01-04"),
+      weeks.err);
+  const ProgramRun months =
+      forecast_of(folder, rows("time_code,month,x", 60, [](int row) {
+                    return fmt::format("{}00{:02}{:02},{}年{}月,{}", 2015 + row / 12, row % 12 + 1,
+                                       row % 12 + 1, 2015 + row / 12, row % 12 + 1, week(row));
+                  }));
+  CHECK_MESSAGE(has(months.err, "left out: time_code (it repeats the time)"), months.err);
+}

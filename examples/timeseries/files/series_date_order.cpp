@@ -97,7 +97,17 @@ const char* described(DateOrder order) {
   return words[static_cast<int>(order)];
 }
 
+// Weeks that are numbered may be those of a firm's own year.
+static void note_weeks(const CsvReader& csv, SeriesColumns& columns) {
+  const std::string_view cell = cell_of(csv, columns.place(columns.time));
+  const auto time = columns.time_in(cell);
+  if (time && columns.form == TimeForm::date && cell.size() == 6 && parse_number(cell))
+    columns.notes.push_back(fmt::format("{}: weeks are ISO's, from Monday on: '{}' in line {} is read as {}",
+                                        columns.called(columns.time), cell, csv.line(), to_text(*time)));
+}
+
 DateOrder order_of_dates(CsvReader csv, SeriesColumns& columns, const SeriesOptions& options) {
+  note_weeks(csv, columns);
   if (options.date_order != DateOrder::unknown) return options.date_order;
   std::array readings = {Reading{DateOrder::day_first}, Reading{DateOrder::month_first}};
   ShortYears short_years;

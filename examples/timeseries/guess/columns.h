@@ -79,7 +79,7 @@ struct Column {
   std::map<std::string, double, std::less<>> last_of = {};  // by series
   // Whether each number is the year, the month, ... of its time; a clock that shows it; the place among the rows of a day.
   bool is_compared = false, counts_in_days = true;
-  std::array<bool, 9> is_part = {true, true, true, true, true, true, true, true, true};
+  std::array<bool, 10> is_part = {true, true, true, true, true, true, true, true, true, true};
   std::array<bool, 5> is_clock = {true, true, true, true, true};
   int64_t counted = 0, day_before = 0;
   double number_before = 0;
@@ -115,10 +115,11 @@ struct Column {
     const double value =
         written ? written->value : std::numeric_limits<double>::quiet_NaN();  // is none of these
     const CalendarTime at = calendar_of(time);
-    const int month = 100 * at.year + at.month, hour = time.form == TimeForm::date_time ? at.hour : -1;
-    const std::array<int, 9> parts = {at.year, at.month,       (at.month + 2) / 3,
-                                      at.day,  at.day_of_year, at.weekday + 1,
-                                      hour,    month,          100 * month + at.day};
+    const int month = 100 * at.year + at.month, hour = time.form == TimeForm::date_time ? at.hour : -1,
+              code = 1'000'000 * at.year + 101 * at.month;  // of Japan's statistics
+    const std::array<int, 10> parts = {
+        at.year, at.month, (at.month + 2) / 3,   at.day, at.day_of_year, at.weekday + 1,
+        hour,    month,    100 * month + at.day, code};
     for (std::size_t i = 0; i < parts.size(); ++i) is_part[i] = is_part[i] && value == parts[i];
     const bool is_same_day = is_compared && day_before == day_of(time.count);
     counts_in_days = counts_in_days &&
