@@ -239,3 +239,24 @@ TEST_CASE("numbered weeks are said to be ISO's, and the code of a month is no va
                   }));
   CHECK_MESSAGE(has(months.err, "left out: time_code (it repeats the time)"), months.err);
 }
+
+TEST_CASE("of a logger's times with years of two digits the one order is read that makes them even") {
+  const Folder folder;
+  const auto hours = [](const char* form, int days) {
+    std::string csv = "t,x\n";
+    for (int row = 0; row < 24 * days; ++row)
+      csv += fmt::format(fmt::runtime(form), 3 + row / 24, row % 24, week(row));
+    return csv;
+  };
+  const char* const logged = "06/{0:02}/24 {1:02}:00:00,{2}\n";
+  const ProgramRun run = forecast_of(folder, hours(logged, 10) + "06/13/24 00:07:12,\n"),
+                   plain = forecast_of(folder, hours("2024-06-{0:02} {1:02}:00:00,{2}\n", 10));
+  CHECK(run.out == plain.out);
+  CHECK_MESSAGE(has(run.err, "'06/03/24 00:00:00' in line 2 is read as 2024-06-03 00:00:00"), run.err);
+  const ProgramRun ten = forecast_of(folder, hours(logged, 10));
+  CHECK(ten.out == plain.out);
+  CHECK_MESSAGE(has(ten.err, "dates are read as month/day/year, in no other order are they evenly spaced"),
+                ten.err);
+  CHECK(has(refused(folder, hours(logged, 2)),
+            "has a year of two digits, and no row tells which number it is"));
+}

@@ -25,15 +25,16 @@ struct Reading {
 
   bool ascends() const { return std::ranges::adjacent_find(at, std::greater_equal{}) == at.end(); }
   bool descends() const { return std::ranges::adjacent_find(at, std::less_equal{}) == at.end(); }
-  // Whether each row follows the previous one by the step found.
-  bool is_even() const {
+  // How many rows do not follow the previous one by the step found.
+  int64_t uneven() const {
     std::vector<int64_t> rows = at;
     if (descends()) std::ranges::reverse(rows);
     const TimeStep step = find_step(form, rows).step;
-    for (std::size_t i = 1; i < rows.size(); ++i)
-      if (time_after(rows[i - 1], step, 1) != rows[i]) return false;
-    return true;
+    int64_t count = 0;
+    for (std::size_t i = 1; i < rows.size(); ++i) count += time_after(rows[i - 1], step, 1) != rows[i];
+    return count;
   }
+  bool is_even() const { return uneven() == 0; }
 };
 
 // The reading to choose, and why; nullptr: nothing tells them apart.
@@ -85,6 +86,19 @@ struct ShortYears {
   bool are_last() const { return cell.empty() || day_between || years < firsts; }
 };
 
+// The reading of a logger's times that is even but for a row or two, where the others are not by far; nullptr: there is none.
+const Reading* even_alone(const Reading& a, const Reading& b, const Reading& year_first) {
+  constexpr std::size_t least_rows = 96;
+  constexpr int64_t most = 2, least_of_others = 8;
+  const int64_t of_a = a.uneven(), of_b = b.uneven();
+  const bool is_clock = a.form == TimeForm::date_time && a.at.size() >= least_rows;
+  if (!is_clock || (year_first.at.size() == a.at.size() && year_first.uneven() < least_of_others))
+    return nullptr;
+  return of_a <= most && of_b >= least_of_others   ? &a
+         : of_b <= most && of_a >= least_of_others ? &b
+                                                   : nullptr;
+}
+
 const char* orders_with_last_year(bool is_day_first) {
   return is_day_first ? "; data.date_order = \"dmy\" says that they stand last"
                       : "; data.date_order = \"dmy\" or \"mdy\" says that they stand last";
@@ -110,6 +124,7 @@ DateOrder order_of_dates(CsvReader csv, SeriesColumns& columns, const SeriesOpti
   note_weeks(csv, columns);
   if (options.date_order != DateOrder::unknown) return options.date_order;
   std::array readings = {Reading{DateOrder::day_first}, Reading{DateOrder::month_first}};
+  Reading year_first = {DateOrder::unknown};  // of years of two digits
   ShortYears short_years;
   std::string cell;  // a cell that both orders fit
   bool are_needed = true;
@@ -124,6 +139,8 @@ DateOrder order_of_dates(CsvReader csv, SeriesColumns& columns, const SeriesOpti
         readings[k].cell = now, readings[k].line = csv.line();
       if (times[0] && times[1]) readings[k].form = times[k]->form, readings[k].at.push_back(times[k]->count);
     }
+    if (const auto time = parse_time("20" + std::string(now)); time && times[0] && times[1])
+      year_first.form = time->form, year_first.at.push_back(time->count);
     if (const auto& time = times[0] ? times[0] : times[1]) short_years.add(now, *time, csv.line());
     if (times[0] && times[1] && cell.empty() && times[0]->count != times[1]->count) cell = now;
     return true;
@@ -131,12 +148,6 @@ DateOrder order_of_dates(CsvReader csv, SeriesColumns& columns, const SeriesOpti
   if (!are_needed) return DateOrder::unknown;
   std::string why;
   const std::string column = columns.called(columns.time);
-  if (!short_years.are_last() && options.usual_order == DateOrder::unknown)
-    throw InputError(
-        fmt::format("{}:{}: {}: '{}' has a year of two digits, and no row tells which number it is: "
-                    "write the years with four{}",
-                    csv.origin(), short_years.line, column, one_line(short_years.cell),
-                    options.model.empty() ? orders_with_last_year(readings[0].alone > 0) : ""));
   const auto note = [&](DateOrder order) {
     if (!why.empty())
       columns.notes.push_back(fmt::format("{}: dates are read as {}, {}", column, described(order), why));
@@ -145,6 +156,18 @@ DateOrder order_of_dates(CsvReader csv, SeriesColumns& columns, const SeriesOpti
                                           one_line(short_years.cell), short_years.line, to_text(*time)));
     return order;
   };
+  const bool is_last = short_years.are_last() || options.usual_order != DateOrder::unknown;
+  if (!is_last && readings[0].alone + readings[1].alone == 0)
+    if (const Reading* even = even_alone(readings[0], readings[1], year_first)) {
+      why = "in no other order are they evenly spaced";
+      return note(even->order);
+    }
+  if (!is_last)
+    throw InputError(
+        fmt::format("{}:{}: {}: '{}' has a year of two digits, and no row tells which number it is: "
+                    "write the years with four{}",
+                    csv.origin(), short_years.line, column, one_line(short_years.cell),
+                    options.model.empty() ? orders_with_last_year(readings[0].alone > 0) : ""));
   const Reading* found = chosen(readings[0], readings[1], why);
   if (found) return note(found->order);
   if (options.usual_order != DateOrder::unknown) {
