@@ -359,7 +359,7 @@ TEST_CASE(
   };
   check_mended(
       folder, cells("{},{} req/s,{}M,{}"), cells("{},{},{},{}"),
-      {"the unit 'req/s' behind the cells of column 2 ('x') is left out; so is the one of another column"});
+      {"the unit 'req/s' behind the cells of column 2 ('x') is left out; likewise 'M' of column 3 ('volume')"});
   CHECK(has(forecast_of(folder, cells("{},{},{},{}")).err, "left out: what (text, '2 St' in line 2"));
   // Packs of one size are no values, nor are numbers with a unit in a few rows.
   CHECK(has(forecast_of(folder, cells("{},{},5 kg,{}")).err, "volume (it never changes)"));

@@ -64,14 +64,14 @@ Json json_of(const Combination& mean, const Series& series) {
   return json;
 }
 
-// Notes that the mean is below 0 where no row is even near: it is forecast as 0.
-void note_cut(std::vector<std::string>& notes, const Series& known, int target,
-              const std::vector<double>& mean) {
+// Warns where the bound cuts the mean to 0, and no row is near 0.
+void warn_of_cut(std::vector<std::string>& warnings, const Series& known, int target,
+                 const std::vector<double>& mean) {
   const double least = std::ranges::min(values_of(known, target, 0, known.rows()));
   const auto steps = std::ranges::count_if(mean, [](double value) { return value < 0; });
   if (least > 0 && steps > 0)
-    notes.push_back(fmt::format("'{}' is forecast as 0 in {} of {} steps, where no row is below {:.6g}",
-                                one_line(known.channels[target]), steps, mean.size(), least));
+    warnings.push_back(fmt::format("'{}' is forecast as 0 in {} of {} steps, where no row is below {:.6g}",
+                                   one_line(known.channels[target]), steps, mean.size(), least));
 }
 
 // `known`: the series alone, without the rows to forecast. With `own_season` each target's season is found, not that of `options`.
@@ -81,7 +81,7 @@ std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector
   const auto count = static_cast<size_t>(steps) * targets.size();
   const std::vector<double> zeros(count);
   MeanForecast found{.forecast = {{known.rows(), zeros, zeros, zeros}}};
-  std::vector<std::string> exploded, cut;
+  std::vector<std::string> exploded, warnings;
   std::vector<int64_t> periods;
   for (const int target : targets) {
     const auto rows = rows_of_channel(known, target);
@@ -101,7 +101,7 @@ std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector
   for (size_t t = 0; t < targets.size(); ++t) {
     const Combination::Forecast of = found.means[t].forecast(known, known.rows(), steps);
     const Bound bound = limits.at(known.rows(), t);
-    if (bounds.empty()) note_cut(cut, known, targets[t], of.values);
+    if (bounds.empty() && bound.least == 0) warn_of_cut(warnings, known, targets[t], of.values);
     for (size_t h = 0; h < of.values.size(); ++h) {
       const size_t at = h * targets.size() + t;
       const double value = bound.clamp(of.values[h]);
@@ -117,9 +117,9 @@ std::optional<MeanForecast> mean_forecast(const Series& known, const std::vector
   }
   found.forecast.interval = interval_text(found.means.front(), limits.text(known.rows()));
   if (!exploded.empty())
-    cut.push_back(fmt::format("left out of the mean: {} (far outside of all that the series has been)",
-                              fmt::join(exploded, ", ")));
-  if (!cut.empty()) found.forecast.warning = fmt::format("{}", fmt::join(cut, "; "));
+    warnings.push_back(fmt::format("left out of the mean: {} (far outside of all that the series has been)",
+                                   fmt::join(exploded, ", ")));
+  if (!warnings.empty()) found.forecast.warning = fmt::format("{}", fmt::join(warnings, "; "));
   return found;
 }
 

@@ -23,7 +23,7 @@ std::string number(double value, double scale) {
   const auto place = [](double x) { return static_cast<int>(std::floor(std::log10(std::abs(x)))); };
   const int above = value == 0 || !std::isfinite(value) ? 0 : place(value) - place(scale);
   const int digits = 6 + std::clamp(above, 0, 9);  // a double holds 15
-  const double size = std::abs(value);
+  const double size = std::abs(value);             // 12297114, not 1.229711e+07
   return size >= 1e6 && size < 1e15 && place(value) >= digits ? fmt::format("{:.0f}", value)
                                                               : fmt::format("{:.{}g}", value, digits);
 }

@@ -39,6 +39,8 @@ std::string toml_line(std::string_view key, std::string_view value);
 
 // "line 7 is", "lines 1 to 3 are"; of more than one gap "5 lines, the first is line 7, are".
 std::string lines_are(const std::set<int64_t>& lines);
+// Why lines are left out; where further ones are, the last of these notes holds for all.
+constexpr std::string_view above_the_names = "above the names, which are in line ";
 // Throws MendableFile: these lines are no rows. `why`: "a total".
 [[noreturn]] void refuse_lines(const std::string& message, std::set<int64_t> lines, const std::string& why);
 
@@ -79,10 +81,10 @@ auto read_mended(std::string text, const std::string& origin, bool mend, std::ve
       if (!mend || !fault.mend || mends == most) throw;
       try {
         text = fault.mend(text);
-        const auto says_names = [](const std::string& what) {
-          return what.find("above the names, which") != what.npos;
+        const auto says_above = [](const std::string& what) {
+          return what.find(above_the_names) != what.npos;
         };
-        if (!done.empty() && says_names(done.back()) && says_names(fault.done)) done.pop_back();
+        if (!done.empty() && says_above(done.back()) && says_above(fault.done)) done.pop_back();
         done.push_back(fault.done);
       } catch (const CsvQuoteError& quote) { text = with_plain_quotes(std::move(text), quote, done); }
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -172,7 +173,7 @@ void require_no_idle_weekday(const Series& series) {
 struct UnitMend {
   std::size_t place = 0;
   std::map<std::string, double, std::less<>> sizes = {};  // of each unit, in the usual one
-  std::string done = {};
+  std::string done = {}, of = {};                         // "'%' of column 7"
 };
 
 // None: not all cells are numbers with a unit, or few are. Throws InputError: they have units of several kinds.
@@ -189,12 +190,10 @@ static std::optional<UnitMend> unit_mend(const SeriesText& file, int column, Num
   });
   if (!all || units.empty() || units.size() > 6 || (units.size() == 1 && units.contains(""))) return {};
   const auto usual = std::ranges::max_element(units, {}, [](const auto& unit) { return unit.second; })->first;
-  std::set<std::string> all_units;
-  for (const auto& [name, count] : units) all_units.insert(name);
-  mend.sizes = unit_sizes(all_units);
-  for (auto& [name, size] : mend.sizes)
-    if (name != usual) size /= mend.sizes.at(usual);
-  if (!mend.sizes.empty()) mend.sizes.at(usual) = 1;
+  const auto names_of_units = std::views::keys(units);
+  mend.sizes = unit_sizes({names_of_units.begin(), names_of_units.end()});
+  const double of_usual = mend.sizes.empty() ? 1 : mend.sizes.at(usual);
+  for (auto& [name, size] : mend.sizes) size /= of_usual;
   int64_t rows = 0;
   std::vector<std::string> names;
   for (const auto& [name, count] : units)
@@ -206,6 +205,7 @@ static std::optional<UnitMend> unit_mend(const SeriesText& file, int column, Num
     throw InputError(file.about(column, "its cells have several units, {}: write all with one, or without",
                                 fmt::join(names, ", ")));
   const std::string called = file.columns.called(column);
+  mend.of = fmt::format("{} of {}", fmt::join(names, " and "), called);
   mend.done = units.size() == 1
                   ? fmt::format("the unit {} behind the cells of {} is left out", names[0], called)
                   : fmt::format("{} has the units {}, and is read {}", called, fmt::join(names, ", "),
@@ -219,12 +219,13 @@ void require_one_unit(const SeriesText& file, int column, const std::string& mes
   std::vector<UnitMend> mends;
   for (const int of : file.columns.chosen)
     if (auto mend = unit_mend(file, of, marks)) mends.push_back(std::move(*mend));
-  refuse_rows(message,
-              mends[0].done + (mends.size() < 2 ? ""
-                               : mends.size() == 2
-                                   ? "; so is the one of another column"
-                                   : fmt::format("; so are those of {} other columns", mends.size() - 1)),
-              file.csv.separator(), [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
+  constexpr std::size_t most = 4;  // are named
+  std::string done = mends[0].done;
+  for (std::size_t k = 1; k < std::min(most, mends.size()); ++k)
+    done += (k == 1 ? "; likewise " : ", ") + mends[k].of;
+  if (mends.size() > most) done += fmt::format(" and {} more", mends.size() - most);
+  refuse_rows(message, done, file.csv.separator(),
+              [=, row = 0](std::vector<std::string>& cells, int64_t) mutable {
                 if (row++ == 0) return;
                 for (const UnitMend& mend : mends) {
                   const auto found = mend.place < cells.size() && !says_missing(cells[mend.place])

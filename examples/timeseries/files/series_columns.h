@@ -94,7 +94,7 @@ struct SeriesText {
 // The order of day and month in the column of times: as the options say. Else as a day after the 12th, the rows'
 // order or their even spacing shows, from the reader's row (the first) on; a note says which. Unknown if its dates
 // need none. Throws InputError, with the column, if both orders fit.
-DateOrder order_of_dates(CsvReader at_first_row, SeriesColumns& columns, const SeriesOptions& options);
+DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns, const SeriesOptions& options);
 // "day/month/year"
 const char* described(DateOrder order);
 

@@ -92,7 +92,7 @@ const Reading* even_alone(const Reading& a, const Reading& b, const Reading& yea
   constexpr int64_t most = 2, least_of_others = 8;
   const int64_t of_a = a.uneven(), of_b = b.uneven();
   const bool is_clock = a.form == TimeForm::date_time && a.at.size() >= least_rows;
-  if (!is_clock || (year_first.at.size() == a.at.size() && year_first.uneven() < least_of_others))
+  if (!is_clock || (year_first.at.size() >= a.at.size() && year_first.uneven() < least_of_others))
     return nullptr;
   return of_a <= most && of_b >= least_of_others   ? &a
          : of_b <= most && of_a >= least_of_others ? &b
@@ -111,6 +111,16 @@ const char* described(DateOrder order) {
   return words[static_cast<int>(order)];
 }
 
+// The column's times if its years of two digits stand first: 24/06/03.
+static Reading with_year_first(CsvReader csv, const SeriesColumns& columns) {
+  Reading reading = {DateOrder::unknown};
+  each_row(csv, [&] {
+    if (const auto time = parse_time("20" + std::string(cell_of(csv, columns.place(columns.time)))))
+      reading.form = time->form, reading.at.push_back(time->count);
+  });
+  return reading;
+}
+
 // Weeks that are numbered may be those of a firm's own year.
 static void note_weeks(const CsvReader& csv, SeriesColumns& columns) {
   const std::string_view cell = cell_of(csv, columns.place(columns.time));
@@ -120,11 +130,12 @@ static void note_weeks(const CsvReader& csv, SeriesColumns& columns) {
                                         columns.called(columns.time), cell, csv.line(), to_text(*time)));
 }
 
-DateOrder order_of_dates(CsvReader csv, SeriesColumns& columns, const SeriesOptions& options) {
+DateOrder order_of_dates(const CsvReader& at_first_row, SeriesColumns& columns,
+                         const SeriesOptions& options) {
+  CsvReader csv = at_first_row;
   note_weeks(csv, columns);
   if (options.date_order != DateOrder::unknown) return options.date_order;
   std::array readings = {Reading{DateOrder::day_first}, Reading{DateOrder::month_first}};
-  Reading year_first = {DateOrder::unknown};  // of years of two digits
   ShortYears short_years;
   std::string cell;  // a cell that both orders fit
   bool are_needed = true;
@@ -139,8 +150,6 @@ DateOrder order_of_dates(CsvReader csv, SeriesColumns& columns, const SeriesOpti
         readings[k].cell = now, readings[k].line = csv.line();
       if (times[0] && times[1]) readings[k].form = times[k]->form, readings[k].at.push_back(times[k]->count);
     }
-    if (const auto time = parse_time("20" + std::string(now)); time && times[0] && times[1])
-      year_first.form = time->form, year_first.at.push_back(time->count);
     if (const auto& time = times[0] ? times[0] : times[1]) short_years.add(now, *time, csv.line());
     if (times[0] && times[1] && cell.empty() && times[0]->count != times[1]->count) cell = now;
     return true;
@@ -158,7 +167,7 @@ DateOrder order_of_dates(CsvReader csv, SeriesColumns& columns, const SeriesOpti
   };
   const bool is_last = short_years.are_last() || options.usual_order != DateOrder::unknown;
   if (!is_last && readings[0].alone + readings[1].alone == 0)
-    if (const Reading* even = even_alone(readings[0], readings[1], year_first)) {
+    if (const Reading* even = even_alone(readings[0], readings[1], with_year_first(at_first_row, columns))) {
       why = "in no other order are they evenly spaced";
       return note(even->order);
     }

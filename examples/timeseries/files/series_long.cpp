@@ -8,6 +8,7 @@
 #include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_columns.h"
+#include "examples/timeseries/series/series_rows.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 
@@ -211,11 +212,8 @@ void require_one_series(const SeriesText& file) {
                                        found->words.size(), one_line(name), first_words(found->words));
   require_input(!found->is_filled, "{}; only the first row of each names it: fill the column down", said);
   require_input(options.model.empty(), "{}; the model of {} reads one", said, options.model);
-  require_input(
-      !found->are_events || !come_at_any_time(file, *found),
-      "{}, with rows at any time: rows of events become a series when those of each hour, day, week or month are put "
-      "together: their number, sum or mean",
-      said);
+  require_input(!found->are_events || !come_at_any_time(file, *found), "{}, with rows at any time: {}", said,
+                events_to_series);
   const std::string message =
       fmt::format("{}: {} reads them all, {} one of them{}", said, toml_line("data.id", name),
                   toml_line("data.only", name + "=" + found->words[0]), and_double(*found));

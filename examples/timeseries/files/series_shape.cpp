@@ -188,6 +188,13 @@ static bool names_widths(const CsvReader& csv) {
          });
 }
 
+// Throws MendableFile: the names stand in this line.
+[[noreturn]] static void refuse_above(int64_t names, const std::string& message) {
+  std::set<int64_t> lines;
+  for (int64_t line = 1; line < names; ++line) lines.insert(line);
+  refuse_lines(message, std::move(lines), fmt::format("{}{}", above_the_names, names));
+}
+
 // Throws MendableFile if the names are alike, and one of the next rows has others that differ.
 static void require_telling_names(CsvReader csv, const std::vector<std::string>& names) {
   constexpr int64_t most_rows = 6;
@@ -201,11 +208,9 @@ static void require_telling_names(CsvReader csv, const std::vector<std::string>&
     if (fits) found = csv.line();
     return !fits && ++rows < most_rows;
   });
-  std::set<int64_t> lines;
-  for (int64_t line = 1; line < found; ++line) lines.insert(line);
   if (found > 0)
-    refuse_lines(fmt::format("{}:1: the names are alike, those in line {} are not", csv.origin(), found),
-                 std::move(lines), fmt::format("above the names, which are in line {}", found));
+    refuse_above(found,
+                 fmt::format("{}:1: the names are alike, those in line {} are not", csv.origin(), found));
 }
 
 // Throws MendableFile if the line above the names, of which some are alike, has headings of them: Arrivals above Home, Abroad, All. An
@@ -290,11 +295,8 @@ void require_names_first(CsvReader csv, const std::vector<std::string>& header,
     return;
   }
   if (options.mend) require_no_headings(csv_at_first, header, found);
-  std::set<int64_t> lines;
-  for (line = 1; line < found; ++line) lines.insert(line);
-  refuse_lines(fmt::format("{}:1: '{}' names no columns, but line {} does: delete what is above it",
-                           csv.origin(), one_line(header.front()), found),
-               std::move(lines), fmt::format("above the names, which are in line {}", found));
+  refuse_above(found, fmt::format("{}:1: '{}' names no columns, but line {} does: delete what is above it",
+                                  csv.origin(), one_line(header.front()), found));
 }
 
 void refuse_empty_column(CsvReader csv, std::size_t place) {

@@ -104,14 +104,15 @@ std::vector<std::string> names_but(const std::vector<std::string>& names,
   return others;
 }
 
-// "; column 'Total' is left out; line 7 is left out"
-std::string left_out(const std::vector<std::string>& columns, const std::set<int64_t>& lines) {
+// "; column 'Total' is left out; line 7 is left out" and why the lines are: ": a remark".
+std::string left_out(const std::vector<std::string>& columns, const std::set<int64_t>& lines,
+                     const char* why = "") {
   std::string text;
   if (!columns.empty())
     text = fmt::format("; column{} '{}' {} left out", columns.size() > 1 ? "s" : "",
                        one_line(fmt::format("{}", fmt::join(columns, "', '"))),
                        columns.size() > 1 ? "are" : "is");
-  return lines.empty() ? text : fmt::format("{}; {} left out", text, lines_are(lines));
+  return lines.empty() ? text : fmt::format("{}; {} left out{}", text, lines_are(lines), why);
 }
 
 // Throws MendableFile: a table of years and their parts is turned; columns `others` and lines whose first cell is not read are
@@ -271,10 +272,10 @@ void require_upright(const CsvReader& csv, const std::vector<std::string>& names
   });
   std::vector<std::string> others;
   std::copy_if(last, names.end(), std::back_inserter(others), [](const auto& name) { return !name.empty(); });
-  const std::string empty =
-      lines.empty() ? "" : fmt::format("; {} left out: without a value", lines_are(lines));
-  refuse_table(message, "each column of a time is read as a row of its own" + left_out(others, {}) + empty,
-               csv.separator(), [=](const Table& table) { return transposed(table, words, columns); });
+  refuse_table(
+      message,
+      "each column of a time is read as a row of its own" + left_out(others, lines, ": without a value"),
+      csv.separator(), [=](const Table& table) { return transposed(table, words, columns); });
 }
 
 }  // namespace unroll

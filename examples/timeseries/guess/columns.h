@@ -2,9 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
@@ -20,7 +18,7 @@
 #include "data/csv.h"
 #include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/series_columns.h"
-#include "examples/timeseries/series/calendar.h"
+#include "examples/timeseries/guess/repeats_time.h"
 #include "framework/one_line.h"
 
 namespace timeseries {
@@ -77,12 +75,7 @@ struct Column {
   int64_t open = 0;        // cells at the end of time without a value, or at their begin
   bool has_begun = false;  // a cell has a value
   std::map<std::string, double, std::less<>> last_of = {};  // by series
-  // Whether each number is the year, the month, ... of its time; a clock that shows it; the place among the rows of a day.
-  bool is_compared = false, counts_in_days = true;
-  std::array<bool, 10> is_part = {true, true, true, true, true, true, true, true, true, true};
-  std::array<bool, 5> is_clock = {true, true, true, true, true};
-  int64_t counted = 0, day_before = 0;
-  double number_before = 0;
+  RepeatsTime repeats = {};
 
   // `series`: the row's; `newest_first`: the rows stand so.
   void add(std::string_view cell, int64_t line, NumberMarks marks, std::string_view series,
@@ -107,37 +100,6 @@ struct Column {
     if (!is_missing && other_line == 0)
       other = cell, other_line = line, mend = how_to_mend(cell, marks, numbers > 0);
     if (!is_missing && are_measured) add_unit(cell, marks, series);
-  }
-  // Compares the row's number with its time: its parts, a count of the rows of a day, and clocks, as they are to a day.
-  void compare(std::string_view cell, NumberMarks marks, const Time& time) {
-    if (says_missing(cell)) return;
-    const auto written = written_number(cell, marks);
-    const double value =
-        written ? written->value : std::numeric_limits<double>::quiet_NaN();  // is none of these
-    const CalendarTime at = calendar_of(time);
-    const int month = 100 * at.year + at.month, hour = time.form == TimeForm::date_time ? at.hour : -1,
-              code = 1'000'000 * at.year + 101 * at.month;  // of Japan's statistics
-    const std::array<int, 10> parts = {
-        at.year, at.month, (at.month + 2) / 3,   at.day, at.day_of_year, at.weekday + 1,
-        hour,    month,    100 * month + at.day, code};
-    for (std::size_t i = 0; i < parts.size(); ++i) is_part[i] = is_part[i] && value == parts[i];
-    const bool is_same_day = is_compared && day_before == day_of(time.count);
-    counts_in_days = counts_in_days &&
-                     (!is_compared || (is_same_day ? value == number_before + 1 : value == 0 || value == 1));
-    counted += is_same_day;
-    // Seconds, milli- and microseconds since 1970; days since 1899, and millionths of them.
-    constexpr double days_to_1970 = 25'569;
-    const double day = static_cast<double>(time.count) / static_cast<double>(one_day);
-    const std::array<double, 5> days = {value / 86'400, value / 86.4e6, value / 86.4e9, value - days_to_1970,
-                                        value / 1e6 - days_to_1970};
-    for (std::size_t i = 0; i < days.size(); ++i) is_clock[i] = is_clock[i] && std::abs(days[i] - day) <= 1.1;
-    is_compared = true, day_before = day_of(time.count), number_before = value;
-  }
-  bool repeats_the_time() const {
-    constexpr int64_t least = 8;
-    return is_compared && changes && numbers > least && others == 0 &&
-           (std::ranges::count(is_part, true) + std::ranges::count(is_clock, true) > 0 ||
-            (counts_in_days && counted > least));
   }
   // Whether its cells are numbers with units of one kind behind them.
   bool is_measured() const { return numbers == 0 && are_measured && !unit_sizes(units).empty(); }
@@ -206,13 +168,17 @@ class FileColumns {
 
   // Shows each column its cells.
   void look(const SeriesOptions& options) {
+    const NumberMarks marks = {options.decimal, options.thousands};
     std::optional<Time> now;
     each_cell([&](size_t c, std::string_view cell, const CsvReader& csv) {
-      if (c == 0) now = time_of(csv);
-      if (now)
-        columns[c].compare(options.mend ? bare(cell) : cell, {options.decimal, options.thousands}, *now);
-      columns[c].add(options.mend ? bare(cell) : cell, csv.line(), {options.decimal, options.thousands},
-                     series_of(csv), newest_first);
+      if (c == 0 && std::ranges::any_of(columns, [](const Column& column) { return column.repeats.may(); }))
+        now = time_of(csv);
+      if (options.mend) cell = bare(cell);
+      if (now && columns[c].repeats.may() && !says_missing(cell)) {
+        const auto number = written_number(cell, marks);
+        columns[c].repeats.add(number ? number->value : std::numeric_limits<double>::quiet_NaN(), *now);
+      }
+      columns[c].add(cell, csv.line(), marks, series_of(csv), newest_first);
     });
   }
 

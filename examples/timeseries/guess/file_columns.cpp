@@ -112,7 +112,7 @@ std::string left_out(const FileColumns& file, const Column& column) {
   if (column.counts_up ||
       (column.follows && !column.is_first && std::ranges::any_of(file.columns, has_values)))
     return "numbers the rows";
-  if (column.repeats_the_time()) return "it repeats the time";
+  if (column.changes && column.repeats.holds()) return "it repeats the time";
   if (const std::string of = flagged_by(column.name);
       std::ranges::any_of(file.columns, [&](const Column& other) { return !of.empty() && other.name == of; }))
     return "a flag by its name";

@@ -288,11 +288,9 @@ void check_gaps(Series& series, const SeriesOptions& options) {
   // Such stamps are at any time of the day.
   const bool of_events = times.form == TimeForm::date_time && times.step.count < one_day &&
                          10 * times.step.jitter > times.step.count && 4 * uneven > series.rows();
-  constexpr const char* together =
-      "rows of events become a series when those of each hour, day, week or month are put together: their number, sum or mean";
   require_input(!of_events || options.gaps == Gaps::allow || !options.mend, "{}:{}: {}{}; {}", series.origin,
-                line, is_gap ? "a gap of " : "", first, together);
-  const std::string zero = of_events ? fmt::format("; {}{}", together, zero_without_rows(options))
+                line, is_gap ? "a gap of " : "", first, events_to_series);
+  const std::string zero = of_events ? fmt::format("; {}{}", events_to_series, zero_without_rows(options))
                                      : or_zero(uneven, series.rows(), options);
   const char* const fill =
       options.gaps == Gaps::error ? ", \"fill\" puts rows in"

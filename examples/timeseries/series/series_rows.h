@@ -34,6 +34,8 @@ void cut_rows_of_others(Series& series);
 
 // "a day apart", "a day apart in 3 series, a month apart in 1 series"
 std::string apart_text(const Series& series);
+constexpr const char* events_to_series =
+    "rows of events become a series when those of each hour, day, week or month are put together: their number, sum or mean";
 
 // The advice, if no model is there yet: what is missing may be 0. With counts: only if it is much.
 std::string or_zero(const SeriesOptions& options);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -198,17 +199,23 @@ std::optional<TimeStep> find_slots(std::span<const int64_t> times) {
   return best;
 }
 
+// Whether many times have fewer than five days of the week, as a school's kitchen has no Wednesday.
+bool lacks_a_day_of_work(std::span<const int64_t> times) {
+  constexpr std::size_t many = 16;
+  std::set<int> days;
+  for (const int64_t t : times)
+    if (days.insert(weekday_of(t)).second && days.size() == 5) return false;
+  return times.size() >= many;
+}
+
 // Finds a step of months or business days that all times follow.
 std::optional<FoundStep> find_calendar_step(std::span<const int64_t> times) {
   if (const auto months = find_months(times)) return months;
-  const auto slots = find_slots(times);
-  constexpr std::size_t least_rows = 16, days_of_work = 5;
-  // A school's kitchen has no Wednesday.
-  const bool lacks_a_day = slots && slots->count == 7 * one_day && slots->slots.size() < days_of_work &&
-                           times.size() >= least_rows;
-  if (!lacks_a_day && are_business_days(times)) return FoundStep{{.unit = Unit::business_day, .count = 1}};
-  if (slots) return FoundStep{*slots};
-  return std::nullopt;
+  const bool are_of_business = are_business_days(times);
+  const FoundStep business_day{{.unit = Unit::business_day, .count = 1}};
+  if (are_of_business && !lacks_a_day_of_work(times)) return business_day;
+  if (const auto slots = find_slots(times)) return FoundStep{*slots};
+  return are_of_business ? std::optional(business_day) : std::nullopt;
 }
 
 // Times on the clock whose calendar they follow.
