@@ -24,8 +24,6 @@ using Reals = KernelVector<real>;
 using Ids = KernelVector<int32_t>;
 
 inline constexpr bool is_float = sizeof(real) == 4;
-inline constexpr real infinity = std::numeric_limits<real>::infinity();
-inline constexpr real not_a_number = std::numeric_limits<real>::quiet_NaN();
 // A few rounding errors, relative to the size of the numbers involved.
 inline constexpr double rounding = is_float ? 4e-6 : 1e-13;
 

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include <doctest/doctest.h>
+
+#include "framework/real.h"
 
 #ifdef UNROLL_STANDIN
 #include "tests/standin/standin.h"
@@ -13,6 +16,9 @@
 #endif
 
 namespace unroll {
+
+inline constexpr real infinity = std::numeric_limits<real>::infinity();
+inline constexpr real not_a_number = std::numeric_limits<real>::quiet_NaN();
 
 #if defined(UNROLL_STANDIN) || defined(UNROLL_ON_GPU)
 #define UNROLL_TEST_DEVICE

@@ -47,8 +47,6 @@ const Kernels& table();
 #endif
 
 inline constexpr float epsilon = std::numeric_limits<float>::epsilon();
-inline constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
-inline constexpr float infinity = std::numeric_limits<float>::infinity();
 
 // Rounds to the nearest number with so many bits less; of two equally near ones to the even one. NaN and infinity
 // stay.

@@ -45,7 +45,7 @@ void each_felt(bool lstm, Check check) {
 }
 
 // In the precision of the process before, which is fp32.
-void check_all_engines(const Case& c, bool sensitive, int windows = 1) {
+void check_engines_agree(const Case& c, bool sensitive, int windows = 1) {
   WindowCase w = c.window();
   w.windows = windows;
   check_agreement(w, {Window(w, Engine::cudnn).run(), Window(w, Engine::fused).run()}, c.config.input,
@@ -72,28 +72,28 @@ void check_rounded(const Case& c, bool sensitive, int windows = 1) {
 
 TEST_CASE("cudnn, fused and composed agree to rounding, forward and backward, on 200 configurations") {
   RandomStream random(5, "cases");
-  for (int i = 0; i < 200; ++i) check_all_engines(random_case(random), false);
+  for (int i = 0; i < 200; ++i) check_engines_agree(random_case(random), false);
 }
 
 TEST_CASE("a plain network, tanh and relu, agrees by every engine, also where numbers are rounded") {
   for (const Unary nonlinearity : plain_functions) {
     Case c = two_layers;
     c.lstm = false, c.other = CellKind::rnn, c.config.nonlinearity = nonlinearity;
-    check_all_engines(c, true);
-    check_all_engines(c, true, 3);
+    check_engines_agree(c, true);
+    check_engines_agree(c, true, 3);
     check_rounded(c, false);
     c.config.bidirectional = true, c.lengths = {4, 1, 2};
-    check_all_engines(c, true);
+    check_engines_agree(c, true);
     c.config.dropout = 0.3f;
-    check_all_engines(c, true, 2);
+    check_engines_agree(c, true, 2);
   }
 }
 
 TEST_CASE(
     "they agree where it can be felt: states, lengths, directions, odd sizes, batch 1, several windows") {
   for (const bool lstm : {true, false}) {
-    each_felt(lstm, [](const Case& c, int windows) { check_all_engines(c, true, windows); });
-    check_all_engines({.lstm = lstm, .config = {.input = 7, .hidden = 9}, .steps = 6, .batch = 1}, true);
+    each_felt(lstm, [](const Case& c, int windows) { check_engines_agree(c, true, windows); });
+    check_engines_agree({.lstm = lstm, .config = {.input = 7, .hidden = 9}, .steps = 6, .batch = 1}, true);
   }
 }
 
@@ -101,9 +101,9 @@ TEST_CASE("a row without a step keeps its state, and has no gradient but through
   for (const bool lstm : {true, false}) {
     Case c = two_layers;
     c.lstm = lstm, c.lengths = {4, 0, 3};
-    check_all_engines(c, true);
+    check_engines_agree(c, true);
     c.config.bidirectional = true;
-    check_all_engines(c, true, 2);
+    check_engines_agree(c, true, 2);
   }
 }
 

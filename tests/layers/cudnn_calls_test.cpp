@@ -14,7 +14,7 @@ using standin::cudnn;
 using standin::WeightLayout;
 
 TEST_CASE("the stand-in computes what composed computes, forward and backward, in every layout of weights") {
-  const Fresh fresh;
+  const FreshNetwork fresh;
   RandomStream random(3, "cases");
   for (int i = 0; i < 60; ++i) {
     cudnn().layout = std::array{WeightLayout::dense, WeightLayout::aligned, WeightLayout::by_layer,
@@ -28,7 +28,7 @@ TEST_CASE("the stand-in computes what composed computes, forward and backward, i
 }
 
 TEST_CASE("gradients of weights are added to what is there") {
-  const Fresh fresh;
+  const FreshNetwork fresh;
   Run run;
   const WindowCase c = case_of(run.net);
   run.make(c);
@@ -45,7 +45,7 @@ TEST_CASE("gradients of weights are added to what is there") {
 }
 
 TEST_CASE("planted: weights in another order than the layout's give other results") {
-  const Fresh fresh;
+  const FreshNetwork fresh;
   Run right, wrong;
   const WindowCase c = case_of(right.net);
   right.make(c), wrong.make(c, true);
@@ -53,7 +53,7 @@ TEST_CASE("planted: weights in another order than the layout's give other result
 }
 
 TEST_CASE("planted: sizes one byte off, and arguments that do not fit each other, are refused") {
-  const Fresh fresh;
+  const FreshNetwork fresh;
   const auto refused = [&](auto change) {
     Run run;
     const WindowCase c = case_of(run.net);
@@ -117,7 +117,7 @@ TEST_CASE("planted: sizes one byte off, and arguments that do not fit each other
 }
 
 TEST_CASE("planted: calls out of order are refused, and so is what changed in between") {
-  const Fresh fresh;
+  const FreshNetwork fresh;
   Run run;
   const WindowCase c = case_of(run.net);
   run.make(c);
@@ -192,7 +192,7 @@ class Arguments {
 };
 
 TEST_CASE("planted: a pointer of the host's is refused by each call, whichever argument it is") {
-  const Fresh fresh;
+  const FreshNetwork fresh;
   cudnn().takes_host_memory = false;
   Run run;
   const WindowCase c = case_of(run.net);
@@ -237,7 +237,7 @@ TEST_CASE("planted: a pointer of the host's is refused by each call, whichever a
 }
 
 TEST_CASE("persistent kernels refuse more units than they have, and rows of different lengths") {
-  const Fresh fresh;
+  const FreshNetwork fresh;
   const auto status = [](cudnnRNNAlgo_t algorithm, int hidden, std::vector<int32_t> lengths = {},
                          int built_for = 0) {
     Run run;

@@ -190,9 +190,9 @@ inline WindowCase case_of(const Network& n) {
 }
 
 // The stand-in as it was found; and its memory is open, since here the calls are made by hand.
-struct Fresh {
-  Fresh() { cudnn() = {}, cudnn().takes_host_memory = true; }
-  ~Fresh() {
+struct FreshNetwork {
+  FreshNetwork() { cudnn() = {}, cudnn().takes_host_memory = true; }
+  ~FreshNetwork() {
     CHECK(cudnn().live == 0);
     cudnn() = {};
   }
