@@ -62,6 +62,10 @@ bool is_quote(const std::string& word) {
   return word == "\"" || word == "“" || word == "”" || word == "``" || word == "''" || word == "„" ||
          word == "«" || word == "»";
 }
+double letters_of(const std::string& word) {
+  return static_cast<double>(
+      std::ranges::count_if(word, [](char c) { return (c & 0xC0) != 0x80; }));  // of UTF-8
+}
 bool is_capital(const std::string& word) { return !word.empty() && word[0] >= 'A' && word[0] <= 'Z'; }
 
 // Any text. A label of word t describes the words read before it, up to t-1.
@@ -80,7 +84,7 @@ Labelled label(const std::vector<std::string>& words, std::vector<int32_t> ids, 
     quoted.classes.push_back(inside);
     blank.classes.push_back(last == " " || ended);
     place.numbers.push_back(position);
-    length.numbers.push_back(letters ? so_far : ended ? none : static_cast<double>(last.size()));
+    length.numbers.push_back(letters ? so_far : ended ? none : letters_of(last));
     const bool ends = word == Vocabulary::end_of_sentence;
     position = ends ? 0 : position + 1;
     so_far = ends || word == " " ? 0 : so_far + 1;

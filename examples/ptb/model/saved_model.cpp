@@ -22,8 +22,14 @@ static std::string torch_modules(const Recipe& recipe, int vocab) {
   const RecurrentConfig layers = layers_of(recipe);
   const std::string module = torch_module(cell_of(recipe), layers);
   if (module.starts_with("none")) return module;
-  return fmt::format("embedding = nn.Embedding({}, {}); {} = {}; decoder = nn.Linear({}, {})", vocab,
-                     layers.input, cell_of(recipe).name, module, layers.output(), vocab);
+  const int out = layers.output(), components = recipe.model.components;
+  return fmt::format("embedding = nn.Embedding({}, {}); {} = {}; {}decoder = nn.Linear({}, {})", vocab,
+                     layers.input, cell_of(recipe).name, module,
+                     is_mixture(recipe) ? fmt::format("mixture.prior = nn.Linear({0}, {1}, bias=False); "
+                                                      "mixture.latent = nn.Linear({0}, {2}); ",
+                                                      out, components, components * decoder_width_of(recipe))
+                                        : "",
+                     decoder_width_of(recipe), vocab);
 }
 
 Metadata model_metadata(const Recipe& recipe, const Vocabulary& vocabulary) {

@@ -178,7 +178,7 @@ void Combination::weigh(const FoldRows& folds, std::vector<Member>& early) {
   for (const Member& member : early)
     if (member.left_out.empty() && member.baseline.prepare)
       member.baseline.prepare(folds.series, folds.origins, channel_, static_cast<std::size_t>(folds.horizon));
-  double counted = 0, naive_squares = 0;
+  double counted = 0, naive_counted = 0, naive_squares = 0;
   for (const int64_t origin : folds.origins) {
     stop_if_signalled();
     values.resize(folds.steps(origin));
@@ -196,8 +196,9 @@ void Combination::weigh(const FoldRows& folds, std::vector<Member>& early) {
     if (origin - period_ < folds.begin) continue;
     seasonal_naive(period_).forecast(folds.series, origin, channel_, values);
     add_errors(naive_squares);
+    folds.each_value(origin, [&](std::size_t, double) { ++naive_counted; });
   }
-  if (counted > 0) folds_.naive_error = std::sqrt(naive_squares / counted);
+  if (counted > 0 && naive_counted == counted) folds_.naive_error = std::sqrt(naive_squares / counted);
   std::vector<double> mean_squares, first;
   std::vector<std::size_t> which;
   for (std::size_t m = 0; m < members_.size() && counted > 0; ++m)

@@ -70,7 +70,7 @@ class Combination {
   // The folds, and what they tell.
   struct Folds {
     int64_t windows = 0, first = 0;  // windows that are forecast; the first row of the first one
-    double naive_error = 0;          // the seasonal naive forecast's; NaN: none
+    double naive_error = 0;          // the seasonal naive forecast's; NaN: not all windows have one
     int64_t interval_errors = 0;     // so many moved the interval's width
     double interval_share = 1;       // so much of the width is what members expect, as a power: 1, 0.5 or 0
     // They moved it by this factor in all if the share is 1. It isn't below 1 if the folds are fewer rows than the longest season. Each

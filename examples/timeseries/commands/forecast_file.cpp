@@ -153,11 +153,12 @@ RunDescription::Table table_of(const std::vector<MeanForecast>& all) {
                           windows == 1 ? "" : "s"),
       .columns = {"", "weight"}};
   if (is_one) table.columns.push_back("RMSE of folds");
-  table.columns.push_back("of seasonal naive's");
+  const bool has_naive = std::ranges::any_of(rows, [](const Row& row) { return row.count > 0; });
+  if (has_naive) table.columns.push_back("of seasonal naive's");
   for (const Row& row : rows) {
     table.rows.push_back({row.name, fmt::format("{:.3f}", row.weight / means)});
     if (is_one) table.rows.back().push_back(figure(row.error));
-    table.rows.back().push_back(row.count > 0 ? figure(std::exp(row.logs / row.count)) : "");
+    if (has_naive) table.rows.back().push_back(row.count > 0 ? figure(std::exp(row.logs / row.count)) : "");
   }
   const char* const forecast = all.size() == 1                            ? "columns"
                                : means == static_cast<double>(all.size()) ? "series"

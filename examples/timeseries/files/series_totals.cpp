@@ -223,7 +223,7 @@ void require_no_events(const SeriesText& file, const Series& series) {
     for (std::size_t i = 0; i < std::min(above.size(), csv.cells().size()); ++i)
       if (!says_missing(csv.cells()[i])) {
         ++(is_here ? below : above)[i];
-        if (is_here && above[i] == 0) example = csv.cells()[i];
+        if (is_here && above[i] == 0 && example.empty()) example = csv.cells()[i];
       }
   });
   const std::string message =

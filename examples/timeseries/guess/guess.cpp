@@ -251,7 +251,10 @@ class Guesser {
       const auto sample = sample_of(series, d.targets, wishes_.train + wishes_.valid);
       season_ = season_of_most(sample, series.times.step,
                                std::ssize(sample) < series.count() * std::ssize(d.targets));
-      if (says("data.second_period")) season_.second_period = d.second_period;
+      if (says("data.second_period")) {
+        season_.second_period = d.second_period;
+        season_.why = season_.why.substr(0, season_.why.find(", ")) + "; data.second_period is set";
+      }
       say({"season", to_text(season_), season_.why, "--set data.period=N"});
       set("data.period", season_.period);
       set("data.second_period", season_.second_period);

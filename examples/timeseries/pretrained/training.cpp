@@ -1,8 +1,12 @@
 #include "examples/timeseries/pretrained/training.h"
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -56,7 +60,8 @@ class Pretraining {
   BatchesAhead batches_;
   int epoch_ = 1;
   PretrainScore all_;  // of the last validation
-  std::map<std::string, PretrainScore, std::less<>> by_kind_, by_length_;
+  std::map<std::string, PretrainScore, std::less<>> by_kind_;
+  std::map<int64_t, PretrainScore> by_length_;  // up to so many rows
   Session session_;
 };
 
@@ -86,12 +91,8 @@ TrainingTask Pretraining::task() {
               }};
 }
 
-const char* length_of(int64_t rows) {
-  return rows <= 16    ? "up to 16 rows"
-         : rows <= 32  ? "17 to 32 rows"
-         : rows <= 128 ? "33 to 128 rows"
-                       : "more rows";
-}
+constexpr std::array<std::pair<int64_t, const char*>, 4> lengths = {
+    {{16, "up to 16 rows"}, {32, "17 to 32 rows"}, {128, "33 to 128 rows"}, {INT64_MAX, "more rows"}}};
 
 void Pretraining::score() {
   const NoTape guard;
@@ -122,7 +123,9 @@ void Pretraining::score() {
       }
       all_ += score;
       by_kind_[std::string(batch.kinds[place])] += score;
-      by_length_[length_of(batch.rows[place])] += score;
+      by_length_[std::ranges::find_if(lengths, [&](const auto& length) {
+                   return batch.rows[place] <= length.first;
+                 })->first] += score;
     }
     series += batch.batch;
   }
@@ -141,7 +144,8 @@ RunDescription::Table Pretraining::table() const {
                           fmt::format("{:.1f} %", 100 * score.coverage())});
   };
   for (const auto& [kind, score] : by_kind_) add(kind, score);
-  for (const auto& [length, score] : by_length_) add(length, score);
+  for (const auto& [most, name] : lengths)
+    if (const auto of = by_length_.find(most); of != by_length_.end()) add(name, of->second);
   add("all", all_);
   return table;
 }

@@ -82,7 +82,8 @@ void check_rules(const RecipeReader& reader, const Recipe& r) {
   reader.refuse_if(!bounds.empty() && (bounds.size() != 2 || !(bounds[0] < bounds[1])), "data.bounds",
                    "must be two numbers that ascend, or none");
   reader.refuse_if(r.data.second_period > 0 && r.data.second_period <= r.data.period, "data.second_period",
-                   "= {} must be more than data.period = {}", r.data.second_period, r.data.period);
+                   "= {} must be more than data.period{}", r.data.second_period,
+                   r.data.period > 1 ? fmt::format(" = {}", r.data.period) : "");
   const auto refuse_unless_read = [&](bool is_set, const char* key) {
     reader.refuse_if(
         is_set && !network.reads(key), fmt::format("model.{}", key), "is for the architecture{} {}",

@@ -117,8 +117,10 @@ void SeriesWindows::read(const Series& rows, int64_t first_row, int64_t origin, 
     }
   }
   for (int64_t row = origin; row < origin + read_rows() - options_.window; ++row, to += step) {
-    for (std::size_t i = 0; i < options_.inputs.size(); ++i)
-      to[i] = is_known_[i] ? scaled(row, options_.inputs[i]) : 0;
+    for (std::size_t i = 0; i < options_.inputs.size(); ++i) {
+      const int channel = options_.inputs[i];
+      to[i] = !is_known_[i] || rows.is_unknown(row - first_row, channel) ? 0 : scaled(row, channel);
+    }
   }
 }
 

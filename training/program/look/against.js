@@ -31,10 +31,10 @@ const introduced = () => models.map(m => `${m.title}: ${m.summary}.`).join(' ');
 
 function againstOfText() {
   at('against-text').textContent = `${
-      introduced()} Their bits for each word, and how far back the loss of the chosen word reaches in each. The choice at the top of the page says whose panels stand above.`;
+      introduced()} Their bits for each ${rowNoun()}, and how far back the loss of the chosen ${rowNoun()} reaches in each. The choice at the top of the page says whose panels stand above.`;
   const t = selection.word, steps = models[0].target.length,
         most = Math.max(...models.flatMap(m => m.bits), 1);
-  drawing(at('against-chart'), 250, 60 + steps * leastStep(), 'Bits of each word', (svg, width) => {
+  drawing(at('against-chart'), 250, 60 + steps * leastStep(), `Bits of each ${rowNoun()}`, (svg, width) => {
     const left = 40, right = width - 8, step = (right - left) / steps, x = s => left + (s + 0.5) * step,
           y = v => 160 - 148 * v / most;
     svg.append(draw('rect', {class: 'at-step', x: x(t) - step / 2, y: 8, width: step, height: 154}));
@@ -70,10 +70,10 @@ function againstOfText() {
   const counts =
       [...new Set(models.flatMap(m => m.agreement ? m.agreement.by_attractors.map(r => r.attractors) : []))];
   againstTable([
-    againstRow('bits a word, this text', m => mean(m).toFixed(3)),
+    againstRow(`bits a ${rowNoun()}, this text`, m => mean(m).toFixed(3)),
     againstRow('perplexity, this text', m => digits(2 ** mean(m), 4)),
     againstRow(
-        'words that it alone predicts better',
+        `${rowNoun()}s that it alone predicts better`,
         m => m.bits.filter((bits, s) => models.every(other => other === m || bits < other.bits[s])).length),
     ...counts.map(
         count => againstRow(

@@ -58,10 +58,10 @@ panels.push(function reach() {
   at('reach-text').textContent =
       `${
           ofSeries ? 'The chosen forecast' :
-                     'The loss of the chosen word'}, backwards: the norm of its gradient at ${
+                     `The loss of the chosen ${rowNoun()}`}, backwards: the norm of its gradient at ${
           kinds.length > 1 ? 'the cell state c and at the output h' : 'the state h'} of ` +
       `layer ${k + 1} after each ${
-          ofSeries ? rowNoun() + ' read' : 'earlier word'}. The scale is logarithmic.` +
+          ofSeries ? rowNoun() + ' read' : 'earlier ' + rowNoun()}. The scale is logarithmic.` +
       (kinds.length > 1 ? ' What c keeps is the LSTM\'s carousel.' : '');
   legend(at('reach-legend'), [
     ...kinds.map(kind => [`|∂${lossName}/∂${kind}|`, `of-${kind}`]),

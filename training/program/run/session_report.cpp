@@ -93,13 +93,16 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
   load_state_dict(kept, run_.params);
   if (run_.kept) run_.kept(kept);
   console_.print("\n");
+  const auto s = [](int64_t count) { return count == 1 ? "" : "s"; };
   if (trainer.out_of_patience())
-    console_.print("ended   {} epochs without a better valid score\n", run_.sections.training.patience);
-  if (trainer.state().skipped > 0)
-    console_.print("skipped {} steps that were not finite\n", trainer.state().skipped);
+    console_.print("ended   {} epoch{} without a better valid score\n", run_.sections.training.patience,
+                   s(run_.sections.training.patience));
+  if (const int64_t skipped = trainer.state().skipped; skipped > 0)
+    console_.print("skipped {} step{} that {} not finite\n", skipped, s(skipped),
+                   skipped == 1 ? "was" : "were");
   if (const auto& loss = trainer.state().loss_scale; loss && loss->skipped > 0)
-    console_.print("skipped {} steps whose gradient overflowed in fp16; the loss scale ended at {:g}\n",
-                   loss->skipped, loss->scale);
+    console_.print("skipped {} step{} whose gradient overflowed in fp16; the loss scale ended at {:g}\n",
+                   loss->skipped, s(loss->skipped), loss->scale);
   if (best) console_.print("weights of epoch {}, the best on the valid split\n", trainer.state().best_epoch);
 
   run_.report(valid, description_);
