@@ -51,7 +51,8 @@ class LessonCommand(unittest.TestCase):
         self.assertEqual(mine.read_text(), self.lesson(2).exercise.read_text())
         self.assertIn("lessons/02-operation.cpp is yours now", out)
         self.assertIn("wrong: the slope is 1 everywhere", out)
-        self.assertIn("./run lesson 2 --solution", out)
+        self.assertIn("yours:   lessons/02-operation.cpp\npage:    ", out)
+        self.assertIn("ours:    ./run lesson 2 --solution", out)
         self.assertIn("begun  An operation", self.run_lesson()[1])
 
         # What does not compile is named by line, in the learner's own file.
@@ -79,6 +80,8 @@ class LessonCommand(unittest.TestCase):
         self.assertEqual(code, 0, out + err)
         self.assertIn("right: ", out)
         self.assertIn("picture: lessons/02-operation.svg", out)
+        self.assertRegex(out, r"\nNext: read \S+/03-plain-rnn/README.md, then ./run lesson 3\n$")
+        self.assertRegex((self.folder / "lessons/done.txt").read_text(), r"^2 02-operation, \d{4}-\d\d-\d\d\n$")
         self.assertTrue((self.folder / "lessons" / "02-operation.svg").read_text().startswith("<svg"))
         self.assertIn("done   An operation", self.run_lesson()[1])
 
@@ -112,6 +115,44 @@ class LessonCommand(unittest.TestCase):
         desk = lessons.Desk(self.folder / "lessons")
         self.assertEqual([desk.following(k).number for k in (0, 1, 3, 14)], [2, 2, 4, 2])
         self.assertIn("then ./run lesson 2\n", self.run_lesson()[1])
+
+    def test_when_all_are_done_there_is_no_next(self):
+        (self.folder / "lessons").mkdir()
+        done = "".join(f"{lesson.number} {lesson.name}, 2026-01-02\n" for lesson in lessons.lessons())
+        (self.folder / "lessons/done.txt").write_text(done)
+        out = self.run_lesson()[1]
+        self.assertTrue(out.endswith("\n\nAll lessons are done.\n"), out)
+        self.assertEqual(len([line for line in out.splitlines() if line[4:].startswith("  done   ")]), len(lessons.lessons()))
+        self.assertIsNone(lessons.Desk(self.folder / "lessons").following(3))
+
+    def test_a_lesson_is_called_by_its_number_or_its_name(self):
+        for word in ("2", "02", "02-operation"):
+            self.assertEqual(lessons.find(word).number, 2)
+            self.assertEqual(self.run_lesson(word, "--words"), (0, "", ""))
+
+    def test_the_demo_is_trained_once_and_a_training_that_was_interrupted_goes_on(self):
+        program = self.folder / "build/examples/ptb/ptb"
+        program.parent.mkdir(parents=True)
+        program.write_text('#!/bin/sh\necho "$@" >>asked\nmkdir -p lessons/demo\nprintf "half " >>lessons/demo/last.safetensors\n'
+                           'test -e whole\n')
+        program.chmod(0o755)
+        desk, built = lessons.Desk(self.folder / "lessons"), []
+        desk.make()
+        self.patch("ninja", lambda _, targets, __: built.append(targets) or "")
+        before = os.getcwd()
+        os.chdir(self.folder)
+        self.addCleanup(os.chdir, before)
+        with contextlib.redirect_stdout(io.StringIO()):
+            with self.assertRaisesRegex(lessons.Refused, "lesson 8 goes on with it. To begin anew, delete lessons/demo$"):
+                lessons.train_demo(self.folder / "build", desk, 8)
+            self.assertFalse(desk.demo().exists())
+            (self.folder / "whole").touch()
+            lessons.train_demo(self.folder / "build", desk, 8)
+        asked = (self.folder / "asked").read_text().replace(str(self.folder) + "/", "")
+        self.assertEqual(asked, "train demo --out lessons/demo\nresume lessons/demo\n")
+        self.assertEqual(desk.demo().read_text(), "half half ")
+        self.assertEqual(sorted(path.name for path in desk.folder.iterdir()), ["demo", "demo.safetensors"])
+        self.assertEqual(built, [["examples/ptb/ptb"]] * 2)
 
     def test_refusals(self):
         for words, told in {("15",): "there is no lesson '15'; there are 1 to 14", ("four",): "there is no lesson 'four'",
@@ -177,8 +218,9 @@ class LessonCommand(unittest.TestCase):
     def test_a_report_of_hostile_names_and_files(self):
         solution = self.lesson(2).variants()["solution"]
         answers = {"a, \"b\"": solution, "two\nlines": "junk", "=HYPERLINK(1)": solution, "-1+2": b"\xff\xfe\0", b"l\xe4tin": solution,
-                   "';--": solution, "#include \"x\"": solution}
-        self.classroom({name: {"02-operation.cpp": text} for name, text in answers.items()})
+                   "';--": solution, "#include \"x\"": solution, "large": solution + " " * 1_000_000}
+        self.classroom({name: {"02-operation.cpp": text} for name, text in answers.items()} | {
+            "both": {"lessons/02-operation.cpp": solution, "02-operation.cpp": "junk of another time"}})
         (self.folder / "class" / ".git").mkdir()
         (self.folder / "class" / "list.txt").write_text("not a student")
         (self.folder / "class" / "loop").symlink_to("loop")
@@ -196,7 +238,8 @@ class LessonCommand(unittest.TestCase):
         self.report()
         said = {name: states["02-operation"] for name, states in self.table().items()}
         self.assertEqual(said, {"a, \"b\"": "passed", "two\nlines": "failed", "'=HYPERLINK(1)": "passed", "'-1+2": "failed",
-                                "l\\xe4tin": "passed", "';--": "passed", "#include \"x\"": "passed"})
+                                "l\\xe4tin": "passed", "';--": "passed", "#include \"x\"": "passed", "large": "failed",
+                                "both": "passed"})
         self.assertEqual(tried.count(solution), 1)  # equal answers are tried once
 
     def test_a_report_tells_a_broken_build_from_a_wrong_answer(self):

@@ -69,6 +69,14 @@ TEST_CASE("rows that trained are warned of wherever they are scored, and other r
   CHECK(!says(scored("late/best.safetensors", "early.csv"), "where the model trained"));
   CHECK(says(scored("late/best.safetensors", "all.csv"),
              "10 of the 160 rows of test lie where the model trained"));
+  // Weights that go on with earlier rows have trained on those, too.
+  REQUIRE(says(started(Words{"train", "tiny.toml", "--csv", "early.csv", "--out", "both"} +
+                           set({"data.channels=[\"y\"]", "training.init_from=late/best.safetensors",
+                                "training.epochs=1", "training.keep=last"}),
+                       folder.path()),
+               "both/last.safetensors"));
+  CHECK(says(scored("both/last.safetensors", "all.csv"),
+             "10 of the 160 rows of test lie where the model trained, 2000-01-01 to 2001-"));
   // Without times, the numbers of rows say nothing about another series.
   const auto bare = [&](const std::string& name, int first_row, int rows) {
     std::string csv;
@@ -139,6 +147,28 @@ TEST_CASE("values far outside of those that trained the model are warned of, tho
   // Each value counts once: the 600 of the test and the 12 before it.
   CHECK(says(started({"evaluate", "run/last.safetensors", "--csv", "thousand.csv"}, folder.path()),
              "(so are 611 other values)"));
+  // look reads the second of two models, too.
+  const auto train = [&](const Words& words) {
+    REQUIRE(started(Words{"train", "tiny.toml"} + words +
+                        set({"data.channels=[\"y\"]", "training.epochs=1", "training.keep=last"}),
+                    folder.path())
+                .code == 0);
+  };
+  train({"--csv", "thousand.csv", "--out", "thousand"});
+  const Words look = {"look", "thousand/last.safetensors", "--against", "run/last.safetensors"};
+  CHECK(says(started(look + Words{"--csv", "thousand.csv"}, folder.path()), far));
+  // One reads more rows than the other; both must look at the same row.
+  train({"--csv", "all.csv", "--out", "wide", "--set", "data.window=18"});
+  folder.write("few.csv", rising(20));
+  const ProgramRun apart =
+      started({"look", "run/last.safetensors", "--against", "wide/last.safetensors", "--csv", "few.csv"},
+              folder.path());
+  CHECK(apart.code == 2);
+  CHECK_MESSAGE(lacks(apart.err.substr(0, apart.err.size() - 1),
+                      {"run/last.safetensors forecasts 3 rows of y from 2000-01-18 on",
+                       "wide/last.safetensors forecasts 3 rows of y from 2000-01-19 on",
+                       "cannot be held against each other"}) == "",
+                apart.err);
   for (const char* recipe : {"airline", "sunspots"})
     CHECK(!says(started(Words{"train", recipe} + set({"training.epochs=1"}), folder.path()), far));
 }
@@ -158,6 +188,18 @@ TEST_CASE("a value that trains, far outside of the others, is warned of by its t
   const ProgramRun run = trained_on(csv);
   CHECK(says(run, "warning 'y' is 1e+09 at 2000-03-01, far outside of "));
   CHECK(says(run, warning));
+  // A number that stands for missing ones, at either end.
+  for (const char* number : {"9999", "-9999"}) {
+    std::string marked = rising(300);
+    for (const char* day :
+         {"2000-01-09", "2000-02-03", "2000-02-04", "2000-03-01", "2000-04-02", "2000-05-05"}) {
+      const size_t at = marked.find(',', marked.find(day)) + 1;
+      marked.replace(at, marked.find(',', at) - at, number);
+    }
+    const ProgramRun six = trained_on(marked);
+    CHECK(says(six, fmt::format("warning 'y' is {} at 2000-01-09, far outside of ", number)));
+    CHECK(says(six, warning + " (so are 5 other values)"));
+  }
 }
 
 // As a flipped bit of an exponent makes it.

@@ -79,6 +79,20 @@ TEST_CASE("one window is learnt by heart without the dropout of the recipe") {
   CHECK_MESSAGE(run.code == 0, run.err);
 }
 
+TEST_CASE("nor does a schedule touch the rate at which one window is learnt by heart") {
+  const Folder folder;
+  write_inputs(folder);
+  const auto learnt = [&](const Words& more) {
+    const ProgramRun run = ptb(train + Words{"--overfit-one-batch"} + more, folder.path());
+    CHECK_MESSAGE(run.code == 0, run.err);
+    return run.out.substr(run.out.find("\n\n"));  // the window, and lines of steps
+  };
+  const std::string plain = learnt({});
+  CHECK(learnt({"--set", "schedule.kind=cosine"}) == plain);
+  CHECK(learnt({"--set", "schedule.kind=step", "--set", "schedule.after=0", "--set", "schedule.factor=0.1"}) == plain);
+  CHECK(learnt({"--set", "training.accumulate=4"}) == plain);
+}
+
 TEST_CASE("the report of a run is there after its first epoch") {
   const Folder folder;
   write_inputs(folder);

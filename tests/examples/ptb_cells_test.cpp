@@ -202,6 +202,12 @@ TEST_CASE("explain says what each option costs that is switched on, and nothing 
   const std::string memory = out.substr(out.find("options of the layers"));
   CHECK(lacks(lines_of(memory)[0], {held("together")}) == "");
 
+  // Two layers are measured; of four as much again is held.
+  const std::string four = explain({"dropout=0", "layers=4", "layer_norm=true"});
+  CHECK(four.find("2 layers, windows of 10 x 10") != four.npos);
+  CHECK(std::stod(four.substr(four.find("true", four.find("\n  layer_norm")) + 4)) ==
+        doctest::Approx(2 * norm).epsilon(0.01));
+
   const std::string projected = explain({"dropout=0", "projection=8"});
   CHECK(lacks(lines_of(projected.substr(projected.find("Products")))[3], {"projection", " 512 "}) == "");
 

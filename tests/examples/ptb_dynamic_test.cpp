@@ -314,6 +314,7 @@ TEST_CASE("what --dynamic, --statistics and --temperature refuse, in one line") 
   refused({"--dynamic", "decay=-1"}, {"--dynamic", "decay -1"});
   refused({"--dynamic", "epsilon=0"}, {"--dynamic", "epsilon 0"});
   refused({"--dynamic", "segment=0"}, {"--dynamic", "segment 0"});
+  refused({"--dynamic", "segment=100001"}, {"--dynamic", "segment 100001", "from 1 to 100000"});
   refused({"--dynamic", "segment=2.5"}, {"segment=2.5"});
   refused({"--dynamic", "sgd"}, {"sgd needs a rate"});
   refused({"--dynamic", "sgd,rate=1,decay=1"}, {"neither decay nor epsilon"});

@@ -170,6 +170,18 @@ TEST_CASE("the words come from a list, an array, the text or the file itself, th
             .find(" generate c.safetensors\n") != std::string::npos);
   CHECK(read_text(folder / "a.safetensors") == read_text(folder / "b.safetensors"));
   CHECK(read_text(folder / "a.safetensors") == read_text(folder / "c.safetensors"));
+  // The Penn Treebank, where it lies at its place; the grammar, which makes its own.
+  const auto next = [&](const Words& more, const std::string& out) {
+    const std::string all = ptb_out(Words{"import"} + more + Words{"--out", out}, folder.path());
+    return lines_of(all.substr(all.find("next    "))).at(0);
+  };
+  const Words named = {file, "--vocabulary", "words.json"};
+  CHECK(next(named, "d.safetensors").ends_with(" generate d.safetensors"));
+  folder.write("data/ptb/ptb.test.txt", "the cat\n");
+  CHECK(next(named, "my model.safetensors").ends_with(" evaluate 'my model.safetensors'"));
+  CHECK(
+      next({(trained() / "model/last.safetensors").string(), "--set", "data.corpus=grammar"}, "e.safetensors")
+          .ends_with(" evaluate e.safetensors"));
   const std::string resolved = SafetensorsFile(folder / "a.safetensors").metadata().at("recipe");
   for (const char* part : {"hidden = 8\n", "dropout = 0.25\n", "bptt = 7\n", "corpus = \"text\"\n"})
     CHECK_MESSAGE(resolved.find(part) != std::string::npos, part, resolved);

@@ -3,9 +3,11 @@
 #include <cmath>
 #include <set>
 
+#include "data/text/grammar.h"
 #include "tests/examples/ptb.h"
 #include "tests/look_page.h"
 #include "tests/support.h"
+#include "tests/torch_files.h"
 
 using namespace unroll;
 using Json = nlohmann::json;
@@ -225,6 +227,106 @@ TEST_CASE(
       refused.err);
   CHECK_FALSE(fs::exists(folder / "look.html"));
   CHECK(look("the cat\nthe dog").code == 0);
+}
+
+// A plain network that counts. Unit k of its layer is relu(own[k] · h + the word's feature k).
+using Rows = std::vector<std::vector<real>>;
+void write_counter(const Folder& folder, const std::string& name, const Words& words, const Rows& features,
+                   const std::vector<real>& own, const std::vector<real>& bias, const Words& options) {
+  const int count = static_cast<int>(words.size()), width = static_cast<int>(own.size());
+  Tensor table({count, width}), to = Tensor::zeros({width, width}), on = Tensor::zeros({width, width});
+  for (int w = 0; w < count; ++w)
+    for (int k = 0; k < width; ++k)
+      table.data()[w * width + k] = features[static_cast<size_t>(w)][static_cast<size_t>(k)];
+  for (int k = 0; k < width; ++k)
+    to.data()[k * (width + 1)] = 1, on.data()[k * (width + 1)] = own[static_cast<size_t>(k)];
+  write_tensors(folder / "torch.safetensors", {{"embedding.weight", table},
+                                               {"rnn.weight_ih_l0", to},
+                                               {"rnn.weight_hh_l0", on},
+                                               {"decoder.weight", Tensor::zeros({count, width})},
+                                               {"decoder.bias", tensor({count}, bias)}});
+  folder.write("words.json", Json(words).dump());
+  ptb_out(Words{"import", "torch.safetensors", "--vocabulary", "words.json", "--set",
+                "model.nonlinearity=relu", "--out", name} +
+              options,
+          folder.path());
+}
+constexpr real never = -1000;  // sets a count to 0, or makes a word unlikely
+
+TEST_CASE("look: of a network that counts the page offers the units, by what was read up to each word") {
+  const Folder folder;
+  struct Offer {
+    std::string what, told;
+    int unit;
+  };
+  const auto check_offered = [&](const Words& words, const std::string& from,
+                                 const std::vector<Offer>& expected) {
+    const Json offered = page_of(words, folder)["offered"];
+    REQUIRE_MESSAGE(offered.size() == expected.size(), offered.dump());
+    for (size_t k = 0; k < expected.size(); ++k) {
+      CHECK(offered[k]["what"] == expected[k].what);
+      CHECK_MESSAGE(offered[k]["told"] == expected[k].told, offered[k].dump());
+      CHECK((offered[k]["layer"] == 0 && offered[k]["unit"] == expected[k].unit));
+      CHECK(offered[k]["how"].get<std::string>().ends_with(from));
+    }
+  };
+  // A capital was read; between quotes, which the model itself never writes; words since the line began; letters of the last one.
+  const std::string said = "The cat sät `` a Dog ''\nA cat `` sät\nthe Dog sät on a cat\n";
+  write_counter(folder, "words.safetensors",
+                {"<eos>", "The", "the", "cat", "sät", "a", "A", "Dog", "on", "``", "''"},
+                Rows{{0, never, never, 0},
+                     {1, 0, 1, 3},
+                     {0, 0, 1, 3},
+                     {0, 0, 1, 3},
+                     {0, 0, 1, 3},
+                     {0, 0, 1, 1},
+                     {1, 0, 1, 1},
+                     {1, 0, 1, 3},
+                     {0, 0, 1, 2},
+                     {0, 1, 1, 2},
+                     {0, never, 1, 2}},
+                {0, 1, 1, 0}, {0, 0, 0, 0, 0, 0, 0, 0, 0, never, never}, {"--set", "data.corpus=text"});
+  check_offered({"words.safetensors", "--text", said}, "words: the text, and what the model writes by itself",
+                {{"a word with a capital was just read", "100.0 %", 0},
+                 {"inside quotes", "100.0 %", 1},
+                 {"position in the sentence", "r 1.00", 2},
+                 {"letters of the word just read", "r 1.00", 3}});
+  // Letters: since the last blank, and none of them between two words.
+  write_counter(folder, "letters.safetensors", {"<eos>", " ", "T", "a", "b", "“", "”"},
+                Rows{{0, never, never, never},
+                     {0, 0, 1, never},
+                     {1, 0, 1, 1},
+                     {0, 0, 1, 1},
+                     {0, 0, 1, 1},
+                     {0, 1, 1, 1},
+                     {0, never, 1, 1}},
+                {0, 1, 1, 1}, {0, 0, 0, 0, 0, never, never},
+                {"--set", "data.corpus=text", "--set", "data.level=char"});
+  check_offered({"letters.safetensors", "--text", "Ta ab “ab Tab” a\nab “Ta b\nTab ab T"},
+                "characters: the text, and what the model writes by itself",
+                {{"a capital was just read", "100.0 %", 0},
+                 {"inside quotes", "100.0 %", 1},
+                 {"position in the line", "r 1.00", 2},
+                 {"letters of the word so far", "r 1.00", 3},
+                 {"between two words", "100.0 %", 3}});
+  // The grammar's own sentences: what is open, and the place.
+  const Words all = generate_grammar_corpus(1, {.train = 200'000}).corpus.vocabulary.words();
+  Rows features;
+  for (const std::string& word : all) {
+    const bool ends = word == "<eos>", opens = word == "either" || word == "if",
+               shuts = word == "or" || word == "then";
+    features.push_back({ends || shuts ? never : opens ? 1.0f : 0.0f, ends ? never : 1.0f});
+  }
+  write_counter(folder, "grammar.safetensors", all, features, {1, 1}, std::vector<real>(all.size()),
+                {"--set", "data.corpus=grammar"});
+  check_offered({"grammar.safetensors", "--text", "the dog runs ."}, "words that the grammar drew",
+                {{"inside either … or, if … then", "100.0 %", 0}, {"position in the sentence", "r 1.00", 1}});
+  // A model that ends no sentence stops all the same.
+  write_counter(folder, "endless.safetensors", {"<eos>", "a"}, Rows{{0}, {0}}, {0}, {never, 0},
+                {"--set", "data.corpus=text"});
+  std::string endless = "a";
+  for (int k = 1; k < 107; ++k) endless += " a";
+  CHECK(ptb_out({"generate", "endless.safetensors", "--words", "7"}, folder.path()) == endless + "\n");
 }
 
 TEST_CASE("evaluate --agreement: a table and JSON; of another text it is refused") {

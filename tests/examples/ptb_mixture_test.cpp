@@ -32,6 +32,11 @@ const std::string model = "model/last.safetensors";
 
 TEST_CASE("a mixture of softmaxes trains, is scored in every way, and writes") {
   const Folder& folder = mixed();
+  // 12 wide embeddings, 16 units.
+  const std::string modules = SafetensorsFile(folder / model).metadata().at("pytorch");
+  CHECK_MESSAGE(modules.find("mixture.prior = nn.Linear(16, 3, bias=False); mixture.latent = nn.Linear(16, 36); "
+                             "decoder = nn.Linear(12, ") != modules.npos,
+                modules);
   const auto scored = ptb_json({"evaluate", model}, folder.path());
   CHECK(scored["test_perplexity"].get<double>() < 150);
   const Words one_stream = {"evaluate", model, "--batch", "1"};

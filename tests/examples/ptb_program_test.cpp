@@ -5,8 +5,10 @@
 #include "framework/kernels/kernels.h"
 #include "tests/environment.h"
 #include "tests/examples/ptb.h"
+#include "tests/look_page.h"
 #include "tests/support.h"
 #include "training/files/safetensors.h"
+#include "training/report/run_description.h"
 
 using namespace unroll;
 namespace fs = std::filesystem;
@@ -162,6 +164,10 @@ TEST_CASE("each way to drop something changes a training") {
     CHECK(found.back() < 150);
     CHECK(std::ranges::count(found, found.back()) == 1);
   }
+  const std::string said = ptb_out({"train", "tiny.toml", "--dry-run", "--set", "model.input_dropout=0.1",
+                                    "--set", "model.hidden_dropout=0.2", "--set", "model.output_dropout=0.3"},
+                                   folder.path());
+  CHECK_MESSAGE(said.find("2 LSTM layers of 16, dropout 0.1 / 0.2 / 0.3: ") != said.npos, said);
   const ProgramRun refused =
       ptb({"train", "tiny.toml", "--set", "model.dropout=0", "--set", "model.locked_dropout=true"},
           folder.path());
@@ -195,6 +201,11 @@ TEST_CASE("a small awd-lstm: trained, scored, read and explained; each of its pa
   const double perplexity = whole["test_perplexity"];
   CHECK(perplexity < 150);
   const Words model = {"awd/last.safetensors"};
+  ptb_out(Words{"look", "--text", "the dog"} + model, folder.path());
+  CHECK(models_in(read_text(folder / "look.html")).at(0)["summary"] ==
+        fmt::format(
+            "LSTM, 3 layers of 20, the last of 12, embedding and decoder tied; 304 words; {} parameters",
+            with_commas(whole["parameters"].get<int64_t>())));
   const Tensor weights = SafetensorsFile(folder / model[0]).load("lstm.weight_hh_l2");
   for (const std::string part :
        {"data.variable_bptt=false", "training.activation_regularization=0",
@@ -291,6 +302,17 @@ TEST_CASE("--dry-run and --overfit-one-batch write nothing") {
   }
   const Words overfit = {"train", "tiny.toml", "--overfit-one-batch"};
   CHECK(ptb_out(overfit, folder.path()).find("learnt by heart in") != std::string::npos);
+  // Whatever would hide a part of the window, or add to what is minimized, is left out.
+  for (const Words& hidden :
+       {Words{"model.softmax=mixture", "model.components=2", "model.component_dropout=0.9",
+              "model.embedding_dropout=0.9", "model.input_dropout=0.9", "model.output_dropout=0.9",
+              "model.hidden_dropout=0.9"},
+        Words{"training.adversarial_softmax=9", "training.past_decode=9"}}) {
+    Words words = overfit;
+    for (const std::string& assignment : hidden) words = words + Words{"--set", assignment};
+    const ProgramRun run = ptb(words, folder.path());
+    CHECK_MESSAGE(run.code == 0, hidden[0], run.err);
+  }
   const ProgramRun hopeless = ptb(overfit + Words{"--set", "optimizer.learning_rate=1e-9"}, folder.path());
   CHECK(hopeless.code == 1);
   CHECK(hopeless.err.find("not learnt by heart") != std::string::npos);

@@ -1,4 +1,5 @@
 // Commands of ptb that read a model or a recipe and train nothing: evaluate, explain, generate.
+#include "data/text/grammar.h"
 #include "data/text/vocabulary.h"
 #include "framework/kernels/kernels.h"
 #include "tests/environment.h"
@@ -58,6 +59,8 @@ TEST_CASE("evaluate gives what training reported, from the file alone") {
   const auto valid = ptb_json({"evaluate", "moved.safetensors", "--split", "valid"}, folder.path());
   CHECK(valid["valid_perplexity"] == json["valid_perplexity"]);
   CHECK(valid["test_perplexity"].is_null());
+  CHECK(valid["source_valid_perplexity"] == json["source_valid_perplexity"]);
+  CHECK((valid["source_test_perplexity"].is_null() && test["source_valid_perplexity"].is_null()));
   CHECK(ptb_json({"evaluate", "moved.safetensors", "--split", "train"}, folder.path())["tokens"].get<int>() >=
         20000);
 
@@ -92,6 +95,21 @@ TEST_CASE("evaluate counts the words that the model does not know, but no <unk> 
   const Words known = evaluate("the cat sat\non <unk>\n");
   CHECK(ptb_out(known, folder.path()).find("vocabulary") == std::string::npos);
   CHECK(ptb_json(known, folder.path())["unknown_tokens"] == 0);
+}
+
+TEST_CASE("evaluate: each split of the grammar stands beside its own source") {
+  const Corpus text = generate_grammar_corpus(1, {.train = 20'000, .valid = 400, .test = 500}).corpus;
+  for (const Split split : {Split::train, Split::valid, Split::test}) {
+    const std::string split_name(name(split));
+    const Words evaluate = {"evaluate", "model/last.safetensors", "--split", split_name};
+    const double source = Grammar::built_in().perplexity(text.split(split), text.vocabulary),
+                 ours = ptb_json(evaluate, trained().path())[split_name + "_perplexity"];
+    const std::string said = ptb_out(evaluate, trained().path());
+    CHECK_MESSAGE(
+        lacks(lines_of(said)[0], {fmt::format("the source itself {:.4f}: {:.1f} % above the best possible",
+                                              source, 100 * (ours / source - 1))}) == "",
+        said);
+  }
 }
 
 // --- explaining and writing --------------------------------------------------------------------------------

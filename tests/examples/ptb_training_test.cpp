@@ -48,7 +48,7 @@ struct Model {
   Lstm lstm{params / "lstm", {.input = width, .hidden = hidden, .layers = 2}};
   Dropout output_dropout{params / "output_dropout", {.rate = 0.5f}};
   Dense decoder{params / "decoder", {.in = hidden, .out = 8}};
-  // Of a past decoder, whose values are drawn by its parameters' names.
+  // A past decoder's first values are drawn by its parameters' names.
   Dense past{params / "past_decoder.hidden", {.in = hidden, .out = hidden}};
   Var past_bias = params.add("past_decoder.bias", {8}, Init::constant(0)).var();
 };
@@ -161,8 +161,27 @@ TEST_CASE("the figures of a training are those of a loop that is spelled out") {
         .past = 0.5f},
         {.recipe = "training.reduction=mean model.output_dropout=0.5 training.activation_regularization=2 "
                    "training.temporal_activation_regularization=1",
-        .regularized = true}}) {
+        .regularized = true},
+        {.recipe = "training.reduction=sum-over-steps training.clip=100 optimizer.learning_rate=0.05 "
+                   "data.variable_bptt=true data.partial_shuffle=true training.adversarial_softmax=0.3 "
+                   "training.past_decode=0.5 training.past_decode_share=0.4",
+        .sum_over_steps = true,
+        .shuffled = true,
+        .adversarial = 0.3f,
+        .past = 0.5f,
+        .variable = true,
+        .clip = 100,
+        .rate = 0.05},
+        {.recipe = "training.reduction=sum-over-steps training.clip=100 optimizer.learning_rate=0.05 "
+                   "data.variable_bptt=true model.output_dropout=0.5 training.activation_regularization=2 "
+                   "training.temporal_activation_regularization=1",
+        .sum_over_steps = true,
+        .regularized = true,
+        .variable = true,
+        .clip = 100,
+        .rate = 0.05}}) {
     CAPTURE(variant.recipe);
+    const std::string out = variant.recipe.substr(0, 200);
     folder.write(
         "plain.toml",
         fmt::format(
@@ -170,7 +189,7 @@ TEST_CASE("the figures of a training are those of a loop that is spelled out") {
             "batch = {}\nbptt = {}\n[training]\nepochs = {}\nclip = {}\nseed = 5\n"
             "[optimizer]\nkind = \"sgd\"\nlearning_rate = 0.5\n",
             width, hidden, batch, bptt, epochs, most_norm));
-    Words command = {"train", "plain.toml", "--data", "text", "--threads", "1", "--out", variant.recipe};
+    Words command = {"train", "plain.toml", "--data", "text", "--threads", "1", "--out", out};
     std::istringstream keys(variant.recipe);
     for (std::string key; keys >> key;) command = command + Words{"--set", key};
     const auto json = ptb_json(command, folder.path());
@@ -180,7 +199,7 @@ TEST_CASE("the figures of a training are those of a loop that is spelled out") {
     constexpr double tolerance = 1e-5;
     const std::vector<Epoch> by_hand = train(text, valid, variant);
     std::vector<Epoch> found;
-    for (const std::string& line : lines_of(read_text(folder / variant.recipe / "log.jsonl")))
+    for (const std::string& line : lines_of(read_text(folder / out / "log.jsonl")))
       if (const auto record = nlohmann::json::parse(line); record["kind"] == "epoch")
         found.push_back({record["loss"], record["valid_perplexity"]});
     REQUIRE(found.size() == epochs);

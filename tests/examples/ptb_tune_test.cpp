@@ -136,13 +136,20 @@ TEST_CASE(
   CHECK(said.find("\nnext ") != std::string::npos);
 }
 
-TEST_CASE("a text of documents is scored by a search as by the line that it prints") {
+TEST_CASE(
+    "the first 5,000 tokens of a text of documents are scored by a quick search as by the line that it prints") {
   const Folder folder;
-  for (const char* name : {"train", "valid", "test"}) {
-    std::string text;
-    for (uint64_t document = 0; document < (name[1] == 'r' ? 20 : 4); ++document)
+  for (const std::string name : {"train", "valid", "test"}) {
+    std::string text = name == "valid" ? "w0\n" : "";
+    for (uint64_t document = 0; document < (name == "valid" ? 40 : 20); ++document)
       text += lines_thrice(10 + document, 7) + "\n";
     folder.write(fmt::format("text/{}.txt", name), text);
+    // 2 + 714 times 7 tokens; a document more begins behind them
+    std::string first;
+    int lines = 0;
+    for (const std::string& line : lines_of(text))
+      if (lines < 715) first += line + "\n", lines += !line.empty();
+    folder.write(fmt::format("first/{}.txt", name), name == "valid" ? first : text);
   }
   folder.write("tiny.toml", tiny + "\n[schedule]\nkind = \"constant\"\n");
   ptb_out({"train", "tiny.toml", "--out", "run", "--set", "data.corpus=text", "--set", "data.reset=document",
@@ -151,11 +158,14 @@ TEST_CASE("a text of documents is scored by a search as by the line that it prin
   const auto found = ptb_json({"evaluate", "run/last.safetensors", "--data", "text", "--tune", "quick"},
                               folder.path())["tune"];
   REQUIRE_FALSE(found["cache"].is_null());
+  CHECK(found["tokens"] == 5000);
   const std::string line = found["command"];
   Words words = {};
   std::istringstream stream(line.substr(line.find("evaluate")));
-  for (std::string word; stream >> word;) words.push_back(word);
-  const auto valid = ptb_json(words + Words{"--split", "valid"}, folder.path());
+  for (std::string word; stream >> word;) words.push_back(word == "text" ? "first" : word);
+  const auto valid = ptb_json(
+      words + Words{"--split", "valid", "--statistics", "run/last.statistics.safetensors"}, folder.path());
+  CHECK(valid["tokens"] == 5000);
   CHECK(valid["dynamic"]["perplexity_with_cache"].get<double>() ==
         doctest::Approx(found["perplexity"].get<double>()).epsilon(1e-6));
 }
@@ -247,4 +257,47 @@ TEST_CASE("--tune reads the statistics that it is told, and measures none") {
   const std::string said = ptb_out(tune + Words{"quick", "--statistics", "told.safetensors"}, folder.path());
   CHECK_MESSAGE(said.find("made before: told.safetensors\n") != said.npos, said);
   CHECK(!fs::exists(folder / "model.statistics.safetensors"));
+  CHECK_MESSAGE(said.find(" --statistics told.safetensors") != said.npos,
+                said);  // so that the line scores with them
+  // Trials are of their statistics.
+  folder.write("text/train.txt", lines_thrice(8, 150));
+  check_refused(tune + Words{"quick", "--statistics", "other.safetensors"}, folder,
+                {"model.tune-quick.json", "another statistics"});
+}
+
+TEST_CASE("--tune goes on below a grid whose least value is the best, once where it is quick") {
+  const Folder folder;
+  copy_to(folder);
+  search({"quick"}, folder);
+  // As if the least rate had been by far the best.
+  auto table = nlohmann::ordered_json::parse(read_text(folder / "model.tune-quick.json"));
+  auto& trials = table["trials"];
+  for (size_t k = trials.size(); k-- > 0;) {
+    const std::string stage = trials[k]["stage"], settings = trials[k]["settings"];
+    if (settings == "rate=3e-05,decay=0.002")
+      trials[k]["perplexity"] = 1.5;
+    else if (stage != "static" && (stage != "rate" || settings == "rate=0.00015,decay=0.002"))
+      trials.erase(k);
+  }
+  folder.write("model.tune-quick.json", table.dump());
+  const auto found = search({"quick"}, folder);
+  std::vector<std::string> rates;
+  for (const auto& trial : found["trials"])
+    if (trial["stage"] == "rate") rates.push_back(trial["settings"].get<std::string>());
+  CHECK(rates == Words{"rate=3e-05,decay=0.002", "rate=5e-05,decay=0.002", "rate=0.0001,decay=0.002",
+                       "rate=2e-05,decay=0.002"});
+  CHECK(found["rate"] == 3e-5);
+  // Again, with the new one the best: the search is quick, and stops there.
+  for (auto& trial : trials)
+    if (trial["settings"] == "rate=3e-05,decay=0.002") trial["perplexity"] = 2;
+  trials.push_back({{"stage", "rate"},
+                    {"settings", "rate=2e-05,decay=0.002"},
+                    {"perplexity", 1.5},
+                    {"by_temperature", trials[1]["by_temperature"]}});
+  folder.write("model.tune-quick.json", table.dump());
+  const auto beyond = search({"quick"}, folder);
+  CHECK(beyond["rate"] == 2e-5);
+  for (const auto& trial : beyond["trials"])
+    if (trial["stage"] == "rate")
+      CHECK(trial["settings"].get<std::string>().find("rate=1") == std::string::npos);
 }

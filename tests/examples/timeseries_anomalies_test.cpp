@@ -63,11 +63,58 @@ TEST_CASE("spikes in a bare file are the rarest rows, and are written, tabled an
   CHECK(called < 40);
   CHECK(run.err.find("2020-01-11 00:00") != std::string::npos);  // row 240 is in the table
   CHECK(read_text(folder / "found.svg").find("anomaly") != std::string::npos);
-  // The table has the largest errors of many, the spike's among them.
-  const ProgramRun many = started(
-      {"anomalies", "sensor.csv", "--column", "load", "--rate", "0.4", "--out", "many.csv"}, folder.path());
-  CHECK_MESSAGE(many.err.find("The 20 of the largest errors, of ") != std::string::npos, many.err);
-  CHECK_MESSAGE(many.err.find("2020-01-11 00:00") != std::string::npos, many.err);
+  // The table has the 20 largest errors of many, in order of time; the picture has a point for each of all.
+  const ProgramRun many = started({"anomalies", "sensor.csv", "--column", "load", "--rate", "0.4", "--out",
+                                   "many.csv", "--plot", "many.svg"},
+                                  folder.path());
+  std::vector<std::pair<double, std::string>> all;  // error and time
+  for (const std::string& line : lines_of(read_text(folder / "many.csv")))
+    if (line.ends_with(",1")) all.emplace_back(-std::stod(cells_of(line)[6]), cells_of(line)[0]);
+  REQUIRE(all.size() > 40);
+  CHECK_MESSAGE(
+      many.err.find(fmt::format("The 20 of the largest errors, of {}.", all.size())) != std::string::npos,
+      many.err);
+  std::ranges::sort(all);
+  std::vector<std::string> largest, tabled;
+  for (size_t k = 0; k < 20; ++k) largest.push_back(all[k].second);
+  std::ranges::sort(largest);
+  for (const std::string& line : lines_of(many.err))
+    if (line.starts_with("2020-")) tabled.push_back(line.substr(0, largest[0].size()));
+  CHECK(tabled == largest);
+  const std::string drawn = read_text(folder / "many.svg");
+  size_t points = 0;
+  for (size_t at = drawn.find("<circle"); at != drawn.npos; at = drawn.find("<circle", at + 1)) ++points;
+  CHECK(points == all.size());
+}
+
+TEST_CASE("the order of two columns with holes changes no p, and both have an interval in their picture") {
+  const Folder folder;
+  RandomStream random(9, "holes");
+  std::string one = "a,b\n", other = "b,a\n";
+  for (int i = 0; i < 2400; ++i) {
+    const bool is_hole = i > 2000 && i % 6 == 2;
+    const std::string a = is_hole ? "" : fmt::format("{:.4f}", std::sin(i * 0.9) + random.uniform()),
+                      b = is_hole ? "" : fmt::format("{:.4f}", 50 * random.uniform() * random.uniform());
+    one += a + "," + b + "\n", other += b + "," + a + "\n";
+  }
+  folder.write("one.csv", one), folder.write("other.csv", other);
+  folder.write("mine.toml", linear_model("window = 4\nhorizon = 1\nmissing = \"previous\"\n",
+                                         "epochs = 1\nkeep = \"last\"\n", "learning_rate = 1e-12\n"));
+  std::vector<std::string> found[2];
+  for (const std::string name : {"one", "other"}) {
+    timeseries_out({"train", "mine.toml", "--csv", name + ".csv", "--out", name}, folder.path());
+    auto& lines = found[name == "other"];
+    for (const std::string& line : lines_of(timeseries_out(
+             {"anomalies", name + "/last.safetensors", "--plot", name + ".svg", "--target", "a"},
+             folder.path()))) {
+      const auto cells = cells_of(line);
+      lines.push_back(cells[0] + " " + cells[1] + " " + cells[7]);
+    }
+    std::ranges::sort(lines);
+    CHECK(read_text(folder / (name + ".svg")).find("80 % interval") != std::string::npos);
+  }
+  CHECK(found[0].size() > 600);
+  CHECK(found[0] == found[1]);
 }
 
 TEST_CASE("a row of two channels is as rare as one of a single channel: each p counts twice") {
@@ -157,6 +204,40 @@ TEST_CASE("one of several series in a file is watched as if it stood alone, and 
   CHECK(refusal({"anomalies", "several.csv", "--series", "suoth"}).find("suoth") != std::string::npos);
   CHECK(refusal({"anomalies", "alone.csv", "--series", "south"})
             .find("--series south: alone.csv is of one series") != std::string::npos);
+}
+
+TEST_CASE("what is said beside --series counts as it does for a file of that series alone") {
+  const Folder folder;
+  std::string panel = "date,shop,x,y\n", alone = "date,x,y\n";
+  RandomStream random(6, "panel");
+  for (const std::string shop : {"A", "B"})
+    for (int i = 0; i < 160; ++i) {
+      const bool is_hole = i % 31 == 4;
+      const double wave = std::sin(i * 2 * 3.14159265 / 7) + std::sin(i * 2 * 3.14159265 / 21);
+      const std::string date = fmt::format("2020-01-{:02} {:02}:00", 1 + i / 24, i % 24),
+                        x = fmt::format("{:.3f}", (shop == "A" ? 30 : 3) + wave + random.uniform()),
+                        y = is_hole ? "" : fmt::format("{:.3f}", 2 * random.uniform());
+      panel += fmt::format("{},{},{},{}\n", date, shop, x, y);
+      if (shop == "B") alone += fmt::format("{},{},{}\n", date, x, y);
+    }
+  folder.write("panel.csv", panel), folder.write("alone.csv", alone);
+  std::vector<std::string> found;
+  for (const Words& said :
+       {Words{}, Words{"--column", "x"}, Words{"--column", "y"} + set({"data.missing=mask"}),
+        set({"data.period=7"}), set({"data.period=5"}), set({"data.period=7", "data.second_period=21"}),
+        set({"data.period=7", "data.bounds=[3.2,4.8]"})}) {
+    CAPTURE(fmt::format("{}", fmt::join(said, " ")));
+    const std::string of_one = timeseries_out(Words{"anomalies", "alone.csv"} + said, folder.path());
+    CHECK(timeseries_out(Words{"anomalies", "panel.csv", "--series", "B"} + said, folder.path()) == of_one);
+    CHECK(std::ranges::find(found, of_one) == found.end());  // it has an effect
+    found.push_back(of_one);
+  }
+  // The picture is of the target.
+  for (const std::string target : {"x", "y"}) {
+    timeseries_out({"anomalies", "panel.csv", "--series", "B", "--target", target, "--plot", target + ".svg"},
+                   folder.path());
+    CHECK(read_text(folder / (target + ".svg")).find("Anomalies of " + target) != std::string::npos);
+  }
 }
 
 TEST_CASE("rows after a hole are no anomalies: their forecasts lack what it lacks, which is said") {

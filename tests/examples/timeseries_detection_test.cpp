@@ -1,4 +1,6 @@
 // Detectors: what they learn, how they are scored, and files of their own to test on.
+#include <chrono>
+
 #include "tests/examples/timeseries.h"
 
 using namespace unroll;
@@ -70,6 +72,32 @@ TEST_CASE("test files are read by the names of their columns, as the first file 
   CHECK(run.code == 2);
   CHECK(run.err == "timeseries: lacking.csv: there is no column 'x'; did you mean 'y'?\n");
   CHECK(folder.listing() == before);
+}
+
+TEST_CASE("test files are read at the times of the first one's column, in its order of day and month") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  RandomStream random(4, "weekend");
+  using namespace std::chrono;
+  const auto row = [&](sys_days at) {
+    const year_month_day day(at);
+    return fmt::format("{:02}/{:02}/{},{:.3f},{}\n", static_cast<unsigned>(day.day()),
+                       static_cast<unsigned>(day.month()), static_cast<int>(day.year()), random.uniform(),
+                       weekday(at).iso_encoding() > 5 ? 1 : 0);
+  };
+  // No day of the second file is above 12, and another column has the day after each.
+  std::string first = "day,x,on\n", later = "made,day,x,on\n";
+  for (int i = 0; i < 300; ++i) first += row(sys_days(January / 1 / 2021) + days(i));
+  for (int i = 0; i < 12; ++i)
+    later += fmt::format("2022-03-{:02},{}", i + 2, row(sys_days(March / 1 / 2022) + days(i)));
+  folder.write("first.csv", first), folder.write("later.csv", later);
+  const auto scores = timeseries_json(
+      Words{"train", "tiny.toml", "--csv", "first.csv"} +
+          set({"data.label=on", "data.window=1", "data.calendar=[\"weekday\"]", "data.train=0.8",
+               "data.valid=0.2", "data.test_files=[later.csv]", "training.epochs=60"}),
+      folder.path())["scores"];
+  CHECK(scores["later"]["the model"]["rows"] == 12);
+  CHECK(scores["later"]["the model"]["accuracy"] == 1);
 }
 
 TEST_CASE("beside test files, what does not train of the first file validates, and the recipe must say so") {
@@ -153,6 +181,8 @@ TEST_CASE("labels of one class: a warning where they train, and no praise by a s
     CHECK_MESSAGE(other.find(part) != other.npos, other);
   CHECK_MESSAGE(other.find("balanced (") == other.npos, other);
   CHECK_MESSAGE(same.find("warning 'state' is 0 in all rows that train") != same.npos, same);
+  const auto tile = nlohmann::json::parse(read_text(folder / "same.csv-run/report.json"))["results"][0];
+  CHECK((tile["name"] == "test: accuracy" && tile["value"] == "1.0000"));
   const ProgramRun found =
       started({"detect", "same.csv-run/best.safetensors", "--csv", "same.csv"}, folder.path());
   CHECK_MESSAGE(found.err.ends_with(" rows with a label, all of them 0: accuracy 1.0000\n"), found.err);
@@ -174,6 +204,27 @@ TEST_CASE("a detector that reads the calendar alone needs a file of times, and n
                  folder.path());
   const std::string with = timeseries_out({"detect", model, "--csv", "labelled.csv"}, folder.path());
   CHECK(timeseries_out({"detect", model, "--csv", "times.csv"}, folder.path()) == with);
+}
+
+TEST_CASE("a detector that reads what is missing may have its label in the first column") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  std::string first = "state,x,y\n", last = "x,y,state\n";
+  for (int i = 0; i < 200; ++i) {
+    const std::string x = i % 9 == 4 ? "" : fmt::format("{}", i % 7), y = fmt::format("{}", i % 5);
+    first += fmt::format("{},{},{}\n", i % 7 > 3 ? 1 : 0, x, y);
+    last += fmt::format("{},{},{}\n", x, y, i % 7 > 3 ? 1 : 0);
+  }
+  folder.write("first.csv", first), folder.write("last.csv", last);
+  for (const std::string name : {"first", "last"})
+    timeseries_out(Words{"train", "tiny.toml", "--csv", name + ".csv", "--out", name} +
+                       set({"data.label=state", "data.missing=mask", "data.window=3"}),
+                   folder.path());
+  const auto found = [&](const std::string& model, const std::string& csv) {
+    return timeseries_out({"detect", model + "/best.safetensors", "--csv", csv + ".csv"}, folder.path());
+  };
+  CHECK(found("first", "first") == found("last", "last"));
+  CHECK(found("first", "last") == found("first", "first"));
 }
 
 TEST_CASE("test files of one name in two folders are scored apart") {

@@ -1,4 +1,6 @@
 // Files as offices and their programs export them: forms of time below each other, UTF-16, empty columns, rows of events.
+#include "examples/timeseries/guess/choices.h"
+#include "examples/timeseries/guess/columns.h"
 #include "tests/examples/mended.h"
 
 using namespace mended;
@@ -259,4 +261,119 @@ TEST_CASE("of a logger's times with years of two digits the one order is read th
                 ten.err);
   CHECK(has(refused(folder, hours(logged, 2)),
             "has a year of two digits, and no row tells which number it is"));
+}
+
+TEST_CASE("flags, counters, few numbers, and what stays the same in each series are not forecast") {
+  const Folder folder;
+  const auto left_out = [&](const std::string& csv, const Words& more = {}) {
+    const std::string err = forecast_of(folder, csv, Words{"--members", "last,seasonal"} + more).err;
+    const size_t at = err.find("columns ");
+    return at == err.npos ? err : err.substr(at, err.find(" (--column", at) - at);
+  };
+  CHECK(
+      left_out(rows("day,shop,fee,Temp,Temp QC,Temp Flag,Invoice No.,x", 84,
+                    [](int row) {
+                      return fmt::format("{},{},{},{},{},{},{},{}", dated(row / 2), row % 2 ? "b" : "a",
+                                         40 + row % 2, week(row / 2), row % 9 ? 8 : 5, row % 5,
+                                         100 + row * (row + 3), week(row / 2));
+                    }),
+               set({"data.id=shop"})) ==
+      "columns 2 of 6: left out: Temp QC (a flag by its name), Temp Flag (a flag by its name), Invoice No. (a counter by its "
+      "name and whole numbers that ascend), fee (it never changes)");
+  const auto few = [](int each) {
+    return rows("t,x,rare", 84, [=](int row) {
+      return fmt::format("{},{},{}", dated(row), week(row), row % each == 3 ? std::to_string(row) : "");
+    });
+  };
+  CHECK(left_out(few(20)) == "columns 1 of 2: left out: rare (only 5 cells have a number)");
+  CHECK(left_out(few(15)) == "columns 1 of 2: left out: 'rare' has values 15 days apart");
+  CHECK(left_out(rows("region,year,x", 40, [](int row) {
+          return fmt::format("N,{},{}", 1980 + row, week(row));
+        })) == "columns 1 of 2: left out: region (text, 'N' in line 2 is no number)");
+  // The last rows lack two columns; one value may be late.
+  const auto ahead = [](int open) {
+    return rows("t,promo,x,y", 91, [=](int row) {
+      return fmt::format("{},{},", dated(row), row % 3 ? 0 : 1) +
+             (row < 91 - open ? fmt::format("{},{}", week(row), 2 * week(row)) : ",");
+    });
+  };
+  CHECK(left_out(ahead(7)) == "columns 2 of 3: left out: promo (known of the last rows)");
+  CHECK(has(
+      forecast_of(folder, ahead(7)).err,
+      "the last rows have no 'x', 'y', but 'promo': these options forecast them with it (--column 'x' --column 'y' --set "
+      "'data.known=[\"promo\"]' --future x.csv)"));
+  CHECK(left_out(ahead(1)) == "columns 3 of 3: all hold numbers");
+  // Two columns of words may name series of rows without times: the one with more names does.
+  const ProgramRun blocks = forecast_of(folder, rows("n,country,city,x", 168, [](int row) {
+                                          return fmt::format("m{},{},{},{}", row % 42, row < 84 ? "no" : "se",
+                                                             "abcd"[row / 42], week(row));
+                                        }));
+  CHECK_MESSAGE(has(blocks.err, "series  4 by column 'city'"), blocks.err);
+}
+
+TEST_CASE("a column that is asked for tells its own marks, whatever another one leaves open") {
+  const Folder folder;
+  const std::string csv = rows("t;a;b", 84, [](int row) {
+    return fmt::format("{};{};1.1{}", dated(row), row % 7 == 6 ? "1.495" : std::to_string(950 + row % 7),
+                       row % 7);
+  });
+  CHECK(has(refused(folder, csv), "'1.495' may be 1.495 or 1495"));
+  CHECK(has(refused(folder, csv, {"--column", "a"}), "'1.495' may be 1.495 or 1495"));
+  CHECK(first_forecast(forecast_of(folder, csv, {"--column", "b"})) == dated(84) + ",1.1");
+}
+
+TEST_CASE(
+    "a column repeats the time if it is one part of it in each row, or a clock that shows it, and not if one row differs") {
+  const auto holds = [](const auto& value, int64_t step, int rows, bool differs) {
+    timeseries::RepeatsTime repeats;
+    for (int row = 0; row < rows; ++row) {
+      const Time time{TimeForm::date_time, parse_time("2021-02-27 00:00")->count + row * step};
+      repeats.add(value(time, calendar_of(time)) + (differs && row == rows - 1 ? 5e13 : 0), time);
+    }
+    return repeats.holds();
+  };
+  using Value = std::function<double(const Time&, const CalendarTime&)>;
+  const std::vector<Value> values = {
+      [](const Time&, const CalendarTime& at) { return at.year; },
+      [](const Time&, const CalendarTime& at) { return at.month; },
+      [](const Time&, const CalendarTime& at) { return (at.month - 1) / 3 + 1; },
+      [](const Time&, const CalendarTime& at) { return at.day; },
+      [](const Time&, const CalendarTime& at) {
+        return at.month == 1 ? at.day : at.month == 2 ? 31 + at.day : 59 + at.day;
+      },
+      [](const Time&, const CalendarTime& at) { return at.weekday + 1; },  // Monday is 1
+      [](const Time&, const CalendarTime& at) { return at.hour; },
+      [](const Time&, const CalendarTime& at) { return 100 * at.year + at.month; },
+      [](const Time&, const CalendarTime& at) { return 10'000 * at.year + 100 * at.month + at.day; },
+      [](const Time& time, const CalendarTime&) { return static_cast<double>(time.count) / 1e6; },
+      [](const Time& time, const CalendarTime&) { return static_cast<double>(time.count) / 1e3; },
+      [](const Time& time, const CalendarTime&) { return static_cast<double>(time.count); },
+      [](const Time& time, const CalendarTime&) {
+        return static_cast<double>(time.count) / 86.4e9 + 25'569;
+      }};  // of a spreadsheet
+  for (size_t k = 0; k < values.size(); ++k) {
+    CAPTURE(k);
+    CHECK(holds(values[k], 5 * one_hour, 150, false));
+    CHECK(!holds(values[k], 5 * one_hour, 150, true));
+    CHECK(!holds(values[k], 5 * one_hour, 8, false));  // by chance
+  }
+  CHECK(!holds([](const Time&, const CalendarTime& at) { return at.weekday; }, 5 * one_hour, 150, false));
+}
+
+TEST_CASE("a segment leaves the window nearly 12 steps, and a network reads the places in its seasons") {
+  for (const auto& [window, segment] :
+       {std::pair{12, 1}, {24, 2}, {20, 2}, {7, 1}, {64, 4}, {100, 10}, {168, 14}, {13, 1}})
+    CHECK(timeseries::segment_of(window) == segment);
+  const auto places = [](const char* first, const char* second, int64_t period, int64_t other) {
+    const std::array at = {parse_time(first)->count, parse_time(second)->count};
+    const TimeStep step = find_step(parse_time(first)->form, at).step;
+    return fmt::format(
+        "{}",
+        fmt::join(timeseries::calendar_of({.period = period, .second_period = other}, step, 5000), " "));
+  };
+  CHECK(places("2021-01-04 00:00", "2021-01-04 01:00", 24, 168) == "hour weekday");
+  CHECK(places("2021-01-04 00:00", "2021-01-04 00:15", 96, 1) == "hour");
+  CHECK(places("2021-01-04", "2021-01-05", 7, 365) == "weekday day_of_year");
+  CHECK(places("2021-01", "2021-02", 12, 1) == "month");
+  CHECK(places("2021-01-04", "2021-01-05", 1, 1) == "");
 }

@@ -299,3 +299,25 @@ TEST_CASE("three rows are forecast with an interval, however many steps; fewer a
     }
   }
 }
+
+TEST_CASE(
+    "guesses for several series rest on the one of median length, and rows are counted in all of them") {
+  const Folder folder;
+  std::string shops = "shop,t,x\n";
+  for (const auto& [name, count, first] : {std::tuple{"a", 30, 5}, {"b", 60, 0}, {"c", 40, 30}})
+    for (int row = 0; row < count; ++row)
+      shops += fmt::format(
+          "{},{},{}\n", name,
+          to_text({TimeForm::date, parse_time("2021-01-04")->count + (row + first) * one_day}), 10 + row % 7);
+  folder.write("shops.csv", shops);
+  const ProgramRun run =
+      started(Words{"forecast", "shops.csv", "--steps", "2", "--members", "last,seasonal"} +
+                  set({"data.id=shop", "data.period=7"}),
+              folder.path());
+  CHECK_MESSAGE(run.err.find("series  3 by column 'shop': guesses rest on 'c', of median length (") !=
+                    std::string::npos,
+                run.err);
+  CHECK_MESSAGE(
+      run.err.find("rows are a day apart: 130 in all, from 2021-01-04 to 2021-03-14 (") != std::string::npos,
+      run.err);
+}

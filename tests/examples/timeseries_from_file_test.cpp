@@ -3,6 +3,7 @@
 #include "examples/timeseries/series/times.h"
 #include "tests/examples/monthly.h"
 #include "tests/examples/timeseries.h"
+#include "tests/look_page.h"
 #include "training/files/safetensors.h"
 
 using namespace unroll;
@@ -90,7 +91,53 @@ TEST_CASE("--json has weights and errors of the members, which the mean is made 
     std::vector<WeightedValue> all = {{other.at("values")[h], first}, {one.at("values")[h], second}};
     CHECK(both.at("values")[h].get<double>() == doctest::Approx(trimmed_mean(all)));
   }
-  CHECK(lines_of(timeseries_out(words, folder.path())).size() == 4);
+  const std::string printed = timeseries_out(words, folder.path());
+  CHECK(lines_of(printed).size() == 4);
+  // Beside --json the table is in the file.
+  (void)timeseries_json(words + Words{"--out", "next.csv"}, folder.path());
+  CHECK(read_text(folder / "next.csv") == printed);
+}
+
+TEST_CASE("one of several series is drawn from its own first row on, as if it stood alone") {
+  const Folder folder;
+  std::string several = "shop,t,y\n", alone = "t,y\n";
+  for (int shop = 0; shop < 3; ++shop)
+    for (int t = 0; t < 20; ++t) {
+      const std::string row = fmt::format("{},{}\n", t, 100 * shop + t * t % 11);
+      several += fmt::format("s{},{}", shop, row);
+      if (shop == 1) alone += row;
+    }
+  folder.write("several.csv", several), folder.write("alone.csv", alone);
+  const auto drawn = [&](const Words& words) {
+    std::filesystem::remove(folder / "next.svg");
+    (void)timeseries_out(Words{"forecast"} + words + Words{"--steps", "2", "--plot", "next.svg"} +
+                             set({"data.period=1", "data.time=t"}),
+                         folder.path());
+    return read_text(folder / "next.svg");
+  };
+  std::string of_one = drawn(Words{"several.csv", "--series", "s1"} + set({"data.id=shop"}));
+  const std::string name = "s1: ";
+  size_t named = 0;
+  for (size_t at = of_one.find(name); at != of_one.npos; at = of_one.find(name), ++named)
+    of_one.erase(at, name.size());
+  CHECK(named > 0);
+  CHECK(of_one == drawn({"alone.csv"}));
+}
+
+TEST_CASE(
+    "that 0 bounds a forecast is warned of where the program found the bound, not where it was asked for") {
+  const Folder folder;
+  std::string csv = "x\n";
+  for (int i = 0; i < 60; ++i) csv += fmt::format("{}\n", 500 - 8 * i + i % 3);
+  folder.write("falls.csv", csv);
+  const auto warned = [&](const Words& more) {
+    const ProgramRun run = started(
+        Words{"forecast", "falls.csv", "--steps", "12"} + set({"data.period=1"}) + more, folder.path());
+    REQUIRE_MESSAGE(run.code == 0, run.err);
+    return run.err.find("'x' is forecast as 0 in ") != std::string::npos;
+  };
+  CHECK(warned({}));
+  CHECK_FALSE(warned(set({"data.bounds=[0.0, 1000.0]"})));
 }
 
 TEST_CASE("without --column every column of numbers is forecast, and what is left out is named") {
@@ -288,4 +335,65 @@ TEST_CASE("packed, by standard input, and with decimal commas: the same forecast
   const ProgramRun empty = shell("$P forecast - < /dev/null");
   CHECK(empty.code == 2);
   CHECK_MESSAGE(empty.err.find("standard input: the file is empty") != std::string::npos, empty.err);
+}
+
+namespace {
+
+nlohmann::json looked_at(const Words& words, const Folder& folder) {
+  fs::remove(folder / "look.html");
+  (void)timeseries_out(Words{"look"} + words + set({"data.period=9"}), folder.path());
+  return models_in(read_text(folder / "look.html")).at(0);
+}
+
+}  // namespace
+
+TEST_CASE("look at one of several series in a file, at a time of its own: as if it stood alone") {
+  const Folder folder;
+  std::string several = "shop,date,load\n", alone = "date,load\n";
+  for (int i = 0; i < 200; ++i) {
+    const std::string row = fmt::format("2020-03-{:02} {:02}:00,{:.3f}\n", 1 + i / 24, i % 24,
+                                        std::sin(i * 0.7) + i * 31 % 7 * 0.1);
+    several += (i < 80 ? "north," : "south,") + row;
+    if (i >= 80) alone += row;
+  }
+  folder.write("several.csv", several), folder.write("alone.csv", alone);
+  const Words ask = {"--at", "2020-03-08 02:00", "--steps", "3"};
+  const auto one =
+                 looked_at(Words{"several.csv", "--set", "data.id=shop", "--series", "south"} + ask, folder),
+             expected = looked_at(Words{"alone.csv"} + ask, folder);
+  CHECK(one["series"] == expected["series"]);
+  CHECK(one["series"]["times"][0] == "2020-03-08 02:00:00");
+  CHECK(one["title"] == "several, south");
+}
+
+TEST_CASE("look at a file: behind a row without a value the gradients stay with their rows") {
+  const Folder folder;
+  const auto write = [&](const std::string& name, int moved, double by) {
+    std::string csv = "row,load\n";
+    for (int i = 0; i < 120; ++i)
+      csv += i == 60 ? "60,\n"
+                     : fmt::format("{},{:.5f}\n", i,
+                                   std::sin(i * 0.7) + i * 31 % 7 * 0.1 + (i == moved ? by : 0));
+    folder.write(name, csv);
+  };
+  const auto forecast = [&](int moved, double by) {
+    write("moved.csv", moved, by);
+    return timeseries_json(Words{"forecast", "moved.csv", "--members", "pretrained", "--steps", "2"} +
+                               set({"data.period=9"}),
+                           folder.path())[0]["forecast"]["load"]["values"]
+        .get<std::vector<double>>();
+  };
+  write("holed.csv", -1, 0);
+  const auto page = looked_at({"holed.csv", "--steps", "2", "--at", "120"}, folder);
+  CHECK(page["series"]["values"][60].is_null());
+  const PageValues gradients = values_in(page["series"]["gradients"]);
+  REQUIRE(gradients.units == 120);
+  for (const int row : {119, 112}) {
+    const auto up = forecast(row, 0.01), down = forecast(row, -0.01);
+    for (size_t k = 0; k < 2; ++k) {
+      CHECK(gradients.at(k, 60) == 0);
+      // The file has five decimals, the forecast 24 bits, the page 16.
+      CHECK(std::abs(gradients.at(k, row) - (up[k] - down[k]) / 0.02) < 1e-4 + gradients.largest / 65534);
+    }
+  }
 }

@@ -107,6 +107,42 @@ TEST_CASE("each target is forecast within its own bounds: beyond the horizon, an
     CHECK(b[k] < -1);
     CHECK(page["series"]["forecast"][k].get<double>() == doctest::Approx(b[k]).epsilon(1e-4));
   }
+  // A page that runs the model has the target's place, unit and bounds.
+  std::vector<nlohmann::json> live;
+  for (const char* target : {"a", "b"}) {
+    const std::string out = fmt::format("live-{}.html", target);
+    timeseries_out({"look", model, "--csv", "above.csv", "--target", target, "--live", "--out", out},
+                   folder.path());
+    live.push_back(models_in(read_text(folder / out)).at(0));
+    REQUIRE(live.back()["kind"] == "live");
+  }
+  for (const size_t k : {0, 1}) {
+    CHECK((live[k]["target"] == k && live[k]["input"] == k && live[k]["targets"] == 2));
+    CHECK(live[k]["unit"] == live[k]["inputs"][k]);
+    CHECK(live[k]["least"] == (k == 0 ? 0 : -1e308));
+    CHECK(live[k]["most"] == 1e308);
+  }
+  CHECK(live[0]["unit"] != live[1]["unit"]);
+}
+
+TEST_CASE("of many forecasts beyond the horizon 200 from all of the test set the width, not the first ones") {
+  const Folder folder;
+  folder.write("mine.toml",
+               linear_model("window = 4\nhorizon = 1\n", "epochs = 3\n", "learning_rate = 0.01\n"));
+  // Quiet for most of the test, then a noise of 1.
+  RandomStream random(3, "late");
+  std::string csv = "y\n";
+  for (int i = 0; i < 3000; ++i)
+    csv += fmt::format("{:.4f}\n", 20 + std::sin(i * 0.5) + (i < 2700 ? 0.01 : 1) * (random.uniform() - 0.5));
+  folder.write("late.csv", csv);
+  timeseries_out({"train", "mine.toml", "--csv", "late.csv", "--out", "run"}, folder.path());
+  const ProgramRun run =
+      started({"forecast", "run/best.safetensors", "--csv", "late.csv", "--steps", "2"}, folder.path());
+  CHECK_MESSAGE(run.err.find("of the test's 400 values") != std::string::npos, run.err);
+  // Half of the 200 see the noise: 80 % of all errors are 60 % of theirs.
+  double low = 0, high = 0;
+  REQUIRE(std::sscanf(lines_of(run.out).at(1).c_str(), "%*[^,],%*[^,],%lf,%lf", &low, &high) == 2);
+  CHECK_MESSAGE(high - low > 0.6, run.out);
 }
 
 TEST_CASE("quantiles of 98 % that few errors cannot widen say so") {
@@ -137,4 +173,23 @@ TEST_CASE("a step of which too few errors are known has no interval, and its cov
   const auto scores = nlohmann::json::parse(lines_of(run.out).back())["scores"]["test"]["the model"];
   CHECK(scores["coverage_by_step"][0].is_number());
   CHECK(scores["coverage_by_step"][8].is_null());
+}
+
+TEST_CASE("no share of values within is measured where the rows that validate have trained the model") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("wave.csv", wave(600)), folder.write("short.csv", wave(500));
+  timeseries_out(Words{"train", "tiny.toml", "--csv", "wave.csv", "--out", "run"} +
+                     set({"data.targets=[\"load\"]", "training.epochs=1"}),
+                 folder.path());
+  // Rows to 420 trained; of the shorter file rows 350 to 400 would validate.
+  const Words evaluate = {"evaluate", "run/best.safetensors", "--csv"};
+  const auto of_model = [&](const char* csv) {
+    return timeseries_json(evaluate + Words{csv}, folder.path())["scores"]["test"]["the model"];
+  };
+  CHECK(of_model("wave.csv")["coverage"].is_number());
+  const auto of_short = of_model("short.csv");
+  CHECK_FALSE((of_short.contains("coverage") || of_short.contains("interval_coverage")));
+  CHECK(timeseries_out(evaluate + Words{"short.csv"}, folder.path())
+            .find("how many values lie within is not measured") != std::string::npos);
 }

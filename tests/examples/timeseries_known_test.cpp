@@ -5,6 +5,7 @@
 #include "examples/timeseries/series/times.h"
 #include "tests/examples/known_shop.h"
 #include "tests/examples/timeseries.h"
+#include "training/files/safetensors.h"
 
 using namespace known_shop;
 using namespace unroll;
@@ -111,6 +112,53 @@ TEST_CASE("a plan may write days with their midnight, after a byte order mark an
   CHECK_MESSAGE(lacks(lines_of(noon.err).at(0), {"times.csv:2", "12:00:00"}) == "", noon.err);
 }
 
+TEST_CASE("rows without times are known ahead one after the other") {
+  const Folder& folder = shop();
+  folder.write("numbers.csv", std::regex_replace(Shop(rows).csv, std::regex("(^|\n)[^,\n]*,"), "$1"));
+  timeseries_out({"train", "mine.toml", "--csv", "numbers.csv", "--out", "by_number"}, folder.path());
+  const auto forecast_by_number = [&](const std::string& offers) {
+    folder.write("rows.csv", "offer\n" + offers);
+    std::vector<double> values;
+    for (const std::string& line : lines_of(timeseries_out(
+             {"forecast", "by_number/best.safetensors", "--csv", "numbers.csv", "--future", "rows.csv"},
+             folder.path())))
+      if (!line.starts_with("time")) values.push_back(std::stod(line.substr(line.find(',') + 1)));
+    return values;
+  };
+  const std::vector<double> none = forecast_by_number("0\n0\n0\n"), second = forecast_by_number("0\n1\n0\n");
+  REQUIRE(none.size() == 3);
+  CHECK((second[0] == none[0] && second[2] == none[2]));
+  CHECK(second[1] - none[1] > 1);
+}
+
+TEST_CASE(
+    "what is known is read beside the named channels, with the calendar, and without marks of what is missing") {
+  const Folder& folder = shop();
+  const auto explained = [&](const Words& more) {
+    return timeseries_out(Words{"explain", "mine.toml", "--csv", "shop.csv"} + set(more), folder.path());
+  };
+  const Words beside = {"data.channels=[\"sales\"]", "data.targets=[\"sales\"]"};
+  for (const auto& [more, read, known] :
+       {std::tuple{Words{}, "reads 4 rows of sales, offer\n", 1},
+        {Words{"data.calendar=[\"weekday\"]", "data.known=[\"offer\", \"calendar\"]"},
+         "reads 4 rows of sales, offer, weekday_sin, weekday_cos\n", 3},
+        {Words{"data.calendar=[\"weekday\"]", "data.known=[\"offer\", \"calendar\"]", "data.missing=mask"},
+         "reads 4 rows of sales, offer, sales missing, offer missing, weekday_sin, weekday_cos\n", 3}}) {
+    const std::string said = explained(beside + more);
+    CHECK_MESSAGE(said.find(read) != std::string::npos, said);
+    CHECK_MESSAGE(std::regex_search(said, std::regex(fmt::format("ahead.weight +\\[1, {}\\]", known))), said);
+  }
+  const Words train = Words{"train", "mine.toml", "--csv", "shop.csv"} + set(beside);
+  timeseries_out(train + Words{"--out", "beside"}, folder.path());
+  folder.write("offer.csv", plan(rows, {1, 0, 0}));
+  const std::string model = "beside/best.safetensors";
+  CHECK(forecast(folder, model, "offer.csv")[0] - forecast(folder, model, "plan.csv")[0] > 1);
+  // PyTorch's modules for the weights in its file.
+  const std::string modules = SafetensorsFile(folder / model).metadata().at("pytorch");
+  CHECK_MESSAGE(modules.find("ahead = nn.Linear(1, 1, bias=False)") != std::string::npos, modules);
+  CHECK_MESSAGE(modules.find("linear = nn.Linear(4, 3)") != std::string::npos, modules);
+}
+
 TEST_CASE("each of several series has rows to come of its own") {
   const Folder folder;
   folder.write("mine.toml", recipe);
@@ -135,6 +183,10 @@ TEST_CASE("each of several series has rows to come of its own") {
   CHECK(found[0] == found[2]);
   CHECK(found[3] - found[1] > 10);
   folder.write("one.csv", "day,store,offer\n" + Shop::day(rows) + ",b,0\n");
+  // A series that is not asked for needs no rows there.
+  const auto b = lines_of(timeseries_out(
+      {"forecast", best, "--csv", "shop.csv", "--future", "one.csv", "--series", "b"}, folder.path()));
+  CHECK(std::stod(b.at(1).substr(b.at(1).find(',') + 1)) == found[1]);
   const ProgramRun run =
       started({"forecast", best, "--csv", "shop.csv", "--future", "one.csv"}, folder.path());
   CHECK(run.code == 2);
@@ -151,6 +203,9 @@ TEST_CASE("what is known ahead is refused by name where it is not there, or not 
   timeseries_out(Words{"train", "mine.toml", "--csv", "shop.csv", "--out", "plain"} +
                      set({"data.known=[]", "training.epochs=1"}),
                  folder.path());
+  timeseries_out(Words{"train", "mine.toml", "--csv", "shop.csv", "--out", "narrow"} +
+                     set({"data.known=[]", "data.targets=[\"sales\"]", "training.epochs=1"}),
+                 folder.path());
   folder.write("numbers.csv", std::regex_replace(Shop(rows).csv, std::regex("(^|\n)[^,\n]*,"), "$1"));
   folder.write("row.csv", "offer\n1\n");
   folder.write("day.csv", "day,offer\n" + Shop::day(rows) + ",1\n");
@@ -160,6 +215,9 @@ TEST_CASE("what is known ahead is refused by name where it is not there, or not 
   const Words train = {"train", "mine.toml", "--csv", "shop.csv"},
               ahead = {"forecast", best, "--csv", "shop.csv"};
   for (const auto& [words, parts] : std::vector<std::pair<Words, std::vector<std::string>>>{
+           {{"forecast", "narrow/best.safetensors", "--csv", "shop.csv", "--steps", "4"},
+            {"4 steps are more than the model's horizon of 3",
+             "have to know 'offer', which it does not forecast"}},
            {ahead, {"reads offer of the rows that it forecasts (data.known)", "--future FILE has it"}},
            {ahead + Words{"--future", "short.csv"}, {"short.csv: it has no row for 2021-10-10, step 3 of 3"}},
            {ahead + Words{"--future", "other.csv"}, {"other.csv", "offer"}},

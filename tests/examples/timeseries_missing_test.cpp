@@ -210,6 +210,21 @@ TEST_CASE("quantiles, several channels, backtests, pictures and intervals leave 
       Words{"train", "linear.toml", "--csv", "holes.csv"} + set({"training.loss=quantile"}), folder.path());
   CHECK_MESSAGE(quantiles.find(counted) != std::string::npos, quantiles);
 
+  // A value that was filled in is no truth in the file of all forecasts.
+  (void)timeseries_out({"evaluate", "run/last.safetensors", "--csv", "holes.csv", "--out", "all.csv"},
+                       folder.path());
+  int rows_out = 0, without = 0;
+  for (const std::string& line : lines_of(read_text(folder / "all.csv"))) {
+    int row = 0;
+    char truth[40] = "";
+    if (std::sscanf(line.c_str(), "%*[^,],%*[^,],%d,value,%39[^,]", &row, truth) < 1) continue;
+    ++rows_out, without += truth[0] == 0;
+    CHECK((truth[0] != 0) == series.is_observed(row));
+    if (truth[0]) CHECK(std::stod(truth) == series.at(row));
+  }
+  CHECK(rows_out - without == scored);
+  CHECK(without > 0);
+
   // The picture's truth has a gap for each: the last window that is one, and 4 rows before it.
   const auto charts = nlohmann::json::parse(read_text(folder / "run/report.json"))["charts"];
   int gaps = 0, of_window = 0;

@@ -5,6 +5,7 @@
 #include "examples/timeseries/pretrained/model_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
 #include "examples/timeseries/pretrained/window.h"
+#include "examples/timeseries/synthetic/synthetic.h"
 #include "tests/examples/recipe_keys.h"
 #include "tests/examples/timeseries.h"
 #include "tests/run_outcome.h"
@@ -65,40 +66,39 @@ std::vector<double> times(const ParameterSet& params, const std::string& weight,
 
 }  // namespace
 
-TEST_CASE("a series' inputs by hand") {
-  // Two seasons of four rows, levels 3 and 7 without the row before them, and one row that is missing.
-  const std::vector<float> x = {9, 1, 2, 4, 5, 5, 6, nothing, 10};
-  ForecastBatch batch(2, 1, 1);
-  REQUIRE(batch.put(0, x, 4));
-  CHECK(batch.level[0] == doctest::Approx(7));  // of 5, 6, 10
-  // Differences to four rows before: 5-9, 5-1, 6-2, 10-5.
-  CHECK(batch.scale[0] == doctest::Approx((4 + 4 + 4 + 5) / 4.0));
-  const double scale = batch.scale[0];
-  const auto squash = [](double z) { return 3 * std::asinh(z / 3); };
-  // Seven rows of padding, then 9.
-  const auto row = [&](int t) { return batch.context.data() + (t / 8) * context_width + t % 8 * 8; };
-  for (int i = 0; i < 6; ++i) CHECK(row(0)[i] == 0);
-  CHECK(row(7)[0] == doctest::Approx(squash((9 - 7) / scale)));
-  CHECK(row(7)[4] == 1);
-  CHECK(row(7)[5] == 0);  // nothing stands a season before
-  CHECK(row(14)[4] == 0);
-  CHECK(row(15)[3] == doctest::Approx(squash((10 - 5) / scale)));
-  // Row 9 is ahead of the origin and has the phase of row 5; row 11 has that of 7, which is missing, so 4 stands for it.
-  const std::vector<double> base = {5, 6, 4, 10, 5, 6, 4, 10};
-  for (size_t i = 0; i < base.size(); ++i) CHECK(batch.base[i] == doctest::Approx((base[i] - 7) / scale));
-  CHECK(batch.ahead[2] == doctest::Approx(squash((1 - 5) / scale)));  // two seasons before
-  CHECK(batch.ahead[3] == 1);
-  CHECK(batch.ahead[5] == 0);  // three before: none
-
-  CHECK_FALSE(batch.put(0, std::vector<float>(9, 5.0f), 4));
-  CHECK(batch.level[0] == 5);
-  // Levels 1, none, 4, 6 and 8 of two rows each, of which the oldest may be missing: 2.
-  const auto slope = [&](const std::vector<float>& values) {
-    REQUIRE(batch.put(0, values, 2));
-    return 3 * std::sinh(static_cast<double>(batch.ahead[8]) / 3) * batch.scale[0];
-  };
-  CHECK(slope({nothing, nothing, 3, 5, 5, 7, 7, 9}) == doctest::Approx(2));
-  CHECK(slope({1, 1, nothing, nothing, 4, 6, 6, 8}) == doctest::Approx(2));
+TEST_CASE(
+    "targets of a batch are the rows after the context in units of the scale, weighed as a walk's errors grow") {
+  const PretrainRecipe recipe;
+  int64_t far = 0, later = 0;
+  for (int64_t step = 0; step < 6; ++step) {
+    const SyntheticBatch batch = synthetic_batch(recipe, 1, step);
+    int64_t scored = 0;
+    for (int place = 0; place < batch.batch; ++place) {
+      const int64_t rows = batch.rows[static_cast<size_t>(place)], ahead = batch.ahead_segments * 8;
+      const SyntheticSeries series = synthetic_series(1, (step << 20) + place, rows + ahead);
+      CHECK(batch.kinds[static_cast<size_t>(place)] == series.kind);
+      ForecastBatch own(batch.context_segments, batch.ahead_segments, 1);
+      const bool has_scale =
+          own.put(0, std::span(series.values).first(static_cast<size_t>(rows)), series.season);
+      const int64_t season = series.season < rows ? series.season : 1;
+      for (int64_t i = 0; i < ahead; ++i) {
+        const size_t at = batch.at(place, i);
+        const double value = static_cast<double>(series.values[static_cast<size_t>(rows + i)]);
+        if (!has_scale || std::isnan(value)) {
+          CHECK((batch.weight[at] == 0 && batch.target[at] == 0));
+          continue;
+        }
+        const double z = (value - own.level[0]) / own.scale[0],
+                     base = static_cast<double>(own.base[static_cast<size_t>(i)]);
+        const double cut = z > base + 30 ? base + 30 : z < base - 30 ? base - 30 : z;
+        ++scored, far += cut != z, later += i >= season;
+        CHECK(std::abs(static_cast<double>(batch.target[at]) - cut) <= 1e-5 * (1 + std::abs(cut)));
+        CHECK(static_cast<double>(batch.weight[at]) == doctest::Approx(1 / std::sqrt(1 + i / season)));
+      }
+    }
+    CHECK(batch.scored == scored);
+  }
+  CHECK((far > 0 && later > 0));
 }
 
 TEST_CASE("a batch depends on its seed and number: no two have the same series, nor has validation") {
@@ -219,6 +219,18 @@ TEST_CASE(
       const double before = first.back()[k] - first.back()[5], now = next[i][k] - next[i][5];
       const double deviation = std::copysign(std::sqrt(before * before + now * now), now);
       CHECK(whole[64 + i][k] == doctest::Approx(next[i][5] + deviation).epsilon(1e-5));
+    }
+  // So it does after 64 more: the deviations are those of the three last rows of their windows together.
+  const auto longer = forecaster().forecast(x, 12, 64),
+             whole_of_all = forecaster().forecast(months(50), 12, 136);
+  for (const auto& row : longer) x.push_back(row[5]);
+  const auto third = forecaster().forecast(x, 12, 8);
+  for (size_t i = 0; i < 8; ++i)
+    for (size_t k = 0; k < third[i].size(); ++k) {
+      const double now = third[i][k] - third[i][5];
+      const double all =
+          std::hypot(first.back()[k] - first.back()[5], longer.back()[k] - longer.back()[5], now);
+      CHECK(whole_of_all[128 + i][k] == doctest::Approx(third[i][5] + std::copysign(all, now)).epsilon(1e-5));
     }
 }
 

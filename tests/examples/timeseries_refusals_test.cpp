@@ -88,6 +88,12 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
        {"data.valid_rows = 0, data.test_rows = 0 leaves no rows to validate", "training.keep = \"last\""}},
       {with({"data.valid=0.0001"}), {"data.valid = 0.0001 leaves no rows to validate"}},
       {with({"data.split=time"}), {"data.split", "data.valid_from"}},
+      {with({"data.split=time", "data.valid_from=2020-01-20", "data.test_from=2020-01-20",
+             "training.keep=last", "training.patience=3"}),
+       {"'training.patience' needs rows that validate"}},
+      {with({"data.bounds=[5.0, 1.0]"}), {"'data.bounds' must be two numbers that ascend, or none"}},
+      {with({"data.bounds=[5.0]"}), {"'data.bounds' must be two numbers that ascend, or none"}},
+      {with({"data.second_period=24"}), {"'data.second_period' = 24 must be more than data.period = 24"}},
       {with({"data.split=time", "data.valid_from=soon", "data.test_from=2020-01-20"}),
        {"wave.csv: data.valid_from = \"soon\"", "'soon' is not a time, as '2020-"}},
       {with({"data.separator=a"}), {"one of \",\", \";\", \"\\t\""}},
@@ -193,4 +199,17 @@ TEST_CASE("bad input: exit code 2, one line in the user's words, nothing written
     CHECK_MESSAGE(missing.empty(), command, missing);
   }
   CHECK(folder.listing() == before);
+}
+
+TEST_CASE("a model without rows that validate cannot be scored on them") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("wave.csv", wave(200));
+  (void)timeseries_out(Words{"train", "tiny.toml", "--csv", "wave.csv", "--out", "run"} +
+                           set({"data.valid=0", "training.keep=last", "training.epochs=1"}),
+                       folder.path());
+  const ProgramRun run =
+      started({"evaluate", "run/last.safetensors", "--csv", "wave.csv", "--split", "valid"}, folder.path());
+  CHECK(run.code == 2);
+  CHECK(run.err == "timeseries: there are no rows that validate\n");
 }

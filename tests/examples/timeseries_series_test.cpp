@@ -165,6 +165,9 @@ TEST_CASE("forecast has rows of each series, also of one that did not train; --s
         return std::stod(cells(lines[static_cast<size_t>(line)])[static_cast<size_t>(column)]);
       };
       CHECK(at(4 + step) == doctest::Approx(1000 * at(step)).epsilon(1e-4));
+      // Seven digits of tens at most, where the deviation has six: as many of each series.
+      for (const int line : {step, 4 + step})
+        CHECK(cells(lines[static_cast<size_t>(line)])[static_cast<size_t>(column)].size() <= 8);
     }
   CHECK_MESSAGE(
       run.err.find("1 series that the model was not trained on is scaled by its own rows: 'east'") !=
@@ -215,6 +218,58 @@ TEST_CASE("baselines of each series lie within its own bounds: mirrored, they er
     CHECK(by_series["south"]["mae"].get<double>() ==
           doctest::Approx(by_series["north"]["mae"].get<double>()).epsilon(1e-9));
   }
+  // A line down to 0 goes on below it, but no value of the series does.
+  std::string fallen = "month,store,sales\n";
+  for (int i = 0; i < 96; ++i)
+    for (const char* store : {"north", "south"})
+      fallen += fmt::format("{}-{:02},{},{}\n", 2000 + i / 12, 1 + i % 12, store, std::max(0, 60 - i));
+  folder.write("fallen.csv", fallen);
+  CHECK(timeseries_json({"baselines", "mine.toml", "--csv", "fallen.csv"},
+                        folder.path())["test"]["drift"]["mae"] == 0);
+}
+
+TEST_CASE("values of a series are counted for its interval from its own first row on that did not train") {
+  const Folder& folder = stores();
+  const auto counted = [&](int south) {
+    std::string csv = "month,store,sales\n";
+    for (const auto& [store, rows, unit] : {std::tuple{"north", 200, 1}, {"south", south, 1000}})
+      for (int i = 0; i < rows; ++i)
+        csv += fmt::format("{}-{:02},{},{:.4f}\n", 2000 + i / 12, 1 + i % 12, store, unit * load(i, 0));
+    folder.write("uneven.csv", csv);
+    const std::string said = timeseries_out({"evaluate", best, "--csv", "uneven.csv"}, folder.path());
+    const size_t at = said.find("of the test's ");
+    REQUIRE_MESSAGE(at != said.npos, said);
+    return std::stoi(said.substr(at + 14));
+  };
+  // 67 rows of each trained: of 60 none is new.
+  const int of_north = counted(0);
+  CHECK(of_north > 0);
+  CHECK(counted(60) == of_north);
+  CHECK(counted(200) == 2 * of_north);
+}
+
+TEST_CASE(
+    "of a series that did not train the targets' logarithms are scaled, as in training, and no others") {
+  const Folder folder;
+  folder.write("mine.toml",
+               "[model]\nhidden = 4\n[data]\nid = \"store\"\ntargets = [\"sales\"]\nwindow = 6\n"
+               "horizon = 2\n[scaling]\ntransform = \"log\"\n[training]\nepochs = 1\n");
+  const auto file = [](const std::vector<std::string>& stores) {
+    std::string csv = "month,store,sales,celsius\n";
+    for (const std::string& store : stores)
+      for (int i = 0; i < 60; ++i)
+        csv +=
+            fmt::format("{}-{:02},{},{:.3f},{}\n", 2000 + i / 12, 1 + i % 12, store, load(i, 0), i % 12 - 5);
+    return csv;
+  };
+  folder.write("two.csv", file({"north", "south"})), folder.write("more.csv", file({"north", "east"}));
+  (void)timeseries_out({"train", "mine.toml", "--csv", "two.csv", "--out", "run"}, folder.path());
+  const auto lines = lines_of(timeseries_out({"forecast", best, "--csv", "more.csv"}, folder.path()));
+  REQUIRE(lines.size() == 5);
+  for (const size_t step : {1, 2}) {  // the same rows
+    const double north = std::stod(cells(lines[step])[2]), east = std::stod(cells(lines[step + 2])[2]);
+    CHECK(east == doctest::Approx(north).epsilon(0.1));
+  }
 }
 
 TEST_CASE("a run of several series is resumed, and its model goes on") {
@@ -259,19 +314,74 @@ TEST_CASE("what is for one series is refused by name") {
   CHECK_MESSAGE(rows.out.find("180 / 6 / 6 rows") != std::string::npos, rows.out);
 }
 
-TEST_CASE("generate: series of a seed as a file that the other commands read") {
+TEST_CASE("explain: of many columns it names twelve and counts the others; parts begin and end by time") {
   const Folder folder;
-  const Words words = {"generate", "--count", "30", "--rows", "40", "--seed", "5"};
-  timeseries_out(words + Words{"--out", "a.csv"}, folder.path());
-  const std::string csv = read_text(folder / "a.csv");
-  CHECK(csv == timeseries_out(words, folder.path()));
-  CHECK(csv != timeseries_out(words + Words{"--held-out"}, folder.path()));
-  CHECK(lines_of(csv).size() == 1 + 30 * 40);
-  CHECK(lines_of(csv)[1].starts_with("0-"));
-  CHECK(lines_of(csv)[1 + 7 * 40 + 3].find(",3,") != std::string::npos);
-  folder.write(
-      "linear.toml",
-      linear_model("window = 8\nhorizon = 2\nid = \"series\"\ntime = \"row\"\nmissing = \"mask\"\n", ""));
-  const std::string scores = timeseries_out({"baselines", "linear.toml", "--csv", "a.csv"}, folder.path());
-  CHECK(scores.find("30 series, scaled each by itself, each 8 rows to 2 of 1 channel;") != std::string::npos);
+  folder.write("tiny.toml", tiny);
+  std::string wide = "c0", two = "shop,month,y\n";
+  for (int k = 1; k < 15; ++k) wide += fmt::format(",c{}", k);
+  wide += "\n";
+  for (int i = 0; i < 200; ++i)
+    for (int k = 0; k < 15; ++k) wide += fmt::format("{}{}", (i * (k + 3)) % 11, k < 14 ? "," : "\n");
+  for (const auto& [shop, year] : {std::pair{"late", 2010}, {"early", 2000}})
+    for (int i = 0; i < 120; ++i)
+      two += fmt::format("{},{}-{:02},{}\n", shop, year + i / 12, i % 12 + 1, i * i % 17);
+  folder.write("wide.csv", wide), folder.write("two.csv", two);
+  const std::string of_wide = timeseries_out({"explain", "tiny.toml", "--csv", "wide.csv"}, folder.path());
+  const std::string names = "c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11 and 3 others\n";
+  for (const char* part : {"reads 12 rows of ", "forecasts 3 rows of "})
+    CHECK_MESSAGE(of_wide.find(part + names) != std::string::npos, of_wide);
+  const auto lines = lines_of(timeseries_out(
+      Words{"explain", "tiny.toml", "--csv", "two.csv"} + set({"data.id=shop", "data.period=12"}),
+      folder.path()));
+  const auto row = [&](const std::string& name) {
+    for (const std::string& line : lines)
+      if (line.starts_with(name + " ")) return line;
+    return std::string();
+  };
+  // 84, 12 and 24 rows of each, from both of which the earliest and the latest are named.
+  CHECK(lacks(row("train"), {"2000-01", "2016-12", "168"}) == "");
+  CHECK(lacks(row("valid"), {"2007-01", "2017-12", "24"}) == "");
+  CHECK(lacks(row("test"), {"2008-01", "2019-12", "48"}) == "");
+}
+
+TEST_CASE("a file's mean has the seasons, members and steps of each forecast, found or said") {
+  const Folder folder;
+  std::string shops = "t,shop,x,y\n", alone = "t,x\n";
+  for (const std::string shop : {"a", "b"})
+    for (int i = 0; i < 24 * 28; ++i) {
+      const double x = shop == "a" ? i % 24 + 9 * (i / 24 % 7 > 4) : 3 * (i % 12);
+      const std::string t = fmt::format("2021-02-{:02} {:02}:00", 1 + i / 24, i % 24);
+      shops +=
+          fmt::format("{},{},{:.2f},{:.2f}\n", t, shop, x + std::fmod(i * 7.3, 2), std::fmod(i * 3.7, 5));
+      if (shop == "a") alone += fmt::format("{},{:.2f}\n", t, x + std::fmod(i * 7.3, 2));
+    }
+  folder.write("shops.csv", shops), folder.write("alone.csv", alone);
+  const std::string both = "seasonal naive (24) seasonal naive (168)",
+                    day = "seasonal naive (24) second-seasonal", none = "seasonal second-seasonal",
+                    week = "seasonal naive (7) seasonal naive (14)";
+  const Words said = set({"data.period=7", "data.second_period=14"});
+  for (const auto& [words, series, steps] : std::vector<std::tuple<Words, std::vector<std::string>, size_t>>{
+           {{"alone.csv"}, {both}, 24},
+           {Words{"alone.csv", "--steps", "5"} + set({"data.period=24"}), {day}, 5},
+           {Words{"alone.csv"} + said, {week}, 7},
+           {{"shops.csv", "--column", "x"}, {both, day}, 24},
+           {{"shops.csv", "--column", "x", "--series", "b", "--steps", "9"}, {day}, 9},
+           {{"shops.csv", "--steps", "4"}, {both, none, day, none}, 4},
+           {Words{"shops.csv"} + said, {week, week, week, week}, 7}}) {
+    CAPTURE(fmt::format("{}", fmt::join(words, " ")));
+    std::vector<std::string> found;
+    std::filesystem::remove(folder / "out.csv");
+    for (const Json& of : timeseries_json(
+             Words{"forecast", "--members", "seasonal,second-seasonal", "--out", "out.csv"} + words,
+             folder.path()))
+      for (const auto& [column, forecast] : of["forecast"].items()) {
+        CHECK(forecast["values"].size() == steps);
+        std::vector<std::string> names;
+        for (const Json& member : forecast["members"]) names.push_back(member["name"]);
+        found.push_back(fmt::format("{}", fmt::join(names, " ")));
+      }
+    CHECK(found == series);
+    CHECK(lines_of(read_text(folder / "out.csv")).size() ==
+          1 + steps * (series.size() == 4 ? 2 : series.size()));
+  }
 }

@@ -149,6 +149,24 @@ TEST_CASE("baselines, scaling and MASE's unit are measured on the training rows 
   check("mean of training", [&](int, int) { return train.mean; });
 }
 
+TEST_CASE("numbers of rows split a series from its first row on, and rows after the test are in no part") {
+  const Folder folder;
+  const Values y = levels();
+  folder.write("linear.toml", linear_recipe);
+  folder.write("levels.csv", csv_of(y));
+  const auto json = timeseries_json(
+      Words{"baselines", "linear.toml", "--csv", "levels.csv"} +
+          set({"data.split=rows", "data.train_rows=100", "data.valid_rows=20", "data.test_rows=30"}),
+      folder.path())["test"];
+  CHECK(json["last value"]["windows"] == 29);
+  const auto last = [&](int origin, int) { return y[static_cast<size_t>(origin - 1)]; };
+  const double mean = moments(y, 0, 100).mean;
+  CHECK(json["last value"]["rmse"].get<double>() ==
+        doctest::Approx(std::sqrt(errors(y, 120, 150, last).mse())).epsilon(1e-9));
+  CHECK(json["mean of training"]["rmse"].get<double>() ==
+        doctest::Approx(std::sqrt(errors(y, 120, 150, [&](int, int) { return mean; }).mse())).epsilon(1e-9));
+}
+
 TEST_CASE(
     "a model is scaled by the training rows, chosen by the validation rows, and judged by the test rows") {
   const Folder folder;

@@ -1,8 +1,12 @@
 // Verdicts on a model beside the baselines: by which measures it wins and by which it does not, in digits that are
 // there whatever the unit.
 #include <cmath>
+#include <functional>
+#include <map>
+#include <ranges>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "examples/timeseries/scores/verdict.cpp"
 #include "tests/examples/timeseries.h"
@@ -182,6 +186,54 @@ TEST_CASE("detectors and backtests have verdicts, too") {
     CAPTURE(name);
     CHECK(better_by(out, name).empty() == not_beaten.empty());
   }
+}
+
+TEST_CASE("the folds of a backtest train, validate and test the rows that numbers of rows say to train") {
+  const Folder folder;
+  folder.write("linear.toml", linear_model("window = 12\nhorizon = 3\nperiod = 24\nets = false\n",
+                                           "epochs = 2\n", "learning_rate = 0.01\n"));
+  constexpr int rows = 400;
+  folder.write("wave.csv", wave(rows));
+  const auto name = [](int begin, int end) {
+    const auto time = [](int row) {
+      return fmt::format("2020-01-{:02} {:02}:00:00", 1 + row / 24, row % 24);
+    };
+    return time(begin) + " to " + time(end - 1);
+  };
+  for (const auto& [more, folds, test_rows, horizon] :
+       {std::tuple{Words{"--folds", "3", "--test-rows", "24"}, 3, 24, 3},
+        {Words{"--test-rows", "40", "--folds", "2"}, 2, 40, 3},
+        {Words{"--folds", "4"}, 4, 20, 3},  // a twentieth
+        {Words{}, 5, 30, 30}}) {            // the horizon, which is more
+    CAPTURE(fmt::format("{}", fmt::join(more, " ")));
+    const Words series =
+        Words{"linear.toml", "--csv", "wave.csv"} + set({fmt::format("data.horizon={}", horizon)});
+    const json found = timeseries_json(Words{"backtest"} + series + more, folder.path());
+    REQUIRE(std::ssize(found) == folds);
+    for (int k = 0; k < folds; ++k) {
+      const int test = rows - (folds - k) * test_rows, train = test - test_rows;
+      CAPTURE(k);
+      CHECK(found[k]["test"] == name(test, test + test_rows));
+      if (k > 0 && k + 1 < folds) continue;
+      const std::string run = fmt::format("run-{}-{}-{}", folds, test_rows, k);
+      const json one = timeseries_json(Words{"train", "--out", run} + series +
+                                           set({"data.split=rows", fmt::format("data.train_rows={}", train),
+                                                fmt::format("data.valid_rows={0}", test_rows),
+                                                fmt::format("data.test_rows={}", test_rows)}),
+                                       folder.path());
+      CHECK(found[k]["scores"] == one["scores"]["test"]);
+    }
+  }
+  // Each block is tested once.
+  std::string states = "x,state\n";
+  for (int i = 0; i < 202; ++i) states += fmt::format("{},{}\n", i % 7, i % 3 == 0 ? 1 : 0);
+  folder.write("tiny.toml", tiny), folder.write("states.csv", states);
+  const json blocks = timeseries_json(Words{"backtest", "tiny.toml", "--csv", "states.csv", "--folds", "4"} +
+                                          set({"data.label=state", "training.epochs=1"}),
+                                      folder.path());
+  REQUIRE(blocks.size() == 4);
+  for (int k = 0; k < 4; ++k)
+    CHECK(blocks[k]["test"] == fmt::format("{} to {}", 202 * k / 4, 202 * (k + 1) / 4 - 1));
 }
 
 TEST_CASE("the mean of a backtest is that of the folds in which a measure is defined") {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,6 +52,70 @@ inline void require_step(const std::string& name, std::span<const float> found,
           "{}: a step's {} numbers lie {} from the {} of its layers, which reach {}", name, found.size(),
           error, expected.size(), most);
 }
+
+// The steps of a case for C: FOLDER/NAME.c takes them by the header NAME.h, FOLDER/NAME_8bit.c those with 8 bits a weight, and
+// NAME_error() is how far one lies from RealTimeStep's at most, in shares of 1, or of the largest value above it. The headers are
+// the model's own.
+class StepsInC {
+ public:
+  StepsInC(std::filesystem::path folder, std::string name, const StepPlan& plan)
+      : path_(folder / name), plan_(plan), small_(plan, StepWeightsIn::eight_bits) {}
+  std::filesystem::path header(bool small) const { return path_.string() + (small ? "_8bit.h" : ".h"); }
+  // A step that RealTimeStep has made; a state goes on from the step before.
+  void add(const RealTimeStep& made, int token) {
+    ++steps_;
+    tokens_ += fmt::format("{}, ", token);
+    each(StepArray::Kind::input, [&](const StepArray& array) {
+      std::ranges::copy(made[array.name], small_[array.name].begin());
+      append(given_, made[array.name]);
+    });
+    small_(token);
+    each(StepArray::Kind::output, [&](const StepArray& array) {
+      append(right_[0], made[array.name]), append(right_[1], small_[array.name]);
+    });
+  }
+  void write(std::initializer_list<bool> of_8_bits = {false, true}) const {
+    for (const bool small : of_8_bits) {
+      const std::string name = header(small).stem().string();
+      const int64_t in = plan_.numbers(StepArray::Kind::input), out = plan_.numbers(StepArray::Kind::output);
+      const bool state = plan_.numbers(StepArray::Kind::state) > 0;
+      std::string words = state ? "&state, " : "";
+      if (plan_.token_end > 0) words += "tokens[t], ";
+      int64_t at = 0;
+      each(StepArray::Kind::input, [&](const StepArray& array) {
+        words += fmt::format("given + {} * t + {}, ", in, at), at += array.size;
+      });
+      std::ofstream(path_.parent_path() / (name + ".c")) << fmt::format(
+          "#include \"{0}.h\"\nstatic double {0}_error(void) {{\n  static const int tokens[] = {{{1}}};\n"
+          "  static const float given[] = {{{2}0}}, right[] = {{{3}}};\n{4}  static float y[{6}];\n"
+          "  double most = 1, error = 0;\n  for (int t = 0; t < {5}; ++t) {{\n    {0}_step({7}y);\n"
+          "    for (int k = 0; k < {6}; ++k) {{\n      most = fmax(most, fabs(right[t * {6} + k]));\n"
+          "      const double e = fabs((double)y[k] - right[t * {6} + k]);\n      if (!(e <= error)) error = e;\n"
+          "    }}\n  }}\n  (void)tokens, (void)given;\n  return error / most;\n}}\n",
+          name, tokens_, given_, right_[small ? 1 : 0],
+          state ? fmt::format(
+                      "  static {0}_state state;\n  memset(&state, 255, sizeof state), {0}_reset(&state);\n",
+                      name)
+                : "",
+          steps_, out, words);
+    }
+  }
+
+ private:
+  void each(StepArray::Kind kind, auto use) const {
+    for (const StepArray& array : plan_.arrays)
+      if (array.kind == kind) use(array);
+  }
+  static void append(std::string& text, std::span<const float> numbers) {
+    for (const float number : numbers) text += fmt::format("{}, ", number);
+  }
+
+  std::filesystem::path path_;
+  StepPlan plan_;
+  RealTimeStep small_;
+  int steps_ = 0;
+  std::string tokens_, given_, right_[2];
+};
 
 inline Tensor drawn(const Shape& shape, RandomStream& random, double size = 1) {
   Tensor result(shape);

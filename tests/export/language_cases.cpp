@@ -18,6 +18,8 @@ void write_language(const std::filesystem::path& folder, const std::string& name
   ptb::write_onnx(one.onnx(), saved);
   RandomStream random(5, name);
   const ptb::LanguageModel& model = *saved.model;
+  StepsInC in_c(folder, name, ptb::step_plan(model));
+  ptb::write_c(in_c.header(false), saved), ptb::write_c_in_8_bits(in_c.header(true), saved);
   for (const int batch : {2, 1}) {
     ptb::ModelState state = model.zero_state(batch);
     RealTimeStep step(ptb::step_plan(model));
@@ -45,11 +47,12 @@ void write_language(const std::filesystem::path& folder, const std::string& name
       for (int t = 0; t < steps && batch == 1; ++t) {
         step(ids.data()[t]);
         require_step(name, step[scores], expected[t].to_host());
+        in_c.add(step, ids.data()[t]);
       }
       with_states([&](const std::string& of, const Tensor& values) { one.output(of + "_next", values); });
     }
   }
-  one.write();
+  one.write(), in_c.write();
 }
 
 }  // namespace

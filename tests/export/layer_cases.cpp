@@ -1,4 +1,6 @@
 // Layers alone: each cell with each option, attention, norms.
+#include <array>
+
 #include "export/onnx.h"
 #include "framework/tape.h"
 #include "layers/recurrent/gru.h"
@@ -30,7 +32,7 @@ std::vector<CellCase> cell_cases() {
                             .mogrifier = 4,
                             .mogrifier_rank = 2,
                             .residual = false};
-  return {
+  std::vector<CellCase> cases{
       {"lstm", lstm, {}},
       {"lstm_layers", lstm, {.layers = 2, .dropout = 0.5f, .recurrent_dropout = 0.5f, .weight_drop = 0.5f}},
       {"lstm_bidirectional", lstm, {.layers = 2, .bidirectional = true}},
@@ -56,6 +58,30 @@ std::vector<CellCase> cell_cases() {
       {"rnn", rnn, {.layers = 2}},
       {"rnn_relu", rnn, {.nonlinearity = Unary::relu}, 0.15f},
       {"rnn_mogrifier", rnn, {.mogrifier = 2}}};
+  // Options together, by lot.
+  RandomStream random(7, "together");
+  const auto chance = [&] { return random.below(2) == 0; };
+  for (int k = 0; k < 24; ++k) {
+    const CellKind kind = std::array{lstm, lstm, gru, rnn}[static_cast<size_t>(k % 4)];
+    RecurrentConfig c{.layers = 1 + chance(), .bidirectional = chance()};
+    const bool scans = chance();  // else it is an operator of ONNX
+    if (scans && chance()) c.zoneout_h = 0.2f;
+    if (scans && chance())
+      c.mogrifier = 1 + static_cast<int>(random.below(4)), c.mogrifier_rank = 3 * chance();
+    if (kind == lstm) {
+      c.peepholes = chance();
+      if (chance()) c.gate_activation = Unary::hard_sigmoid;
+      if (chance()) c.cell_activation = Unary::softsign;
+      if (scans && chance()) c.projection = 4;
+      if (scans && chance()) c.zoneout_c = 0.1f;
+      if (scans && chance()) c.cell_clip = 0.3f;
+      c.layer_norm = scans && chance(), c.coupled_gates = scans && chance();
+    }
+    c.residual = c.layers > 1 && chance();
+    if (kind == lstm && c.layers > 1 && !c.residual && !c.projection && chance()) c.last_hidden = 7;
+    cases.push_back({fmt::format("together_{}", k), kind, c});
+  }
+  return cases;
 }
 
 void write_cell(const std::filesystem::path& folder, const CellCase& of) {
@@ -125,20 +151,29 @@ void write_attention(const std::filesystem::path& folder) {
               [&](const Var& x) { return sums(relus(causal(rms(all(norm(x))), call))); });
 }
 
-// Attention to a memory of another width.
-void write_memory(const std::filesystem::path& folder) {
+// Norms whose epsilon counts.
+void write_epsilons(const std::filesystem::path& folder) {
+  ParameterSet params(5);
+  const LayerNorm norm(params / "norm", {.dim = 12, .eps = 0.3f});
+  const RmsNorm rms(params / "rms", {.dim = 12, .eps = 0.2f});
+  const Dense out(params / "out", {.in = 12, .out = 4, .activation = Activation::sigmoid});
+  write_plain(folder, "epsilons", params, {norm, rms, out}, [&](const Var& x) { return out(rms(norm(x))); });
+}
+
+// Attention to a memory, of another width too.
+void write_memory(const std::filesystem::path& folder, const std::string& name, int width) {
   ParameterSet params(6);
-  const MultiHeadAttention look(params / "look", {.dim = 8, .heads = 2, .key_dim = 5});
+  const MultiHeadAttention look(params / "look", {.dim = 8, .heads = 2, .key_dim = width});
   params.initialize(Init::uniform(-0.5f, 0.5f));
-  Case one(folder, "attention_memory");
+  Case one(folder, name);
   OnnxGraph graph("look");
   const OnnxGraph::Dims of_queries{"steps", "batch", 8};
   const OnnxValue queries = graph.input("queries", of_queries);
-  graph.output("y", onnx(look, queries, graph.input("memory", {"past", "batch", 5})), of_queries);
+  graph.output("y", onnx(look, queries, graph.input("memory", {"past", "batch", width})), of_queries);
   graph.write(one.onnx());
   RandomStream random(8, "memory");
   one.begin_call();
-  const Tensor x = drawn({4, 2, 8}, random), memory = drawn({6, 2, 5}, random);
+  const Tensor x = drawn({4, 2, 8}, random), memory = drawn({6, 2, width}, random);
   one.input("queries", x), one.input("memory", memory);
   one.output("y", look(x, memory).value());
   one.write();
@@ -201,7 +236,8 @@ void write_layer_cases(const std::filesystem::path& folder) {
   const NoTape guard;
   for (const CellCase& one : cell_cases()) write_cell(folder, one);
   write_attention(folder);
-  write_memory(folder);
+  write_memory(folder, "attention_memory", 5), write_memory(folder, "attention_own_width", 8);
+  write_epsilons(folder);
   write_functions(folder);
   write_tied(folder);
 }

@@ -8,7 +8,7 @@
 
 #include "framework/check.h"
 #include "packaging/python/functions.h"
-#include "tests/folder.h"
+#include "tests/program.h"
 
 using namespace unroll;
 using namespace unroll::python;
@@ -27,11 +27,14 @@ TEST_CASE("a text is scored as PyTorch scores it") {
   CHECK(std::abs(perplexity / expected["float64"].get<double>() - 1) < 1e-6);
   CHECK(tokens == expected["tokens"].get<int64_t>());
   CHECK(unknown == 1);
+  CHECK(score_text(model, "the cat zebra sees") == score_text(model, "the cat zebra sees\n"));  // a line ends in any case
+  CHECK(std::get<1>(score_text(model, "the cat zebra sees")) == 5);
   CHECK_THROWS_WITH_AS(score_text(model, ""), "score: the text has no words", InputError);
   const Folder pages;
   const std::string page = pages / "look.html";
   look_at_text(model, "the cat sees the dog", page);
   CHECK(text_of(page).find("<!doctype html>") == 0);
+  CHECK(text_of(page).find("<title>unroll: a look inside") != std::string::npos);
   CHECK_THROWS_AS(look_at_text(model, "the cat sees the dog", page), InputError);  // the file exists
 }
 
@@ -66,6 +69,55 @@ TEST_CASE("a file is forecast without a model, and what was guessed is told") {
   }
   CHECK(found["notes"].dump().find("season: none (too few rows") != std::string::npos);
   CHECK_THROWS_AS(forecast_file(csv, 3, {"sale"}), InputError);
+}
+
+TEST_CASE("of a file the columns that are asked for are forecast, and what is odd in it is told") {
+  const Folder folder;
+  std::string text = "month,sales,cost\n";
+  for (int i = 0; i < 72; ++i)
+    text += fmt::format("{}-{:02},{},{}\n", 2015 + i / 12, i % 12 + 1, 100 + i + i % 12, i == 14 ? 5e7 : 50 + i % 5);
+  folder.write("two.csv", text);
+  const auto found = [&](const std::vector<std::string>& columns) {
+    return nlohmann::json::parse(forecast_file(folder / "two.csv", 2, columns));
+  };
+  const auto of_cost = found({"cost"}), of_both = found({});
+  CHECK(of_cost["forecasts"][0]["forecast"].size() == 1);
+  CHECK(of_cost["forecasts"][0]["forecast"]["cost"]["values"].size() == 2);
+  CHECK(of_cost["forecasts"][0]["time"] == nlohmann::json{"2021-01", "2021-02"});
+  CHECK(of_both["forecasts"][0]["forecast"].size() == 2);
+  for (const auto& one : {of_cost, of_both})
+    CHECK(one["notes"].dump().find("'cost' is 5e+07 at 2016-03, far outside of 50 to 54") != std::string::npos);
+  CHECK(found({"sales"})["notes"].dump().find("'cost'") == std::string::npos);
+}
+
+TEST_CASE("a model of a series forecasts what the program forecasts with it, and is looked at") {
+  const Folder folder;
+  std::string text = "month,sales,cost\n";
+  for (int i = 0; i < 72; ++i)
+    text += fmt::format("{}-{:02},{},{}\n", 2015 + i / 12, i % 12 + 1, 100 + i + i % 12, 50 + i % 5);
+  folder.write("two.csv", text);
+  folder.write("other.csv", text.substr(0, text.find("2020-06")));
+  folder.write("net.toml", "[model]\nhidden = 3\n[data]\nfile = \"" + (folder / "two.csv").string() +
+                               "\"\nwindow = 6\nhorizon = 2\n[training]\nepochs = 1\n");
+  const auto program = [&](const Words& words) {
+    return output_of(run_program(program_named("timeseries"), words, folder.path()));
+  };
+  program({"train", "net.toml", "--out", "run", "--threads", "1"});
+  const std::string file = folder / "run/last.safetensors";
+  const auto model = std::get<SeriesModel>(load(file));
+  for (const auto& [csv, steps] : {std::pair<std::string, int>{"", 0}, {"", 5}, {folder / "other.csv", 0}}) {
+    const auto found = nlohmann::json::parse(forecast_by_model(model, csv, steps, ""));
+    Words words = {"forecast", "run/last.safetensors", "--json"};
+    if (!csv.empty()) words = words + Words{"--csv", csv};
+    if (steps > 0) words = words + Words{"--steps", std::to_string(steps)};
+    const auto wanted = nlohmann::json::parse(program(words));
+    CHECK(found["forecasts"] == wanted);
+    CHECK(wanted[0]["time"].size() == (steps > 0 ? 5 : 2));
+    CHECK(wanted[0]["time"][0] == (csv.empty() ? "2021-01" : "2020-06"));
+  }
+  look_at_series(model, "", folder / "look.html");
+  CHECK(text_of(folder / "look.html").find("<title>last: a look inside") != std::string::npos);
+  CHECK_THROWS_AS(look_at_series(model, "", folder / "look.html"), InputError);  // it is there
 }
 
 TEST_CASE("a file that is no model of a program is refused") {

@@ -14,7 +14,7 @@ namespace {
 
 using timeseries::Recipe;
 
-// Columns a, b, c, then two of a calendar, as a recipe asks for them.
+// Columns a, b, c, whether each was missing, then two of a calendar, as a recipe asks for them.
 struct SeriesCase {
   std::string name;
   Recipe recipe;
@@ -23,8 +23,10 @@ struct SeriesCase {
   Series series() const {
     std::vector<std::string> names{"a", "b", "c"};
     if (recipe.detects()) names[2] = recipe.data.label;
-    const int calendar = 2 * static_cast<int>(recipe.data.calendar.size());
-    for (int k = 0; k < calendar; ++k) names.push_back(fmt::format("day {}", k));
+    const int marks = recipe.data.missing == Missing::mask ? 3 : 0,
+              calendar = marks + 2 * static_cast<int>(recipe.data.calendar.size());
+    for (int k = 0; k < calendar; ++k)
+      names.push_back(k < marks ? names[static_cast<size_t>(k)] + " missing" : fmt::format("day {}", k));
     RandomStream random(6, name);
     constexpr int rows = 60;
     std::vector<double> values;
@@ -53,11 +55,12 @@ std::vector<real> row_of(const Tensor& all, int b, int batch, int64_t width) {
   return result;
 }
 
-void check_step(const SeriesCase& of, RealTimeStep& step, int b, const Tensor& x, int member,
+void check_step(const SeriesCase& of, RealTimeStep& step, StepsInC& in_c, int b, const Tensor& x, int member,
                 const Tensor& found) {
   const int batch = x.dim(1);
   std::ranges::copy(row_of(x, b, batch, x.dim(2)), step["x"].begin());
-  step(of.members > 1 ? member : 0);
+  const int place = of.members > 1 ? member : 0;
+  step(place), in_c.add(step, place);
   require_step(of.name, step[of.recipe.detects() ? "probability" : "forecast"],
                row_of(found, b, batch, found.dim(3)));
 }
@@ -66,8 +69,10 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
   const Series series = of.series();
   const Recipe& recipe = of.recipe;
   std::vector<std::string> notes;
-  const Scaling scaling =
-      fit_scaling(series, whole_series(series), recipe.scaling.kind, notes, recipe.scaling.transform);
+  std::vector<int> transformed;
+  for (const std::string& name : recipe.data.targets) transformed.push_back(series.channel(name));
+  const Scaling scaling = fit_scaling(series, whole_series(series), recipe.scaling.kind, notes,
+                                      recipe.scaling.transform, transformed);
   SeriesWindows windows = timeseries::make_windows(recipe, series, scaling, whole_series(series), "cases");
   if (of.members > 1) windows.shuffle(1, 1);  // else the first ones are all of one series
   timeseries::SeriesModel model(recipe, timeseries::columns_of(windows));
@@ -81,7 +86,10 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
   saved.weights = weights;
   Case one(folder, "series_" + of.name);
   timeseries::write_onnx(one.onnx(), saved);
-  RealTimeStep step(timeseries::step_plan(saved));
+  const StepPlan plan = timeseries::step_plan(saved);
+  RealTimeStep step(plan);
+  StepsInC in_c(folder, one.name, plan);
+  for (const bool small : {false, true}) timeseries::write_c(in_c.header(small), saved, small ? 8 : 32);
 
   const SeriesWindowOptions& options = windows.options();
   const int read = options.window + (options.known.empty() ? 0 : options.horizon),
@@ -115,12 +123,14 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
     const std::vector<real> from = members.to_host();
     require(of.members == 1 || size == 1 || std::ranges::count(from, from[0]) < size,
             "{}: all windows are of one series", of.name);
-    for (int b = 0; b < size; ++b) check_step(of, step, b, x, static_cast<int>(members.data()[b]), found);
+    for (int b = 0; b < size; ++b)
+      check_step(of, step, in_c, b, x, static_cast<int>(members.data()[b]), found);
     one.input("x", x);
     if (of.members > 1) one.input("series", members);
     recipe.detects() ? one.output("probability", found.reshape({size})) : one.output("forecast", found);
   }
   one.write();
+  of.name.starts_with("together") ? in_c.write({false}) : in_c.write();
 }
 
 const timeseries::NetworkRow* network(std::string_view word) {
@@ -167,6 +177,36 @@ std::vector<SeriesCase> series_cases() {
   });
   add("linear", "linear",
       [](SeriesCase& c) { c.recipe.model.normalization = Normalization::last, c.recipe.data.known = {"b"}; });
+  add("other_targets", "direct",
+      [](SeriesCase& c) { c.recipe.data.channels = {"a"}, c.recipe.data.targets = {"b"}; });
+  // Options together, by lot.
+  RandomStream random(5, "together");
+  const auto chance = [&] { return random.below(2) == 0; };
+  for (int k = 0; k < 30; ++k) {
+    const timeseries::NetworkRow& row = timeseries::series_networks[k % 3];
+    add(fmt::format("together_{}", k), row.word.data(), [&](SeriesCase& c) {
+      auto& [name, model, data, scaling, training, optimizer, schedule] = c.recipe;
+      model.normalization = static_cast<Normalization>(random.below(3));
+      model.cell = std::array{CellKind::lstm, CellKind::gru, CellKind::rnn}[random.below(3)];
+      model.layers = 1 + chance(), model.residual = row.is_recurrent() && model.layers > 1 && chance();
+      if (row.reads("segment") && chance()) model.segment = 2;
+      if (row.reads("highway") && chance()) model.highway = 5;
+      if (row.reads("shared_channels")) model.shared_channels = chance();
+      if (row.reads("known") && chance()) data.known = {"b"};
+      if (chance() && (row.is_recurrent() || !data.known.empty())) {
+        data.calendar = {"day"};
+        if (!data.known.empty()) data.known.push_back(timeseries::known_calendar);
+      }
+      if (chance()) data.targets = {"c", "a"};
+      if (chance()) data.missing = Missing::mask;
+      if (chance()) scaling.kind = ScalingKind::minmax;
+      if (chance())
+        scaling.transform = Transform::log;
+      else if (chance())
+        c.members = 3, data.id = "id";
+      if (chance()) with_quantiles(c.recipe);
+    });
+  }
   return cases;
 }
 
@@ -174,7 +214,10 @@ void write_pretrained(const std::filesystem::path& folder) {
   const auto network = timeseries::read_forecaster(timeseries::bundled_forecaster());
   Case one(folder, "pretrained");
   timeseries::write_onnx(one.onnx(), *network);
-  RealTimeStep step(timeseries::step_plan(*network));
+  const StepPlan plan = timeseries::step_plan(*network);
+  RealTimeStep step(plan);
+  StepsInC in_c(folder, one.name, plan);
+  timeseries::write_c(in_c.header(true), *network, 8);  // that of 32 bits takes a compiler long
   RandomStream random(2, "pretrained");
   for (const auto& [rows, ahead, batch] : {std::array{512, 8, 3}, {40, 2, 1}}) {
     const int segments = timeseries::segments_of(rows);
@@ -201,7 +244,7 @@ void write_pretrained(const std::filesystem::path& folder) {
         const Tensor all = Tensor::from(Shape{static_cast<int>(numbers->size())}, std::span(*numbers));
         std::ranges::copy(row_of(all, b, batch, width), step[of].begin());
       }
-      step(segments);
+      step(segments), in_c.add(step, segments);
       std::vector<float> first;  // of the segments that this call asks for
       for (int k = 0; k < timeseries::forecast_quantiles; ++k) {
         const auto level = step["quantiles"].subspan(static_cast<size_t>(k * timeseries::most_ahead));
@@ -211,7 +254,7 @@ void write_pretrained(const std::filesystem::path& folder) {
     }
     one.output("quantiles", quantiles);
   }
-  one.write();
+  one.write(), in_c.write({true});
 }
 
 // A transform by series has no form. Throws Error unless it is refused.

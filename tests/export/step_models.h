@@ -45,6 +45,20 @@ inline StepModel recurrent_model(CellKind cell, const RecurrentConfig& config) {
           [=](const Tensor& x, const IdTensor&) { return out(layers(x, layers.zero_state(1)).y).value(); }};
 }
 
+// A norm whose epsilon counts, and a dense layer of each function.
+inline StepModel dense_model(Activation activation) {
+  const auto params = std::make_shared<ParameterSet>();
+  const LayerNorm norm(*params / "norm", {.dim = 4, .eps = 0.3f});
+  const Dense out(*params / "out", {.in = 4, .out = 6, .activation = activation});
+  params->initialize(Init::uniform(-0.5f, 0.5f));
+  return {fmt::format("dense, function {}", static_cast<int>(activation)),
+          params,
+          step_of(*params, 4, norm, out),
+          4,
+          0,
+          [=](const Tensor& x, const IdTensor&) { return out(norm(x)).value(); }};
+}
+
 // An embedding, one of the middles, and a decoder.
 struct TokenModelOptions {
   bool tied = false, transformer = false, last_norm = true;
@@ -112,6 +126,8 @@ inline std::vector<StepModel> step_models() {
         TokenModelOptions{.tied = true, .components = 2}, TokenModelOptions{.transformer = true},
         TokenModelOptions{.tied = true, .transformer = true, .last_norm = false}})
     models.push_back(token_model(options));
+  for (const Activation f : {Activation::none, Activation::relu, Activation::tanh, Activation::sigmoid})
+    models.insert(models.begin(), dense_model(f));  // a Transformer stays the last one
   return models;
 }
 

@@ -151,3 +151,18 @@ TEST_CASE("inputs that are skipped are not checked, in whatever order they are n
   CHECK(check({2, 0}));
   for (const std::vector<int>& others : {std::vector<int>{}, {0}, {2}, {1, 0}}) CHECK_FALSE(check(others));
 }
+
+TEST_CASE("the checker refuses a gradient that is wrong only where the other input is constant") {
+  const auto product = [](const Var& a, const Var& b) {
+    return record("product", mul(a, b).value(), inputs(a, b), [=](const Var& out) {
+      if (a.wants_grad()) contribute(mul(out.grad().clone(), b.value()).value(), a);
+      if (b.wants_grad())
+        contribute(mul(out.grad().clone(), a.wants_grad() ? a.value() : b.value()).value(), b);
+    });
+  };
+  const GradcheckResult result =
+      gradcheck("product", {{3}, {3}}, [&](auto& v) { return product(v[0], v[1]); });
+  CHECK_FALSE(result);
+  CHECK(result.failure.find("input 1 [3] at element 0: with the other inputs constant") != std::string::npos);
+  CHECK(result.failure.find("input 0") == std::string::npos);
+}

@@ -169,3 +169,24 @@ TEST_CASE(
   CHECK(sum(both).item() ==
         doctest::Approx(quantile_loss({x, x}, target, two, {Reduction::sum, {}}).item()).epsilon(1e-14));
 }
+
+TEST_CASE("a quantile outside of (0, 1), one too few, and a weight of positives that is none are refused") {
+  const Var x = Tensor::zeros({2});
+  const Tensor target = Tensor::zeros({2});
+  for (const double quantile : {0.0, 1.0, -0.5, double{NAN}}) {
+    const double quantiles[] = {0.5, quantile};
+    CHECK(lacks(error_of([&] {
+                  quantile_loss({x, x}, target, quantiles);
+                }),
+                {"quantile_loss", fmt::format("quantile {} ", quantile), "(0, 1)"}) == "");
+  }
+  const double one[] = {0.5};
+  CHECK(lacks(error_of([&] {
+                quantile_loss({x, x}, target, one);
+              }),
+              {"2 predictions for 1 quantiles"}) == "");
+  CHECK(lacks(error_of([&] { quantile_loss({}, target, {}); }), {"0 predictions"}) == "");
+  for (const real weight : {real(0), real(-1), real{INFINITY}, real{NAN}})
+    CHECK(lacks(error_of([&] { binary_cross_entropy(x, target, {.pos_weight = weight}); }),
+                {"binary_cross_entropy", fmt::format("pos_weight {} ", weight)}) == "");
+}

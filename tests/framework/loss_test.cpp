@@ -293,3 +293,37 @@ TEST_CASE("a loss whose operands do not fit is an error that names it and both s
   message([&] { quantile_loss({x({3})}, Tensor::zeros({3}), one); }, {"quantile_loss", "1", "(0, 1)"});
   message([&] { mean_squared_error(x({3}), Tensor::zeros({1})); }, {"mean_squared_error", "[3]", "[1]"});
 }
+
+TEST_CASE("margins leave out the targets that are told to be, whatever their number") {
+  RandomStream random(4, "margins");
+  const Tensor logits = random_tensor({4, 5}, random), margins = random_tensor({4}, random);
+  const auto results = [&](const IdTensor& of, int32_t ignored) {
+    Tape tape;
+    const Var x = tape.watch(logits), m = tape.watch(margins);
+    const Var loss = softmax_cross_entropy(x, of, {.ignore_index = ignored, .margins = m});
+    tape.backward(loss);
+    return std::vector<std::vector<real>>{values(loss), x.grad().to_host(), m.grad().to_host()};
+  };
+  const auto usual = results(ids({4}, {1, -1, 0, -1}), -1);
+  for (const int32_t ignored : {2, -100})
+    CHECK((results(ids({4}, {1, ignored, 0, ignored}), ignored) == usual));
+  CHECK(lacks(error_of([&] { results(ids({4}, {1, -1, 0, 2}), 2); }), {"target -1"}) == "");
+}
+
+TEST_CASE("options of a cross-entropy that exclude each other are refused, fused and not") {
+  const Tensor x = Tensor::zeros({2, 3});
+  const IdTensor target = ids({2}, {0, 1});
+  const CrossEntropyOptions both{.class_weights = Tensor::full({3}, 1), .label_smoothing = real(0.1)},
+      single{.reduction = Reduction::none, .margins = Var(Tensor::zeros({2}))};
+  for (const auto& [options, words] :
+       {std::pair{both, std::vector<std::string>{"label_smoothing 0.1", "class weights [3]"}},
+        {single, {"margins [2]", "Reduction::none"}}}) {
+    CHECK(lacks(error_of([&] { softmax_cross_entropy(x, target, options); }), words) == "");
+    CHECK(
+        lacks(
+            error_of([&] {
+              softmax_cross_entropy(x, Var(Tensor::zeros({3, 3})), Var(Tensor::zeros({3})), target, options);
+            }),
+            words) == "");
+  }
+}

@@ -169,3 +169,18 @@ TEST_CASE("what does not fit is told with both shapes") {
   CHECK(lacks(error(x, good, {}, ids({1}, {1})), {"label", "[1]", "[2]"}) == "");
   CHECK(lacks(error(x, good, {}, {}, {.blank = 3}), {"blank 3", "0 … 2"}) == "");
 }
+
+TEST_CASE("any class may be the blank: the loss and the best path are those of the classes renumbered") {
+  RandomStream random(4, "blank");
+  const Tensor x = random_tensor({5, 2, 3}, random, -2, 2);
+  // Class 2 is the blank in place of 0, and labels 1 and 2 are 1 and 0.
+  const Tensor turned = concat({slice(x, 2, 2, 3), slice(x, 2, 1, 2), slice(x, 2, 0, 1)}, 2).value();
+  const IdTensor labels = ids({2, 2}, {1, 2, 1, 1}), of_turned = ids({2, 2}, {1, 0, 1, 1});
+  CHECK(distance(ctc_loss(turned, of_turned, {}, {}, {.blank = 2, .reduction = Reduction::none}).value(),
+                 ctc_loss(x, labels, {}, {}, {.reduction = Reduction::none}).value()) < 1e-13);
+  auto best = ctc_best_path(x);
+  CHECK_FALSE((best[0].empty() && best[1].empty()));
+  for (auto& row : best)
+    for (int32_t& label : row) label = 2 - label;
+  CHECK((ctc_best_path(turned, {}, 2) == best));
+}

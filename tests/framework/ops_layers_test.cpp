@@ -4,6 +4,7 @@
 
 #include "framework/gradcheck.h"
 #include "framework/ops.h"
+#include "framework/parameters.h"
 #include "tests/support.h"
 
 using namespace unroll;
@@ -168,4 +169,22 @@ TEST_CASE("lstm_cell survives gates of a thousand") {
   tape.backward(sum(h));
   for (const double d : gates.grad().on_host()) CHECK(std::isfinite(d));
   for (const double d : c_prev.grad().on_host()) CHECK(std::isfinite(d));
+}
+
+TEST_CASE("each part of a step has masks of dropout of its own, and they repeat") {
+  ParameterSet params;
+  const Scope place = params / "drop";
+  const auto masks_of = [&](uint32_t part) {
+    Tape tape({.part = part});
+    const Var x = tape.watch(Tensor::full({40}, 1));
+    auto all = values(dropout(x, real(0.5), place.next_key()));
+    for (const real v : values(dropout(x, real(0.5), place.next_key()))) all.push_back(v);
+    return all;
+  };
+  const auto first = masks_of(0), second = masks_of(1), third = masks_of(2);
+  CHECK(first != second);
+  CHECK(second != third);
+  CHECK(first != third);
+  CHECK(masks_of(0) == first);
+  CHECK(masks_of(1) == second);
 }

@@ -313,3 +313,16 @@ TEST_CASE("a table that serves as embedding and as decoder collects the gradient
     CHECK(distance(embed.weight.grad(), expected) < 1e-15);
   }
 }
+
+TEST_CASE("more numbers than a model may have are refused before any memory is taken") {
+  ParameterSet params;
+  params.add("table", {1 << 16, 1 << 15}, Init::constant(0));
+  const int64_t before = memory_statistics().in_use;
+  CHECK(lacks(input_error_of([&] { params.check_count(); }), {"2147483648 parameters", "2147483647"}) == "");
+  CHECK(memory_statistics().in_use == before);
+  ParameterSet few;
+  few.add("table", {3, 4}, Init::constant(0));
+  few.check_count();
+  few.add("another", {2}, Init::constant(0));  // it was no use
+  CHECK(few.count() == 14);
+}

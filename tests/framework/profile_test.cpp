@@ -219,3 +219,74 @@ TEST_CASE("options of the recurrent layers have rows of their own, and only thos
   CHECK(names(gru, gru.zero_state(2)) ==
         Names{"cell with zoneout and lengths", "weight_drop", "zoneout and lengths"});
 }
+
+TEST_CASE("no time is in two rows, and what comes before a tape or its backward is everything else") {
+  const auto begin = std::chrono::steady_clock::now();
+  Profile profile;
+  constexpr int64_t other = 1000;
+  const auto elsewhere = [] { sleep_ms(20), products_done.flops += other; };
+  for (int i = 0; i < 2; ++i) {
+    elsewhere();
+    Tape tape;
+    const Var a = tape.watch(Tensor::full({3, 5}, 1)), b = tape.watch(Tensor::full({5, 7}, 1));
+    const Var loss = sum(slow(matmul(a, b), 0, 20));
+    elsewhere();
+    tape.backward(loss);
+  }
+  const auto rows = profile.rows();
+  double all = 0;
+  for (const Profile::Row& r : rows) {
+    all += r.seconds();
+    CHECK(r.flops == (r.name == "matmul" ? 2 * 3 * 2 * 3 * 5 * 7 : 0));
+  }
+  CHECK(all <= std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  CHECK(row(rows, "everything else").forward >= 0.080);
+}
+
+TEST_CASE("time of products within an operation belongs to the share alone") {
+  Profile profile;
+  Tape tape;
+  const Var x = tape.watch(Tensor::full({4}, 1));
+  {
+    const Profile::Within share("share");
+    products_done.seconds += 1000;
+  }
+  products_done.seconds += 10;
+  tape.backward(sum(slow(x, 0, 0)));
+  CHECK(row(profile.rows(), "share").products == doctest::Approx(1000));
+  CHECK(row(profile.rows(), "slow").products == doctest::Approx(10));
+}
+
+TEST_CASE("what waited for the backward is counted over all tapes") {
+  Profile profile;
+  constexpr int64_t bytes = 1024 * sizeof(real);
+  for (int i = 0; i < 3; ++i) {
+    Tape tape;
+    const Var loss = sum(slow(tape.watch(Tensor::full({1024}, 1)), 0, 0));
+    tape.backward(loss);
+  }
+  CHECK(row(profile.rows(), "slow").held == 3 * bytes);
+}
+
+TEST_CASE("resets have rows of their own, beside those of other options") {
+  const auto names = [](const RecurrentConfig& config) {
+    ParameterSet params;
+    const Lstm lstm(params / "lstm", config);
+    Profile profile;
+    {
+      Tape tape;
+      const auto out = lstm(tape.watch(Tensor::full({3, 2, 4}, 0.5)), lstm.zero_state(2), {},
+                            ids({3, 2}, {0, 0, 0, 1, 0, 0}));
+      tape.backward(sum(out.y));
+    }
+    std::vector<std::string> result;
+    for (const Profile::Row& r : profile.rows())
+      if (r.name.starts_with("recurrent: ")) result.push_back(r.name.substr(11));
+    std::ranges::sort(result);
+    return result;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(names({.input = 4, .hidden = 4, .engine = Engine::fused}) == Names{"cell with resets", "resets"});
+  CHECK(names({.input = 4, .hidden = 4, .recurrent_dropout = 0.5f, .engine = Engine::fused}) ==
+        Names{"cell with recurrent_dropout and resets", "recurrent_dropout", "resets"});
+}

@@ -118,3 +118,72 @@ TEST_CASE("gradients are the same bits with a graph as without") {
   }
   CHECK(gradients[0] == gradients[1]);
 }
+
+TEST_CASE("a tape says what operations it has, and how many numbers all their results are") {
+  Tape tape;
+  const auto [h, c] = lstm_cell(tape.watch(Tensor::zeros({2, 12})), Var(Tensor::zeros({2, 3})));
+  const auto entries = tape.entries();
+  REQUIRE(entries.size() == 2);
+  CHECK((entries[0].text == "watch [2, 12]" && entries[0].numbers == 24));
+  CHECK((entries[1].text == "lstm_cell [2, 3] [2, 3]" && entries[1].numbers == 12));
+}
+
+TEST_CASE("the first operation that is not finite is named after its parameter, or after the one before it") {
+  ParameterSet params;
+  const Var u = params.add("u", {2}, Init::constant(0)).var(),
+            v = params.add("v", {2}, Init::constant(1)).var();
+  {  // of values, the first; the log of 0 comes behind v's operation
+    Tape tape;
+    const Var zeros = u * v, finite = zeros + v * v - 1;
+    CHECK(tape.first_not_finite() == "");
+    const Var infinite = log(finite);
+    CHECK(tape.first_not_finite() == "log [2] after 'v'");
+    (void)(infinite * u);
+    CHECK(tape.first_not_finite() == "log [2] after 'v'");
+  }
+  {
+    Tape tape;
+    (void)log(scale(u, 1));
+    CHECK(tape.first_not_finite() == "log [2] after 'u'");
+  }
+  {
+    Tape tape;
+    (void)(v / u);
+    CHECK(tape.first_not_finite() == "div [2] of 'v'");
+  }
+  {  // all values are finite: of gradients, the first that the backward met is that of the root's operand
+    Tape tape({.keep_gradients = true});
+    const Var twice = shift(scale(u, 2), 0), loss = sum(sqrt(twice));
+    CHECK(tape.first_not_finite() == "");
+    tape.backward(loss);
+    CHECK(tape.first_not_finite() == "shift [2] after 'u'");
+  }
+  params.spend_gradients();
+  Tape tape({.keep_gradients = true});
+  tape.backward(sum(sqrt(v)));
+  CHECK(tape.first_not_finite() == "");
+}
+
+TEST_CASE("an input says which of an operation's results it is, and a label has the norms of them all") {
+  ParameterSet params;
+  const Var w = params.add("a\\b#c", {1, 4}, Init::constant(0)).var();
+  TapeGraph graph;
+  Tape tape({.observer = &graph});
+  const auto [h, c] = lstm_cell(w, Var(Tensor::full({1, 1}, 4)));
+  tape.backward(sum(c * Var(Tensor::full({1, 1}, 3)) + h));
+  // Gates of 1/2 and 0: c is 2, h tanh(2) / 2; c's gradient is 3 + (1 - tanh²(2)) / 2.
+  CHECK(graph.operations[1].inputs[0].result == 1);
+  CHECK(graph.operations[2].inputs[1].number == 0);
+  CHECK(graph.operations[2].inputs[1].result == 0);
+  const std::string dot = graph.dot(), mermaid = graph.mermaid();
+  CHECK(dot.starts_with(
+      "digraph tape {\n  node [shape=box];\n  p0 [label=\"a\\\\b#c [1, 4]\\n|value| 0 |gradient| "));
+  CHECK(dot.find(
+            "  o0 [label=\"lstm_cell [1, 1] [1, 1]\\n|value| 0.482 |gradient| 1\\n|value| 2 |gradient| 3") !=
+        std::string::npos);
+  CHECK(dot.find("  c0 [label=\"constant [1, 1]\", shape=plaintext];\n  c0 -> o0;\n") != std::string::npos);
+  CHECK(dot.find("  c1 [label=\"constant [1, 1]\", shape=plaintext];\n  c1 -> o1;\n") != std::string::npos);
+  CHECK(mermaid.starts_with("flowchart TD\n  p0([\"a\\b#35;c [1, 4]<br/>|value| 0 |gradient| "));
+  CHECK(mermaid.find("  c0[\"constant [1, 1]\"]\n  c0 --> o0\n") != std::string::npos);
+  CHECK(mermaid.find("  c1[\"constant [1, 1]\"]\n  c1 --> o1\n") != std::string::npos);
+}

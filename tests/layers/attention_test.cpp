@@ -372,3 +372,13 @@ TEST_CASE("what does not fit is told with both shapes") {
   CHECK(lacks(error_of([&] { many(q, past, {.causal = true}); }),
               {"[2, 3, 4]", "[past, 2, 4]", "[3, 2, 4]"}) == "");
 }
+
+TEST_CASE("additive attention of several steps has the weights of each in its place") {
+  RandomStream random(10, "weights");
+  ParameterSet params;
+  const AdditiveAttention add(params / "add", {.query = 3, .keys = 2, .hidden = 5});
+  const auto memory = add.remember(random_tensor({4, 2, 2}, random));
+  const Tensor query = random_tensor({3, 2, 3}, random), all = add(query, memory).weights.value();
+  CHECK(distance(all[0], all[1]) > 1e-4);
+  for (int t = 0; t < 3; ++t) CHECK(distance(all[t], add(query[t], memory).weights.value()) < near);
+}

@@ -95,3 +95,13 @@ TEST_CASE("Conv1d refuses what does not fit") {
               }),
               {"conv1d", "causal", "padding 1"}) == "");
 }
+
+TEST_CASE("Conv1d's first values are in ±1/√(in·kernel), and its bias is not decayed") {
+  ParameterSet params;
+  const Conv1d conv(params / "conv", {.in = 2, .out = 50, .kernel = 8});
+  for (Parameter* p : params) {
+    const double most = largest(p->var().value());
+    CHECK((most <= 0.25 && most > 0.2));
+    CHECK(p->decay == (p->name == "conv.weight" ? 1 : 0));
+  }
+}

@@ -228,3 +228,38 @@ TEST_CASE("a mixture of softmaxes is differentiated, and its losses are those of
   CHECK(mixture.loss(decoder, y, ids({2, 2}, {-1, -1, -1, -1})).item() == 0);
   CHECK_THROWS_AS(MixtureSoftmax(others / "none", {.in = 3, .width = 2, .components = 0}), Error);
 }
+
+TEST_CASE("a mixture drops the same elements at all steps of a call, on a tape alone") {
+  ParameterSet params;
+  const Dense decoder(params / "decoder", {.in = 8, .out = 5});
+  const MixtureSoftmax mixture(params / "mixture", {.in = 3, .width = 8, .components = 2, .dropout = 0.5f});
+  MixtureSoftmax whole = mixture;
+  whole.latent_dropout.config.rate = 0;
+  const Tensor y = Tensor::full({3, 1, 3}, 1);  // equal steps
+  const IdTensor target = ids({3, 1}, {4, 0, 2});
+  const auto log_p = [&](const MixtureSoftmax& by) { return by.log_probabilities(decoder, y).value(); };
+  const Tensor plain = log_p(whole);
+  CHECK(same_bits(log_p(mixture), plain));
+  CHECK(mixture.loss(decoder, y, target).item() == whole.loss(decoder, y, target).item());
+  {
+    const Tape tape;
+    const Tensor dropped = log_p(mixture), again = log_p(mixture);
+    CHECK(distance(dropped, plain) > 1e-3);
+    CHECK(distance(dropped, again) > 1e-3);
+    for (int t = 1; t < 3; ++t) CHECK(same_bits(dropped[t], dropped[0]));
+  }
+  real loss = 0, mean = 0;
+  {
+    const Tape tape;
+    loss = mixture.loss(decoder, y, target).item();
+  }
+  {
+    const Tape tape;  // of the same masks
+    const Tensor dropped = log_p(mixture);
+    for (int t = 0; t < 3; ++t) mean -= dropped(t, 0, target(t, 0)) / 3;
+  }
+  CHECK(loss == doctest::Approx(mean).epsilon(1e-12));
+  CHECK(gradcheck("mixture with dropout", params, {{3, 1, 3}},
+                  [&](auto& v) { return mixture.loss(decoder, v[0], target); },
+                  {.dropout = true, .twice = false}));
+}

@@ -3,6 +3,7 @@
 #include "layers/inspection.h"
 
 #include <cmath>
+#include <functional>
 #include <memory>
 
 #include "tests/reference.h"
@@ -265,4 +266,61 @@ TEST_CASE("what cannot be looked at is refused") {
   CHECK(lacks(error_of([&] { (void)measure_agreement(parts, {}); }), {"0 cases"}) == "");
   CHECK(lacks(error_of([&] { (void)output_reach(model.params, {}, Tensor::zeros({3, 2}), {}); }),
               {"0 outputs", "[3, 2]"}) == "");
+}
+
+TEST_CASE("a look leaves a frozen parameter frozen") {
+  Model model("lstm");
+  Parameter& frozen = *model.params.all()[1];
+  frozen.frozen = true;
+  (void)gradient_reach(model.parts(), text_of());
+  const SequenceModel forward = [&](const Var& rows) -> SequenceOutput {
+    return {model.decoder(row(model.recurrent(rows, model.recurrent.zero_state(rows.dim(1))).y, 0))};
+  };
+  const int width = model.embedding.config.dim;
+  (void)output_reach(model.params, forward, Tensor::full({1, width}, 1), std::vector<int>{0, 1});
+  for (const Parameter* p : model.params.all()) CHECK(p->frozen == (p == &frozen));
+}
+
+TEST_CASE("the parameters' gradients in the tape of a step are those of that step alone") {
+  Model model("gru");
+  const auto graphs = step_graphs(model.parts(), {.input = {3, 3}, .target = {1, 1}, .resets = {0, 1}});
+  REQUIRE(graphs.size() == 2);
+  for (size_t p = 0; p < graphs[0].parameters.size(); ++p)
+    CHECK(graphs[1].parameters[p].value.gradient_norm == graphs[0].parameters[p].value.gradient_norm);
+}
+
+TEST_CASE("units that tell or follow equally well keep their order, many too") {
+  Tensor twins({2, 40});
+  for (int j = 0; j < 40; ++j) twins[0].data()[j] = 0, twins[1].data()[j] = j % 2 ? 1 : -1;
+  const std::vector<Tensor> layers = {twins, twins};
+  const auto told = units_that_tell(layers, std::vector<int>{0, 1}, 70),
+             followed = units_that_follow(layers, std::vector<double>{3, 5}, 70);
+  REQUIRE(told.size() == 70);
+  REQUIRE(followed.size() == 70);
+  for (const auto* found : {&told, &followed})
+    for (int k = 0; k < 70; ++k) {
+      const UnitTells& unit = (*found)[static_cast<size_t>(k)];
+      CHECK((unit.layer == k / 40 && unit.unit == k % 40 && unit.share == doctest::Approx(1)));
+      CHECK(unit.above_is_1 == (k % 2 == 1));
+    }
+}
+
+TEST_CASE("layers that read both ways, and a verb without words before it, are refused") {
+  Model model("lstm");
+  ParameterSet params;
+  const int width = model.embedding.config.dim;
+  const RecurrentLayer both(params / "both", CellKind::gru,
+                            {.input = width, .hidden = width, .bidirectional = true});
+  const Dense decoder(params / "decoder", {.in = 2 * width, .out = model.decoder.config.out});
+  const TokenModel parts{params, model.embedding, both, decoder};
+  const TokenText text = text_of();
+  for (const std::function<void()>& look : std::initializer_list<std::function<void()>>{
+           [&] { (void)inspect(parts, text); }, [&] { (void)gradient_reach(parts, text); },
+           [&] { (void)step_graphs(parts, text); }})
+    CHECK(lacks(error_of(look), {"bidirectional"}) == "");
+  const std::vector<AgreementCase> cases = {{.before = {0, 1}, .right = 2, .wrong = 3},
+                                            {.before = {}, .right = 2, .wrong = 3}};
+  for (const int at_once : {1, 2})
+    CHECK(error_of([&] { (void)measure_agreement(model.parts(), cases, at_once); }) ==
+          "agreement: case 1 has no words before the verb");
 }

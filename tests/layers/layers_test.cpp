@@ -356,3 +356,28 @@ TEST_CASE("RmsNorm divides by the root of the mean square, as PyTorch does, and 
   CHECK(values(norm(Tensor::zeros({1, 4}))) == std::vector<real>{0, 0, 0, 0});
   CHECK(lacks(error_of([&] { norm(Var(Tensor::zeros({2, 6}))); }), {"rms_norm", "[2, 6]", "[4]"}) == "");
 }
+
+TEST_CASE("a second call of an Embedding on one tape drops other words") {
+  ParameterSet params(4);
+  const Embedding embed(params / "embed", {.vocab = 50, .dim = 1, .dropout = 0.5f});
+  IdTensor tokens({50});
+  for (int i = 0; i < 50; ++i) tokens.data()[i] = i;
+  const Tape tape;
+  const Tensor first = embed(tokens).value(), second = embed(tokens).value();
+  CHECK_FALSE(same_bits((Var(first) < 0), (Var(second) < 0)));
+}
+
+TEST_CASE("the eps of a LayerNorm is the one that was asked for") {
+  ParameterSet params;
+  const LayerNorm norm(params / "norm", {.dim = 4, .eps = 0.75f});
+  const Var y = norm(tensor({1, 4}, {1, 2, 3, 4}));  // of variance 1.25
+  for (int i = 0; i < 4; ++i) CHECK(values(y)[i] == doctest::Approx((i - 1.5) / std::sqrt(2)).epsilon(1e-14));
+}
+
+TEST_CASE("a Highway of no rows is refused") {
+  for (const int length : {0, -1})
+    CHECK(lacks(error_of([&] {
+                  (void)last_values(Tensor::zeros({3, 2, 3}), 0, length);
+                }),
+                {"last_values", "[3, 2, 3]"}) == "");
+}

@@ -327,3 +327,29 @@ TEST_CASE("a configuration that makes no sense is an error that names what is wr
   CHECK(build({.input = 2, .hidden = 3, .dropout = 0.5f}) == "lstm: dropout needs layers above 1");
   CHECK(params.all().empty());
 }
+
+TEST_CASE("forget_bias is the forget gate's where gates are coupled, and in both directions") {
+  ParameterSet plain(3), biased(3);
+  RecurrentConfig config{.input = 2, .hidden = 5, .coupled_gates = true, .bidirectional = true};
+  const Lstm a(plain / "lstm", config);
+  config.forget_bias = 2;
+  const Lstm b(biased / "lstm", config);
+  for (const char* name : {"lstm.bias_l0", "lstm.bias_l0_reverse"})
+    for (int i = 0; i < 15; ++i)
+      CHECK(biased.at(name).leaf_value()(i) - plain.at(name).leaf_value()(i) ==
+            doctest::Approx(i < 5 ? 2 : 0).epsilon(1e-6));
+}
+
+TEST_CASE("counts and limits below 0, and a rank without a mogrifier or as wide as the layer, are refused") {
+  ParameterSet params;
+  const auto build = [&](const RecurrentConfig& config) {
+    return error_of([&] { Lstm(params / "lstm", config); });
+  };
+  CHECK(build({.input = 2, .hidden = 3, .cell_clip = -1}) == "lstm: cell_clip -1 must not be negative");
+  CHECK(build({.input = 2, .hidden = 3, .mogrifier = -1}) == "lstm: mogrifier -1 must not be negative");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .mogrifier_rank = 2}), {"mogrifier_rank", "mogrifier is 0"}) ==
+        "");
+  CHECK(lacks(build({.input = 2, .hidden = 3, .mogrifier = 2, .mogrifier_rank = 3}),
+              {"mogrifier_rank (3)", "hidden (3)"}) == "");
+  CHECK(params.all().empty());
+}

@@ -224,3 +224,17 @@ TEST_CASE("residual adds the input of every layer but the first to its output, a
       CHECK(same_bits(y_of(residual).value(), (y_of(plain) + y_of(first)).value()));
     }
 }
+
+TEST_CASE("residual adds what both directions read") {
+  for (Engine engine : engines) {
+    ParameterSet params(3), same(3), under(3);
+    const RecurrentConfig one{.input = 2, .hidden = 3, .bidirectional = true, .engine = engine};
+    RecurrentConfig two = one, added = one;
+    two.layers = added.layers = 2, added.residual = true;
+    const Lstm first(under / "lstm", one), plain(params / "lstm", two), residual(same / "lstm", added);
+    RandomStream random(1, "x");
+    const Tensor x = random_tensor({5, 2, 2}, random);
+    const auto y_of = [&](const Lstm& lstm) { return Var(lstm(x, lstm.zero_state(2)).y.value()); };
+    CHECK(same_bits(y_of(residual).value(), (y_of(plain) + y_of(first)).value()));
+  }
+}

@@ -146,3 +146,15 @@ TEST_CASE("what makes no sense is refused by the name of the field") {
   cache.mix(Tensor::zeros({2, 4}), words, nats);
   CHECK(lacks(error_of([&] { cache.mix(Tensor::zeros({2, 5}), words, nats); }), {"[2, 5]", "4"}) == "");
 }
+
+TEST_CASE("after forget() the cache reads another text as if it were the first") {
+  const Text before(60, 3, 5, 1), text(90, 3, 5, 1);
+  const NeuralCacheConfig config{.window = 40, .theta = 0.7, .lambda = 0.3};
+  NeuralCache cache(config);
+  std::vector<double> spent = before.nats, nats = text.nats;
+  cache.mix(before.h, before.words, spent);
+  cache.forget();
+  cache.mix(text.h, text.words, nats);
+  CHECK(nats == mixed(text, config, text.steps()));
+  CHECK(nats[0] == text.nats[0]);
+}

@@ -102,3 +102,42 @@ TEST_CASE("a plain network names its parameters") {
                   [&] { Rnn(params / "other", {.input = 3, .hidden = 4, .nonlinearity = Unary::sigmoid}); }),
               {"rnn: nonlinearity", "tanh, relu"}) == "");
 }
+
+TEST_CASE("a configuration is described in a line, in PyTorch's terms, and without what is random") {
+  const CellFacts &lstm = facts_of(CellKind::lstm), &gru = facts_of(CellKind::gru),
+                  &rnn = facts_of(CellKind::rnn);
+  CHECK(describe_layers(lstm, {.input = 20, .hidden = 200, .layers = 2, .dropout = 0.5f, .forget_bias = 1}) ==
+        "2 LSTM layers of 200");
+  CHECK(describe_layers(gru, {.hidden = 30, .weight_drop = 0.5f, .mogrifier = 2, .mogrifier_rank = 3}) ==
+        "1 GRU layer of 30 (weight_drop, mogrifier)");
+  CHECK(describe_layers(lstm, {.hidden = 12, .layers = 3, .last_hidden = 8, .peepholes = true}) ==
+        "3 LSTM layers of 12, the last of 8 (peepholes)");
+  CHECK(torch_module(lstm, {.input = 20, .hidden = 50, .layers = 2, .weight_drop = 0.5f, .projection = 10}) ==
+        "nn.LSTM(20, 50, 2, proj_size=10)");
+  CHECK(torch_module(rnn, {.input = 3, .hidden = 4, .nonlinearity = Unary::relu}) ==
+        "nn.RNN(3, 4, 1, nonlinearity='relu')");
+  CHECK(torch_module(lstm, {.hidden = 4, .recurrent_dropout = 0.5f, .zoneout_h = 0.1f, .layer_norm = true}) ==
+        "none: nn.LSTM does not know zoneout_h, layer_norm");
+  CHECK(unknown_to_torch({.dropout = 0.5f, .weight_drop = 0.5f, .projection = 3}) == "");
+
+  const RecurrentConfig drawn{.input = 3,
+                              .hidden = 4,
+                              .layers = 2,
+                              .dropout = 0.1f,
+                              .locked_dropout = true,
+                              .recurrent_dropout = 0.2f,
+                              .weight_drop = 0.3f,
+                              .zoneout_h = 0.4f,
+                              .zoneout_c = 0.5f,
+                              .projection = 2,
+                              .mogrifier = 2,
+                              .residual = true,
+                              .forget_bias = 1},
+      kept = without_dropping(drawn);
+  for (const RecurrentOption& option : recurrent_options) {
+    const std::string name = option.name;
+    const bool is_random = name.ends_with("dropout") || name == "weight_drop" || name.starts_with("zoneout");
+    CAPTURE(name);
+    CHECK(value_of(option, kept) == value_of(option, is_random ? RecurrentConfig() : drawn));
+  }
+}

@@ -163,3 +163,36 @@ TEST_CASE("a sampled softmax refuses what does not fit") {
               {"2 weights", "positive"}) == "");
   CHECK(lacks(error_of([&] { ClassSampler::log_uniform(5).draw(0, {}); }), {"0 classes"}) == "");
 }
+
+TEST_CASE("a sampled softmax leaves out the targets that it is told to") {
+  const SampledClasses drawn = ClassSampler::log_uniform(6).draw(8, {.seed = 3});
+  ParameterSet params;
+  const Dense layer(params / "out", {.in = 3, .out = 6});
+  RandomStream random(3, "x");
+  const Tensor x = random_tensor({4, 3}, random);
+  for (const Reduction reduction : {Reduction::mean, Reduction::sum, Reduction::none})
+    CHECK(same_bits(
+        sampled_softmax_cross_entropy(layer, x, ids({4}, {4, 2, 0, 5}), drawn,
+                                      {.reduction = reduction, .ignore_index = 2})
+            .value(),
+        sampled_softmax_cross_entropy(layer, x, ids({4}, {4, -1, 0, 5}), drawn, {.reduction = reduction})
+            .value()));
+  CHECK(lacks(error_of([&] {
+                sampled_softmax_cross_entropy(layer, x, ids({4}, {4, -1, 0, 5}), drawn, {.ignore_index = 2});
+              }),
+              {"target -1"}) == "");
+}
+
+TEST_CASE("a sampled softmax refuses weights of classes, and a sampler a class that it has not") {
+  ParameterSet params;
+  const Dense layer(params / "out", {.in = 3, .out = 5});
+  const ClassSampler sampler = ClassSampler::log_uniform(5);
+  CHECK(lacks(error_of([&] {
+                sampled_softmax_cross_entropy(layer, Var(Tensor::zeros({2, 3})), ids({2}, {0, 1}),
+                                              sampler.draw(4, {}), {.class_weights = Tensor::full({5}, 1)});
+              }),
+              {"class_weights"}) == "");
+  for (const int32_t id : {-1, 5})
+    CHECK(error_of([&] { (void)sampler.probability(id); }) ==
+          fmt::format("class sampler: no class {} of 5", id));
+}

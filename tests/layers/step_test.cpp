@@ -126,3 +126,14 @@ TEST_CASE("a step refuses what it has not, and shapes that do not fit") {
   CHECK(lacks(called({4, 2}, {3, 3}, {4, 3}), {"lstm", "h [3, 3]", "[4, 3]"}) == "");
   CHECK(lacks(called({4, 2}, {4, 3}, {4, 2}), {"lstm", "c [4, 2]", "[4, 3]"}) == "");
 }
+
+TEST_CASE("a step refuses every option that acts between layers or on a window") {
+  ParameterSet params;
+  const auto refused = [&](const RecurrentConfig& c) {
+    return error_of([&] { GruStepLayer(params / "c", c); });
+  };
+  CHECK(lacks(refused({.input = 2, .hidden = 3, .dropout = 0.5f}), {"gru", "dropout acts"}) == "");
+  CHECK(lacks(refused({.input = 2, .hidden = 3, .last_hidden = 2}), {"gru", "last_hidden acts"}) == "");
+  CHECK(lacks(refused({.input = 2, .hidden = 3, .resets = true}), {"gru", "resets acts"}) == "");
+  CHECK(params.all().empty());
+}

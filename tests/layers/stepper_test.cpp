@@ -307,3 +307,21 @@ TEST_CASE("what does not fit is refused with its sizes") {
   CHECK(lacks(error_of([&] { tokens(10); }), {"no token 10", "10"}) == "");
   CHECK(lacks(error_of([&] { tokens(-1); }), {"no token -1"}) == "");
 }
+
+TEST_CASE("rows of a state are taken and put back in every layer, of h and of c") {
+  ParameterSet params;
+  const Lstm lstm(params / "lstm", {.input = 3, .hidden = 4, .layers = 2});
+  RecurrentState state = lstm.zero_state(5);
+  RandomStream random(2, "state");
+  state.h.copy_from(random_tensor({2, 5, 4}, random)), state.c.copy_from(random_tensor({2, 5, 4}, random));
+  const RecurrentVars some = state.rows(1, 3);
+  const auto part = [](const Tensor& all, int begin, int end) { return slice(all, 1, begin, end).value(); };
+  CHECK(same_bits(some.h.value(), part(state.h, 1, 3)));
+  CHECK(same_bits(some.c.value(), part(state.c, 1, 3)));
+  RecurrentState other = lstm.zero_state(5);
+  other.set_rows(3, some);
+  for (const auto& [all, from] : {std::pair{other.h, state.h}, {other.c, state.c}}) {
+    CHECK(same_bits(part(all, 3, 5), part(from, 1, 3)));
+    CHECK(largest(part(all, 0, 3)) == 0);
+  }
+}

@@ -235,3 +235,59 @@ TEST_CASE("what does not fit is told with both shapes") {
   CHECK(lacks(error({3, 2, 4}, net.zero_state(2), IdTensor({2, 2})), {"resets [2, 2]", "[3, 2]"}) == "");
   CHECK(describe_transformer(tiny) == "Transformer, 2 layers of 4, 2 heads, 6 units, memory 3");
 }
+
+TEST_CASE(
+    "a Transformer of one layer and one head is described so, and has four times its width in units unasked") {
+  ParameterSet params;
+  const Transformer net(params / "net", {.dim = 4});
+  CHECK(params.at("net.layers.0.linear1.weight").shape == Shape{16, 4});
+  CHECK(describe_transformer(net.config()) == "Transformer, 1 layer of 4, 1 head, 16 units, memory 64");
+}
+
+TEST_CASE("queries, keys and values of a memory have their own weights, each with its part of the bias") {
+  RandomStream random(8, "key_dim");
+  for (const int width : {4, 3}) {
+    ParameterSet params;
+    const MultiHeadAttention look(params / "a", {.dim = 4, .heads = 2, .key_dim = width});
+    params.initialize(Init::uniform(-1, 1));
+    const Tensor queries = random_tensor({2, 3, 4}, random), memory = random_tensor({5, 3, width}, random);
+    const auto projected = [&](const Tensor& x, int which, const char* name) {
+      const int begin = 4 * which, end = begin + 4;
+      const Var weight =
+          width == 4 ? slice(params.at("a.in_proj_weight").var(), 0, begin, end) : params.at(name).var();
+      return linear(x, weight, slice(params.at("a.in_proj_bias").var(), 0, begin, end));
+    };
+    const Var heads = scaled_dot_product_attention(projected(queries, 0, "a.q_proj_weight"),
+                                                   projected(memory, 1, "a.k_proj_weight"),
+                                                   projected(memory, 2, "a.v_proj_weight"), {.heads = 2});
+    CHECK(distance(look(queries, memory).value(), look.out(heads).value()) < 10 * near);
+  }
+}
+
+TEST_CASE("a second call of an attention layer on one tape drops other weights; biases are not decayed") {
+  ParameterSet params;
+  const MultiHeadAttention attend(params / "a", {.dim = 4, .heads = 2, .dropout = 0.5f});
+  RandomStream random(9, "calls");
+  const Tensor x = random_tensor({6, 2, 4}, random);
+  const Tape tape;
+  CHECK(distance(attend(x).value(), attend(x).value()) > 1e-3);
+  for (const Parameter* p : params) CHECK(p->decay == (p->shape.rank() > 1 ? 1 : 0));
+}
+
+TEST_CASE("layers of attention refuse rates, caches and pasts that make no sense") {
+  ParameterSet params;
+  CHECK(lacks(error_of([&] { MultiHeadAttention(params / "a", {.dim = 4, .dropout = 1}); }), {"dropout 1"}) ==
+        "");
+  CHECK(lacks(error_of([&] { MultiHeadAttention(params / "b", {.dim = 4, .key_dim = -1}); }),
+              {"key_dim -1"}) == "");
+  const MultiHeadAttention many(params / "many", {.dim = 4});
+  CHECK(lacks(error_of([&] { (void)many.cache(0, 2); }), {"0 steps", "2 rows"}) == "");
+  AttentionCache cache = many.cache(3, 2);
+  CHECK(lacks(error_of([&] { many.step(Tensor({3, 4}), cache); }), {"[3, 4]", "[3, 2, 4]"}) == "");
+  CHECK(cache.count == 0);
+  AttentionPast past{Tensor({2, 2, 4}), Tensor({2, 2, 4})};
+  CHECK(lacks(error_of([&] {
+                many(Tensor({3, 2, 4}), past, {.lengths = {ids({2}, {3, 1})}});
+              }),
+              {"lengths", "past", "[3, 2, 4]"}) == "");
+}

@@ -92,6 +92,9 @@ TEST_CASE("naive forecasts, by hand") {
   CHECK(forecast_of(seasonal_growth(3, 4), series, 6, 4) == Values{4, 8, 16, 4});  // 14 after 7
   CHECK(forecast_of(seasonal_growth(3, 1), series, 6, 1) == Values{4});            // 8 after 4
   CHECK(forecast_of(training_mean(series, {{0, 3, 0}, {5, 6, 0}}), series, 6, 2) == Values{3.75, 3.75});
+  const Series jump = make_series({"x"}, {1, 2, 4, 2, 4, 16});
+  CHECK(forecast_of(seasonal_growth(3, 1), jump, 6, 3) == Values{8, 16, 64});  // 16 after 4
+  CHECK(forecast_of(seasonal_growth(3, 9), jump, 6, 1)[0] == doctest::Approx(2 * 22.0 / 7));
   const Series silent = make_series({"x"}, {0, 0, 1, 2});
   CHECK(forecast_of(seasonal_growth(2, 2), silent, 4, 2) == Values{1, 2});
   CHECK_THROWS_AS(seasonal_naive(0), InputError);
@@ -364,4 +367,23 @@ TEST_CASE("a signal ends every baseline, whose data may be large") {
   CHECK_THROWS_AS((void)for_each_forecast(last_value(), ahead, [](auto, const auto&) {}), Interrupted);
   CHECK_THROWS_AS((void)threshold_baseline(rows), Interrupted);
   CHECK_THROWS_AS((void)logistic_regression(rows), Interrupted);
+}
+
+TEST_CASE("the range before a forecast is that of its own series") {
+  Series series = make_series({"x"}, {1, 900, 4, 1, 5, 2});
+  series.id_name = "id", series.members = {{"a", 0, 2}, {"b", 2, 6}};
+  // Four rows from 1 to 5: a step may be 3 (1 + 1/4) 4 = 15 outside.
+  CHECK_FALSE(RangeBefore(series, 6, 0).is_left_by(Values{19.9}));
+  CHECK(RangeBefore(series, 6, 0).is_left_by(Values{20.1}));
+}
+
+TEST_CASE("the majority class says the share of label 1, and a threshold lies midway between values") {
+  Series series = make_series({"x", "on"}, {1, 0, 5, 1, 2, 0, 9, 1, 2, 0});
+  series.label = 1;
+  const SeriesWindows windows(series, unscaled(series), {{0, 5, 0}}, "train", {.window = 1, .lead = 0});
+  CHECK(majority_class(windows).probability(series, 0, 0) == 0.4);
+  const DetectionBaseline threshold = threshold_baseline(windows);
+  CHECK(threshold.name == "threshold x > 3.5");
+  const Series other = make_series({"x", "on"}, {3.4, 0, 3.6, 0});
+  CHECK((threshold.probability(other, 0, 0) == 0 && threshold.probability(other, 1, 1) == 1));
 }

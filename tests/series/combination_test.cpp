@@ -61,6 +61,18 @@ TEST_CASE("rows that repeat exactly are forecast exactly, by the member without 
   CHECK(mean.folds().naive_error == 0);
 }
 
+TEST_CASE("the seasonal naive forecast's error is of the same windows as a member's, or none is told") {
+  const Series series = make_series({"y"}, {3, 5, 2, 8, 1, 9, 4, 7, 3.5, 5.2});
+  const auto naive = [&](int64_t period) {
+    return Combination(series, whole(series), 0, {.period = period, .horizon = 2, .members = {"last", "theta"}})
+        .folds()
+        .naive_error;
+  };
+  CHECK(naive(2) > 0);
+  CHECK(std::isnan(naive(8)));  // the first windows have no row a period before
+  CHECK(std::isnan(naive(10)));
+}
+
 TEST_CASE("three rows have a forecast and an interval: that of a random walk") {
   const Series series = make_series({"y"}, {1, 2, 4});
   const Combination mean(series, whole(series), 0,
@@ -307,23 +319,6 @@ TEST_CASE("members know nothing of rows after those that they are fitted to") {
   const auto of_a = a.forecast(series, 90, 4), of_b = b.forecast(later, 90, 4);
   CHECK(of_a.values == of_b.values), CHECK(of_a.low == of_b.low);
   for (size_t m = 0; m < a.members().size(); ++m) CHECK(a.members()[m].weight == b.members()[m].weight);
-}
-
-TEST_CASE("the network and Theta read the season, of two, by which they err less on the folds") {
-  for (const bool has_week : {true, false}) {
-    Values y = noise(360, 100, 2);
-    for (size_t t = 0; t < y.size(); ++t)
-      y[t] +=
-          20 * std::sin(2 * 3.14159265 * static_cast<double>(t) / 6) * (has_week && t % 42 >= 30 ? -1 : 1);
-    const Series series = make_series({"y"}, y);
-    const Combination mean(
-        series, whole(series), 0,
-        {.period = 6, .second_period = 42, .horizon = 6, .members = {"pretrained", "theta"}});
-    REQUIRE(mean.members().size() == 2);
-    CHECK(mean.members()[0].name == (has_week ? "pretrained (42)" : "pretrained"));
-    CHECK(mean.members()[0].error < (has_week ? 6 : 3));
-    CHECK(mean.members()[1].name == (has_week ? "Theta (42)" : "Theta"));
-  }
 }
 
 TEST_CASE("many series leave out the members that are slow to fit, unless they are asked for") {

@@ -313,3 +313,53 @@ TEST_CASE("80 % of the values lie within, also after the noise has changed") {
   CHECK(counted == 4000);
   CHECK(std::abs(within / 4000.0 - 0.8) < 3 * std::sqrt(0.16 / 4000) + 0.01);
 }
+
+TEST_CASE("each of two columns has its own bound, its own season and its own zeros") {
+  Series series = make_series({"a", "b"}, {});  // 1 and 2 in turn; 0 in each third row
+  for (int row = 0; row < 90; ++row) {
+    series.times.at.push_back(row);
+    for (const int value : {1 + row % 2, row % 3 ? 5 : 0}) series.values.push_back(value);
+  }
+  const SeriesBounds bounds(series, {0, 1}, {.periods = {2, 3}});
+  for (const int64_t row : {60, 61, 62}) {
+    CHECK(bounds.share_of(1, row, 60, 0) == (row % 2 ? 0 : 1));
+    CHECK(bounds.share_of(0, row, 60, 0) == 0);
+    CHECK(bounds.share_of(0, row, 60, 1) == (row % 3 ? 0 : 1));
+  }
+  CHECK(bounds.text(60) == "not below 0");
+  series.values[1] = -1;
+  const SeriesBounds differ(series, {0, 1}, {});
+  CHECK(differ.text(60) == "on the side of 0 where all values of its series lie");
+  Values values = {-1, -1, 3, -2};
+  differ.clamp(60, values);
+  CHECK(values == Values{0, -1, 3, -2});
+  CHECK(SeriesBounds(series, {0, 1}, {.asked = {-1, 8}}).text(60) == "from -1 to 8 at most");
+}
+
+TEST_CASE("what was filled in is not frequent, and a bound that is lies within an interval") {
+  Series series = make_series({"y"}, Values(60, 100));
+  series.filled.assign(60, 0);
+  for (size_t row = 50; row < 60; ++row) series.values[row] = 0, series.filled[row] = 1;
+  series.values[0] = 0;
+  const SeriesBounds bounds(series, {0}, {.asked = {0, 100}});
+  CHECK(bounds.share_of(0, 60, 60, 0) == 0);
+  const auto ends = bounds.around({60, 60, 0, bounds.at(60, 0)}, 90, {80, 95}, 0.2);
+  CHECK((ends.low == 80 && ends.high == 100));
+}
+
+TEST_CASE("of several series each width has its own rows and scale, and they keep 2,000 errors together") {
+  Series series = make_series({"y"}, Values(40, 5));
+  for (size_t row = 0; row < 20; ++row) series.values[row] = row % 2 ? 5000 : 0;
+  series.id_name = "id", series.members = {{"a", 0, 20}, {"b", 20, 40}};
+  const SeriesWindows windows(series, {.channels = {{0, 1}, {0, 8}}, .members = 2},
+                              {{4, 20, 0}, {24, 40, 20}}, "test", {.window = 4});
+  ConformalInterval interval(windows, {.bounds = {.asked = {-1e9, 1e9}}});
+  for (int k = 0; k < 1300; ++k) interval.know(Values{k < 700 ? 5.0 : 1.0}, false);
+  const double unit = 8 * std::cbrt(0.1);  // 'b' does not move
+  CHECK(reach(interval, 22) == doctest::Approx(5 * unit));
+  Values values = {0}, low = {0}, high = {0};
+  interval.widen(22, values, low, high, Values{0.5});
+  CHECK(high[0] == doctest::Approx(5.5 * unit));
+  for (int k = 0; k < 1000; ++k) interval.know(Values{1}, false);
+  CHECK(interval.known().others == 2000);
+}

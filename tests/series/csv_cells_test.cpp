@@ -4,6 +4,7 @@
 
 #include "data/csv.h"
 #include "examples/timeseries/files/cells.h"
+#include "examples/timeseries/files/series_columns.h"
 #include "framework/random.h"
 #include "tests/support.h"
 
@@ -170,7 +171,7 @@ TEST_CASE("numbers are read as people write them: with a unit, in parentheses, i
     CHECK(number->value == value);
     CHECK(number->unit == unit);
   }
-  for (const char* cell :
+  for (const std::string cell :
        {"",      "-",    "None",      "$",          "()",           "1,23", "1,2345", "12 34 567",
         "0,123", ",123", "1,234 567", "123,45,678", "1,234,56,789", "$5€",  "5 kW",   "-(5)",
         "(-5)",  "1 23", "1,234.5.6", "2017-03-31", "1/2",          "$NaN"})
@@ -234,4 +235,102 @@ TEST_CASE("numbers in order may be times: whole ones, or others by equal steps")
         "numbers that ascend by equal steps");
   CHECK(described([](int i) { return i * 0.5 + i * i; }) == "");
   CHECK(described([](int i) { return i % 7; }) == "");
+}
+
+TEST_CASE("a cell says that its value is missing by each word for that, in letters of either case") {
+  for (const std::string cell :
+       {"",     "NA",   "N/A", "n.a.", "k.A.", "K.A.", "#N/A", "#n/a", "#NV", "NaN", "nan",
+        "NULL", "null", "?",   ".",    "..",   "...",  "…",    ":",    "-",   "–"})
+    CHECK_MESSAGE(says_missing(cell), cell);
+  for (const std::string cell :
+       {"0", "0.0", "--", "none", "nil", "na na", "x", "::", "....", "N/A*", "-1", "??"})
+    CHECK_MESSAGE(!says_missing(cell), cell);
+}
+
+TEST_CASE("each unit stands before or behind its number, and beside a dash that is 0") {
+  for (const std::string unit :
+       {"$", "€", "£", "¥", "₹", "R$", "US$", "CHF", "EUR", "USD", "GBP", "kr", "zł", "Kč", "Ft", "₽"}) {
+    for (const std::string& cell :
+         {unit + "1’234.5", "1 234.5 " + unit, "1234.5" + unit, "+" + unit + "1234.5"}) {
+      CAPTURE(cell);
+      const auto number = written_number(cell, {});
+      REQUIRE(number);
+      CHECK(number->value == 1234.5);
+      CHECK(number->unit == unit);
+    }
+    const auto zero = written_number(" -   " + unit + " ", {});
+    REQUIRE_MESSAGE(zero, unit);
+    CHECK((zero->value == 0 && zero->unit == unit));
+    CHECK(written_number("(" + unit + "5)", {}).value().value == -5);
+  }
+  CHECK(!written_number("- %", {}));
+}
+
+TEST_CASE("units of one kind are so many of each other, and those of two kinds are none") {
+  struct Kind {
+    std::vector<std::pair<const char*, double>> sizes;
+  };
+  for (const auto& [sizes] :
+       {Kind{{{"B", 1}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}, {"TiB", 1099511627776}}},
+        Kind{{{"B", 1}, {"kB", 1000}, {"KB", 1000}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}}},
+        Kind{{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"us", 1e-6}, {"ns", 1e-9}, {"min", 60}}},
+        Kind{{{"", 1}, {"K", 1000}, {"k", 1000}, {"Mil", 1e6}, {"M", 1e6}, {"Bil", 1e9}}}})
+    for (const auto& [name, size] : sizes) {
+      if (name == std::string(sizes[0].first)) continue;
+      const auto found = unit_sizes({sizes[0].first, name});
+      REQUIRE_MESSAGE(found.size() == 2, name);
+      CHECK_MESSAGE(found.at(name) / found.at(sizes[0].first) == doctest::Approx(size), name);
+    }
+  CHECK(unit_sizes({"KiB", "kB"}).empty());
+  CHECK(unit_sizes({"ms", "MiB"}).empty());
+  CHECK(unit_sizes({"kWh"}).at("kWh") == 1);
+}
+
+TEST_CASE("what stands beside a number and says how sure it is, is no part of it; a unit is") {
+  for (const std::string cell : {"12 (p)",
+                                 "12*",
+                                 "12†",
+                                 "12‡",
+                                 "12¹",
+                                 "12**",
+                                 "12 p",
+                                 "12 r",
+                                 "12 e",
+                                 "12 b",
+                                 "12p",
+                                 "12r",
+                                 "p 12",
+                                 "r 12",
+                                 "12 (r)",
+                                 "12 [e]",
+                                 "12 (prelim.)",
+                                 "12 (Provisional)",
+                                 "12 (estimated)",
+                                 "12 (revised)",
+                                 "12 (vorläufig)",
+                                 "12 (geschätzt)",
+                                 "12 1)"})
+    CHECK_MESSAGE(without_mark(cell) == "12", cell);
+  for (const std::string cell : {"12", "12 m", "12 (tons)", "(12)", "e 12", "12 x", "1:30p", "kWh"})
+    CHECK_MESSAGE(without_mark(cell) == cell, cell);
+  for (const std::string cell : {"<12", "< 12", ">12", ">  12"})
+    CHECK_MESSAGE(without_limit(cell) == "12", cell);
+  for (const std::string cell : {"<x", "<", "12", "<-12", "=12"})
+    CHECK_MESSAGE(without_limit(cell) == cell, cell);
+}
+
+TEST_CASE("an interval of time begins with its first time, whichever dash stands between") {
+  const auto begins = [](const std::string& cell, const std::string& begin) {
+    const auto found = begin_of_interval(cell);
+    REQUIRE_MESSAGE(found, cell);
+    CHECK_MESSAGE(*found == begin, cell);
+  };
+  for (const std::string cell : {"07:00-08:00", "07:00 - 08:00", "07:00–08:00", "07:00 – 08:00"})
+    begins(cell, "07:00");
+  begins("2021-03-04 07:00–08:00", "2021-03-04 07:00"),
+      begins("3/4/2021 7:00 AM - 8:00 AM", "3/4/2021 7:00 AM");
+  begins("2021-03-04 07:00 - 2021-03-04 08:00", "2021-03-04 07:00"),
+      begins("2021-03-04 – 2021-03-05", "2021-03-04");
+  for (const std::string cell : {"2021-03-04", "07:00", "5-6", "07:00-x", "x - 08:00", "2021-03-04 - 5"})
+    CHECK_MESSAGE(!begin_of_interval(cell), cell);
 }

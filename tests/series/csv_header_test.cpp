@@ -1,7 +1,12 @@
-// The header of a series' file: names, columns without one, row numbers.
+// The header of a series' file: names, columns without one, row numbers, and parts of times.
+#include <array>
+
 #include "data/csv.h"
+#include "examples/timeseries/files/series_columns.h"
+#include "examples/timeseries/series/calendar.h"
 #include "examples/timeseries/series/series.h"
 #include "tests/data_files.h"
+#include "tests/series/mended.h"
 #include "tests/series/parse.h"
 #include "tests/support.h"
 
@@ -154,4 +159,198 @@ TEST_CASE("numbers in quotes above numbers without are names") {
   CHECK(parse("\"1\",\"2\"\n\"5\",\"6\"\n", {.channels = {"1", "2"}}).values == Values{5, 6});
   CHECK(parse("1,2\n5,6\n", {.known = {"x", "2"}}).channels == Names{"1", "2"});
   CHECK(lacks(refusal("1,2\n5,6\n", {.known = {"x"}}), {"must name the columns"}) == "");
+}
+
+namespace {
+
+std::string of_years(const std::string& names, int count, const char* form, int parts) {
+  return series_mended::rows(names, count, [=](int row) {
+    return fmt::format(fmt::runtime(form), 2014 + row / parts, row % parts + 1, 10 + row % 7);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("tables of years by quarters or months are turned, from the first value on") {
+  using namespace series_mended;
+  const auto cell = [](int year, int part, int first) {
+    return 4 * year + part < first ? "" : std::to_string(10 + (4 * year + part) % 7);
+  };
+  for (const int first : {0, 2}) {
+    std::string down = "Year,Q1,Q2,Q3,Q4,Total,Mean\n", across = "Part,2014,2015,2016,2017,2018,2019,Total\n",
+                plain = "time,value\n";
+    for (int year = 0; year < 6; ++year) {
+      down += std::to_string(2014 + year);
+      for (int part = 0; part < 4; ++part) down += "," + cell(year, part, first);
+      down += ",150,12\n";
+    }
+    for (int part = 0; part < 4; ++part) {
+      across += fmt::format("Q{}", part + 1);
+      for (int year = 0; year < 6; ++year) across += "," + cell(year, part, first);
+      across += ",99\n";
+    }
+    for (int k = first; k < 24; ++k) plain += fmt::format("{} Q{},{}\n", 2014 + k / 4, k % 4 + 1, 10 + k % 7);
+    const auto note = [](const char* left_out) {
+      return fmt::format("each quarter of a year is read as a row of its own; {} left out{}", left_out,
+                         counted);
+    };
+    check_mended(down, plain, {}, {note("columns 'Total', 'Mean' are")});
+    check_mended(across, plain, {}, {note("column 'Total' is")});
+  }
+}
+
+TEST_CASE("columns of a table on its side are named by all the words that tell its lines apart") {
+  using namespace series_mended;
+  std::string side = "source,region,item";
+  for (int k = 0; k < 12; ++k) side += fmt::format(",2014-{:02}", k + 1);
+  for (const char* line : {"office,Seoul,in", "office,Seoul,out", "office,Busan,in", "office,Busan,out"}) {
+    side += fmt::format("\n{}", line);
+    for (int k = 0; k < 12; ++k)
+      side += fmt::format(",{}", k + (line[7] == 'S' ? 100 : 200) + (line[13] == 'i' ? 0 : 50));
+  }
+  check_mended(side + "\n",
+               rows("time,Seoul in,Seoul out,Busan in,Busan out", 12,
+                    [](int k) {
+                      return fmt::format("2014-{:02},{},{},{},{}", k + 1, 100 + k, 150 + k, 200 + k, 250 + k);
+                    }),
+               {}, {std::string("each column of a time is read as a row of its own") + counted});
+}
+
+TEST_CASE("days of a week are columns from the day of their date on, in either order of day and month") {
+  using namespace series_mended;
+  constexpr std::array days = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
+  for (const std::string form : {"{0:02}/{1:02}/{2}", "{1:02}/{0:02}/{2}", "{2}-{1:02}-{0:02}"})
+    for (const int first : {0, 1, 3}) {
+      CAPTURE(form);
+      const auto table = [&](int date) {  // the first day that is a column, and that of the dates
+        std::string text = "week";
+        for (int k = 0; k < 7; ++k)
+          text += fmt::format(",{}", days[static_cast<std::size_t>((first + k) % 7)]);
+        return rows(text, 8, [&](int week_of) {
+          const CalendarTime at = calendar_of(*parse_time(dated(7 * week_of + date - 1)));
+          std::string cells = fmt::format(fmt::runtime(form), at.day, at.month, at.year);
+          for (int k = 0; k < 7; ++k) cells += fmt::format(",{}", 7 * week_of + k);
+          return cells;
+        });
+      };
+      check_mended(
+          table(first),
+          rows("week,value", 56, [&](int row) { return fmt::format("{},{}", dated(row + first - 1), row); }),
+          {},
+          {fmt::format("each day ('{}' to '{}') is read as a row of its own{}",
+                       days[static_cast<std::size_t>(first)], days[static_cast<std::size_t>((first + 6) % 7)],
+                       counted)});
+      CHECK(mended(table(first + 1), {}).rows() == 8);  // dates of another day
+    }
+}
+
+TEST_CASE("hours are columns by each name for them, and what stands beside a month's days is repeated") {
+  using namespace series_mended;
+  const auto value = [](int row) { return row * 7 % 24 + row / 24 % 5; };
+  for (const std::string form :
+       {"H{:02}", "h{}", "HE{}", "HR {}", "Hour {}", "hour_{}", "hora {}", "Stunde {}", "Heure {}", "{}"}) {
+    CAPTURE(form);
+    std::string names = "day";
+    for (int k = 1; k <= 24; ++k) names += "," + fmt::format(fmt::runtime(form), k);
+    const std::string table = rows(names, 6, [&](int row) {
+      std::string cells = dated(row);
+      for (int k = 0; k < 24; ++k) cells += fmt::format(",{}", value(24 * row + k));
+      return cells;
+    });
+    check_mended(table + "Source: office\n",
+                 rows("day,value", 144,
+                      [&](int row) { return fmt::format("{},{}", hour(row + 1, "2021-01-04"), value(row)); }),
+                 {}, {});
+    CHECK(mended(table + "Source: office\n", {}).notes == mended(table, {}).notes);
+  }
+  std::string names = "level,month";
+  for (int k = 1; k <= 31; ++k) names += fmt::format(",{}", k);
+  const std::string months = rows(names, 3, [](int row) {
+    constexpr std::array counts = {31, 28, 31}, begins = {0, 31, 59};
+    std::string cells = fmt::format("{},2021-{:02}", 700 + row, row + 1);
+    for (int k = 0; k < 31; ++k)
+      cells += k < counts[static_cast<std::size_t>(row)]
+                   ? fmt::format(",{}", week(begins[static_cast<std::size_t>(row)] + k))
+                   : ",";
+    return cells;
+  });
+  check_mended(
+      months,
+      rows("date,level,value", 90,
+           [](int row) {
+             return fmt::format("{},{},{}", dated(row - 3), row < 31 ? 700 : row < 59 ? 701 : 702, week(row));
+           }),
+      {}, {std::string("each day ('1' to '31') of a month is read as a row of its own") + counted});
+}
+
+TEST_CASE(
+    "parts of a time in other columns are joined with it: of a day, a month, a year, and of several series") {
+  using namespace series_mended;
+  check_mended(
+      rows("day,code,x", 4 * 288,
+           [](int row) { return fmt::format("{},{},{}", dated(row / 288), row % 288 + 1, row * 7 % 11); }),
+      rows("day,x", 4 * 288,
+           [](int row) {
+             return fmt::format("{} {:02}:{:02},{}", dated(row / 288), row % 288 / 12, row % 12 * 5,
+                                row * 7 % 11);
+           }),
+      {}, {});
+  check_mended(
+      rows("Date,HE,x", 96,
+           [](int row) { return fmt::format("{},{},{}", dated(row / 24), row % 24 + 1, row * 7 % 11); }),
+      rows("Date,x", 96,
+           [](int row) { return fmt::format("{},{}", hour(row + 1, "2021-01-04"), row * 7 % 11); }),
+      {}, {"the time stands in columns 'Date' and 'HE', and is read as 2021-01-04 01:00:00 in line 2"});
+  check_mended(of_years("연도,월,x", 60, "{},{}월,{}", 12), of_years("연도,x", 60, "{}-{:02},{}", 12), {},
+               {});
+  // 2020 has 53 weeks.
+  const auto weeks = [](const char* names, const char* form) {
+    std::string text = std::string(names) + "\n";
+    for (int row = 0; row < 209; ++row) {
+      const int year = row < 52    ? 2019
+                       : row < 105 ? 2020
+                       : row < 157 ? 2021
+                                   : 2022,
+                before[] = {0, 52, 105, 157};
+      text += fmt::format(fmt::runtime(form), year, row - before[year - 2019] + 1, week(row)) + "\n";
+    }
+    return text;
+  };
+  check_mended(weeks("År,Del,x", "{},{},{}"), weeks("År,x", "{}-W{:02},{}"), {}, {});
+  // A month stands in the first row of its series, and names of series in each.
+  const auto shops = [](const char* names, const char* form, bool once) {
+    return rows(names, 72, [=](int row) {
+      const int month = row / 3 % 12 + 1;
+      return fmt::format(fmt::runtime(form), 2018 + row / 36,
+                         once && row % 3 > 0 ? "" : fmt::format("{:02}", month), "abc"[row % 3], week(row));
+    });
+  };
+  Options ids{.id = "shop"};
+  const Series once = mended(shops("Year,Month,shop,x", "{},{},{},{}", true), ids),
+               each = mended(shops("Year,shop,x", "{}-{},{},{}", false), ids);
+  CHECK(once.times.at == each.times.at);
+  CHECK(once.values == each.values);
+  // Years of two that follow each other.
+  check_mended(
+      rows("Year,x", 30,
+           [](int row) { return fmt::format("{}-{:02},{}", 1990 + row, (1991 + row) % 100, week(row)); }),
+      rows("Year,x", 30, [](int row) { return fmt::format("{},{}", 1990 + row, week(row)); }), {},
+      {"column 1 ('Year') is read by the first of its two years, '1990-91' in line 2 as 1990"});
+  CHECK(mended(
+            rows("shop,t,x", 24,
+                 [](int row) { return fmt::format("a,{}/{},{}", 2018 + row / 12, row % 12 + 1, week(row)); }),
+            {.channels = {"x"}})
+            .times.text(23) == "2019-12");
+}
+
+TEST_CASE("a first column without a name that numbers nothing is called by its place") {
+  using namespace series_mended;
+  const Series series = mended(rows(",x", 12, [](int row) { return fmt::format("n{},{}", row, week(row)); }),
+                               {.channels = {"x"}});
+  CHECK(series.notes.at(0) == "column 1 is called 'column 1'");
+  CHECK(series.rows() == 12);
+  CHECK(looks_like_a_year("Season 1980/81"));
+  CHECK(looks_like_a_year("ปี 2557"));
+  for (const std::string cell : {"run 5", "no 12345", "no 1234", "no 2700"})
+    CHECK_MESSAGE(!looks_like_a_year(cell), cell);
 }

@@ -1,4 +1,6 @@
 // Dates as people write them: what is read, in which order day and month are taken, and what comes after the last row.
+#include <sstream>
+
 #include "examples/timeseries/series/series.h"
 #include "tests/support.h"
 
@@ -93,6 +95,15 @@ TEST_CASE("a date is read however it is written, if its year has four digits") {
            {"2020-W53", "2020-12-28"},
            {"2015-W53", "2015-12-28"},
            {"2021W1", "2021-01-04"},
+           {"2024-W05-1", "2024-01-29"},
+           {"2024-W05-3", "2024-01-31"},
+           {"2021-032", "2021-02-01"},
+           {"2020-366", "2020-12-31"},
+           {"FY1980/81", "1980"},
+           {"FY1999-00", "1999"},
+           {"3rd March 2012", "2012-03-03"},
+           {"March 22nd, 2012", "2012-03-22"},
+           {"2017-03-31 14:05:59:412", "2017-03-31 14:05:59.412000"},
            {"20170331T1405", "2017-03-31 14:05:00"},
            {"20170331 14:05", "2017-03-31 14:05:00"}})
     CHECK_MESSAGE(text_of(text) == meant, text);
@@ -111,6 +122,9 @@ TEST_CASE("a date is read however it is written, if its year has four digits") {
                                  "2014-W53",
                                  "2025-W53",
                                  "2021-W00",
+                                 "2021-366",
+                                 "FY1980/82",
+                                 "2017-03-31 14:05:59:41",
                                  "1970 Q0",
                                  "Q1",
                                  "Q11970",
@@ -139,6 +153,33 @@ TEST_CASE("a date is read however it is written, if its year has four digits") {
                                  "31/12/2017",
                                  "12/31/2017"})
     CHECK_MESSAGE(text_of(text) == "no time", text);
+}
+
+TEST_CASE("times of East Asia and Thailand are read by their own years") {
+  for (const auto& [text, meant] :
+       std::vector<std::pair<std::string, std::string>>{{"昭和64年1月7日", "1989-01-07"},
+                                                        {"平成元年1月8日", "1989-01-08"},
+                                                        {"令和7年3月1日(土)", "2025-03-01"},
+                                                        {"民國114年3月1日", "2025-03-01"},
+                                                        {"114年3月1日", "2025-03-01"},
+                                                        {"2025년 3월 1일", "2025-03-01"},
+                                                        {"2025年第四季度", "2025-Q4"},
+                                                        {"2025年第3四半期", "2025-Q3"},
+                                                        {"2025年3月1日 下午 3:05", "2025-03-01 15:05:00"},
+                                                        {"2025年3月1日 午後3時5分", "2025-03-01 15:05:00"},
+                                                        {"2025年3月1日 午前3時5分", "2025-03-01 03:05:00"},
+                                                        {"15 ตุลาคม 2557", "2014-10-15"}})
+    CHECK_MESSAGE(text_of(text) == meant, text);
+  std::istringstream full(
+      "มกราคม กุมภาพันธ์ มีนาคม เมษายน พฤษภาคม มิถุนายน "
+      "กรกฎาคม สิงหาคม กันยายน ตุลาคม พฤศจิกายน ธันวาคม");
+  std::istringstream brief("ม.ค. ก.พ. มี.ค. เม.ย. พ.ค. มิ.ย. ก.ค. ส.ค. ก.ย. ต.ค. พ.ย. ธ.ค.");
+  for (std::istringstream* const names : {&full, &brief})
+    for (int month = 1; month <= 12; ++month) {
+      std::string name;
+      *names >> name;
+      CHECK_MESSAGE(text_of(name + " 2557") == fmt::format("2014-{:02}", month), name);
+    }
 }
 
 TEST_CASE("dates whose year comes last are read in one order") {

@@ -314,3 +314,61 @@ TEST_CASE("drift goes on by the mean step from the first row to the last") {
   drift().forecast(series, 3, 0, one);
   CHECK(one[0] == 2.5);
 }
+
+TEST_CASE(
+    "the intervals of ETS and Theta are so many deviations wide, and a filled-in row does not count in their fits") {
+  Values y = wave(90, 2);
+  std::vector<uint8_t> filled(y.size());
+  for (const std::size_t row : {20u, 21u, 50u}) y[row] += 40, filled[row] = 1;
+  Series series = make_series({"y"}, y);
+  series.filled = filled;
+  constexpr double z = 1.2815515655446004;  // of a normal distribution 80 % lie within
+  const auto check = [&](const ForecastBaseline& baseline, auto model) {
+    States<decltype(model)> states(model);
+    for (const double value : y) states.add(value);
+    Values middle(8), deviations(8), low(8), high(8);
+    states.forecast(90, middle), states.deviations(90, deviations);
+    CHECK(forecast_of(baseline, series, 8) == middle);
+    baseline.interval(series, 90, 0, low, high);
+    for (std::size_t h = 0; h < 8; ++h) {
+      CHECK(low[h] == doctest::Approx(middle[h] - z * deviations[h]));
+      CHECK(high[h] == doctest::Approx(middle[h] + z * deviations[h]));
+    }
+  };
+  check(*fitted(ets, series, {{0, 90, 0}}, {.period = 6}), *choose_ets({y, filled}, 6));
+  check(*fitted(theta, series, {{0, 90, 0}}, {.period = 6}), *fit_theta({y, filled}, 6));
+}
+
+TEST_CASE(
+    "a detail names the forms of the first eight columns, and how many rows of several spans were fitted") {
+  const Values y = wave(60, 2);
+  std::vector<std::string> names;
+  std::vector<int> targets;
+  for (int c = 0; c < 9; ++c) names.push_back(fmt::format("c{}", c)), targets.push_back(c);
+  Values values;
+  for (const double value : y)
+    for (int c = 0; c < 9; ++c) values.push_back(value + c * c);
+  const Series series = make_series(names, values);
+  const BaselineKeys keys;
+  const Part spans = {{0, 20, 0}, {25, 60, 25}};
+  const std::string of_nine = ets({keys, series, 60, spans, targets})->detail;
+  CHECK(of_nine.find(" of c7, …, fitted to the last 35 rows that train, and carried on") !=
+        std::string::npos);
+  const std::vector<int> two = {1, 4};
+  const std::string of_two = ets({keys, series, 60, {{0, 60, 0}}, two})->detail;
+  CHECK(of_two.substr(of_two.find(" of c1, ") + 8)
+            .ends_with(" of c4, fitted to the 60 rows that train, and carried on"));
+}
+
+TEST_CASE("growth needs values above 0 in each column that is forecast, where rows are known") {
+  const BaselineKeys keys{.period = 2};
+  const Part train = {{0, 6, 0}};
+  const auto has = [&](const Values& values, int64_t known, const std::vector<int>& targets) {
+    const Series series = make_series({"a", "b"}, values);
+    return baseline_row("growth")->make({keys, series, known, train, targets}).has_value();
+  };
+  const Values second = {1, 1, 2, 2, 1, 0, 2, 2, 1, 1, 2, 2};
+  CHECK_FALSE(has(second, 6, {0, 1}));
+  CHECK(has(second, 6, {0}));
+  CHECK(has({1, 1, 2, 2, 1, 1, 2, 2, 1, 1, 0, 0}, 5, {0, 1}));
+}

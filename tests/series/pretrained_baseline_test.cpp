@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/baselines/baselines.h"
+#include "examples/timeseries/baselines/combination.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
 #include "tests/series/fitted.h"
@@ -91,4 +92,63 @@ TEST_CASE("three rows are enough, and two observed ones are not") {
   series.filled = {0, 1, 0};
   CHECK_FALSE(fitted(pretrained, series, {{0, 3, 0}}, {.period = 1}));
   CHECK_FALSE(fitted(pretrained, series, {}, {.period = 1}));
+}
+
+TEST_CASE("of two columns each is forecast by its own values, prepared together or not") {
+  const Series a = wave(40);
+  Values both;
+  for (const double value : a.values) both.push_back(value), both.push_back(100 - value * value / 10);
+  const Series series = make_series({"y", "z"}, both);
+  const BaselineKeys keys{.period = 4};
+  const std::vector<int> targets = {0, 1};
+  const std::vector<int64_t> origins = {30, 33};
+  for (const bool prepares : {true, false}) {
+    const auto baseline = pretrained({keys, series, 40, {{0, 30, 0}}, targets});
+    for (const int channel : targets) {
+      if (prepares) baseline->prepare(series, origins, channel, 3);
+      Series alone = make_series({"y"}, {});
+      for (int64_t row = 0; row < 40; ++row)
+        alone.values.push_back(series.at(row, channel)), alone.times.at.push_back(row);
+      Values found(3), expected(3);
+      baseline->forecast(series, 33, channel, found);
+      fitted(pretrained, alone, {{0, 30, 0}}, {.period = 4})->forecast(alone, 33, 0, expected);
+      CHECK(found == expected);
+    }
+  }
+}
+
+TEST_CASE("the combination of the table reads both seasons, and needs the rows that its members need") {
+  Series series = wave(60);
+  for (int t = 0; t < 60; ++t)
+    series.values[static_cast<size_t>(t)] += t * t % 7 * 0.5 + (t % 12 < 8 ? 0 : 9);
+  const Part train = {{0, 50, 0}};
+  const auto baseline = fitted(combination, series, train, {.horizon = 3, .period = 4, .second_period = 12});
+  const Combination mean(series, train, 0, {.period = 4, .second_period = 12, .horizon = 3});
+  Values found(3);
+  baseline->forecast(series, 55, 0, found);
+  CHECK(found == mean.forecast(series, 55, 3).values);
+  int64_t history = 1;
+  for (const auto& member : mean.members())
+    if (member.weight > 0) history = std::max(history, member.baseline.history);
+  CHECK(history >= 12);
+  CHECK(baseline->history == history);
+}
+
+TEST_CASE("the network and Theta read the season, of two, by which they err less on the folds") {
+  for (const bool has_week : {true, false}) {
+    RandomStream random(3, "noise");
+    Values y(360);
+    for (double& value : y) value = 100 + 2 * (random.uniform() - 0.5);
+    for (size_t t = 0; t < y.size(); ++t)
+      y[t] +=
+          20 * std::sin(2 * 3.14159265 * static_cast<double>(t) / 6) * (has_week && t % 42 >= 30 ? -1 : 1);
+    const Series series = make_series({"y"}, y);
+    const Combination mean(
+        series, {{0, series.rows(), 0}}, 0,
+        {.period = 6, .second_period = 42, .horizon = 6, .members = {"pretrained", "theta"}});
+    REQUIRE(mean.members().size() == 2);
+    CHECK(mean.members()[0].name == (has_week ? "pretrained (42)" : "pretrained"));
+    CHECK(mean.members()[0].error < (has_week ? 6 : 3));
+    CHECK(mean.members()[1].name == (has_week ? "Theta (42)" : "Theta"));
+  }
 }

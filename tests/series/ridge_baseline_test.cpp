@@ -156,3 +156,14 @@ TEST_CASE("too few windows, or a channel that does not change, have none") {
   CHECK(!fitted(ridge, make_series({"y"}, Values(60, 2.0)), {{0, 60, 0}}, {.window = 5, .horizon = 2}));
   CHECK(!fitted(ridge, series, {{0, 60, 0}}, {.window = 1, .horizon = 2}));  // it would read nothing
 }
+
+TEST_CASE("waves of both seasons are known, however short the window is") {
+  Values y;
+  for (int t = 0; t < 420; ++t)
+    y.push_back(20 + std::cos(2 * std::numbers::pi * t / 6) +
+                3 * std::sin(2 * std::numbers::pi * 3 * t / 42));
+  const Series series = make_series({"y"}, y);
+  const BaselineKeys keys{.window = 2, .horizon = 6, .period = 6, .second_period = 42};
+  const Values found = forecast(*fitted(ridge, series, {{0, 400, 0}}, keys), series, 400, 20);
+  for (size_t h = 0; h < 20; ++h) CHECK(std::abs(found[h] - y[400 + h]) < 0.05);
+}

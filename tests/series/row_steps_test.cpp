@@ -247,7 +247,9 @@ TEST_CASE("a note names the last row if its day or months are not over") {
       {"2024-Q1,1\n2024-Q2,1\n2024-Q3,1\n", "2024-07-01", "2024-09-30", "2024-10-01"},
       {"2022,1\n2023,1\n2024,1\n", "2024-01-01", "2024-12-31", "2025-01-01"},
       {"2024-03-01,1\n2024-03-02,1\n2024-03-03,1\n", "2024-03-03", "2024-03-03 23:59", "2024-03-04"},
-      {"2024-03-03,1\n2024-03-10,1\n2024-03-17,1\n", "2024-03-11", "2024-03-17 23:59", "2024-03-18"}};
+      {"2024-03-03,1\n2024-03-10,1\n2024-03-17,1\n", "2024-03-11", "2024-03-17 23:59", "2024-03-18"},
+      {"2024-03-01T00:00+02:00,1\n2024-03-02T00:00+02:00,1\n2024-03-03T00:00+02:00,1\n", "2024-03-03",
+       "2024-03-03 23:59", "2024-03-04"}};
   for (const auto& [rows, first, last, after] : all) {
     CAPTURE(rows);
     for (const std::string& now : {first, last})
@@ -259,4 +261,67 @@ TEST_CASE("a note names the last row if its day or months are not over") {
   CHECK(notes("1,1\n2,1\n3,1\n", "2024-03-02") == "");
   CHECK(lacks(notes("a,2024-02,1\na,2024-03,1\nb,2024-01,1\nb,2024-02,1\n", "2024-03-15", "id"),
               {"the last row of 'a' (2024-03, line 3)"}) == "");
+}
+
+TEST_CASE("where no row means 0, months on a day of their own have the common number of months") {
+  SeriesOptions zero = fill;
+  zero.missing = Missing::zero;
+  const auto every_other = [](int day) {
+    return on_20th(day) && month_day(monday + day * one_day).month % 2 == 0;
+  };
+  const Series series = parse(rows_of("a", 700, on_5th) + rows_of("b", 700, every_other), zero);
+  CHECK(next_of(series, 0) == "a month: 2025-12-05");
+  CHECK(series.end_of(1) - series.begin_of(1) == 23);  // from January to November of the next year
+  CHECK(next_of(series, 1) == "a month: 2025-12-20");
+}
+
+TEST_CASE("rows that are taken as they come have their own step, even of no rule") {
+  const Series series = parse(rows_of("shop", 300, each_day) + rows_of("events", 300, at_times),
+                              {.missing = Missing::previous, .gaps = Gaps::allow});
+  CHECK(series.step_of(1) != series.times.step);
+}
+
+TEST_CASE("a note says where the first row was put in, whichever row the file has first") {
+  std::vector<std::string> lines;
+  for (int day = 0; day < 30; ++day)
+    if (day != 9) lines.push_back(fmt::format("{},{}\n", date(day), day + 1));
+  for (const bool newest_first : {false, true}) {
+    if (newest_first) std::ranges::reverse(lines);
+    const Series series = parse_series(fmt::format("date,x\n{}", fmt::join(lines, "")), "x.csv", fill);
+    CHECK(series.added_rows == 1);
+    const std::string notes = fmt::format("{}", fmt::join(series.notes, "; "));
+    CHECK(lacks(notes, {newest_first ? "the first above line 22;" : "the first above line 11;",
+                        newest_first ? "the first above line 22" : "the first after line 10"}) == "");
+  }
+}
+
+TEST_CASE(
+    "zeros at the end are said with their lines, whichever row the file has first, and not of a label") {
+  std::vector<std::string> lines;
+  for (int day = 0; day < 20; ++day)
+    lines.push_back(fmt::format("{},{},{}\n", date(day), day < 17 ? 5 : 0, day < 9 ? 1 : 0));
+  for (const bool newest_first : {false, true}) {
+    if (newest_first) std::ranges::reverse(lines);
+    Series series =
+        parse_series(fmt::format("date,x,on\n{}", fmt::join(lines, "")), "x.csv", {.label = "on"});
+    series.notes.clear();
+    note_zeros_at_end(series);
+    REQUIRE(series.notes.size() == 1);
+    CHECK(lacks(series.notes[0],
+                {"'x' is 0 in its last 3 rows", newest_first ? "lines 2 to 4," : "lines 19 to 21,"}) == "");
+    for (int64_t row = 0; row < 20; ++row) series.values[static_cast<size_t>(2 * row)] = 5;
+    series.notes.clear();
+    note_zeros_at_end(series);
+    CHECK(series.notes.empty());
+  }
+}
+
+TEST_CASE("what is missing may be 0 where no value lies below it") {
+  for (const int least : {1, -1}) {
+    std::string csv = "date,x\n";
+    for (int day = 0; day < 30; ++day)
+      csv += fmt::format("{},{}\n", date(day), day % 3 == 1 ? "" : std::to_string(day ? 9 : least));
+    const std::string notes = fmt::format("{}", fmt::join(parse_series(csv, "x.csv", fill).notes, "; "));
+    CHECK((notes.find("if what is not there means 0") != notes.npos) == (least > 0));
+  }
 }

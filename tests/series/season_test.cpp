@@ -43,6 +43,7 @@ TEST_CASE("calendar periods are whole hours, days, weeks and years of rows") {
   CHECK(of(microsecond, 5 * hour) == P{});  // no whole number of them is a day, or a week
   CHECK(of(microsecond, day) == P{7, 365});
   CHECK(of(microsecond, 7 * day) == P{52});
+  CHECK(of(microsecond, 14 * day) == P{26});
   CHECK(of(TimeStep::Unit::business_day, 1) == P{5});
   CHECK(of(TimeStep::Unit::month, 1) == P{12});
   CHECK(of(TimeStep::Unit::month, 3) == P{4});
@@ -212,4 +213,28 @@ TEST_CASE("of several series the season is that of most that have one, wherever 
                 "2 of 2 have it; a year of 365 rows takes 730 rows to be found, and 400 are looked at"));
   CHECK(season_of_most(std::vector<std::vector<double>>{year}, months).why ==
         find_season(std::span<const double>(year), months).why);
+}
+
+TEST_CASE("rows at places of a day, a week or a month have a day, a week or a year of them") {
+  const auto slots = TimeStep::Unit::slots;
+  TimeStep hours_of_day{.unit = slots, .count = day}, hours_of_week{.unit = slots, .count = 7 * day};
+  for (int64_t k = 0; k < 5 * 9; ++k) {
+    if (k < 9) hours_of_day.slots.push_back((9 + k) * hour);
+    hours_of_week.slots.push_back(k / 9 * day + (9 + k % 9) * hour);
+  }
+  const TimeStep days_of_week{.unit = slots, .count = 7 * day, .slots = {0, 2 * day, 4 * day}};
+  const TimeStep days_of_month{
+      .unit = TimeStep::Unit::month, .count = 1, .day = TimeStep::Day::several, .slots = {1, 15}};
+  const auto named = [](const TimeStep& step) {
+    std::vector<std::pair<int64_t, CalendarPeriod>> all;
+    for (const int64_t period : calendar_periods(step, 1000))
+      all.emplace_back(period, calendar_period(period, step));
+    return all;
+  };
+  using All = std::vector<std::pair<int64_t, CalendarPeriod>>;
+  using enum CalendarPeriod;
+  CHECK((named(hours_of_day) == All{{9, CalendarPeriod::day}, {63, week}}));
+  CHECK((named(hours_of_week) == All{{9, CalendarPeriod::day}, {45, week}}));
+  CHECK((named(days_of_week) == All{{3, week}}));
+  CHECK((named(days_of_month) == All{{2, month}, {24, year}}));
 }

@@ -1,4 +1,8 @@
 // Which columns of a file are the time, a channel, or the names of several series; and what is said where that is not sure.
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "examples/timeseries/series/series.h"
 #include "tests/series/parse.h"
 #include "tests/support.h"
@@ -320,4 +324,30 @@ TEST_CASE("a column of values names no series: the line says which time stands t
   CHECK(lacks(refusal(commas, {.separator = ';', .decimal = ','}), {"x.csv:22: ", "stands there twice"}) ==
         "");
   CHECK(lacks(refusal(stores), {"2 series in one file, by column 'store' (1, 2)"}) == "");
+}
+
+TEST_CASE("twelve lines of totals are named, and no rows where most lack a time") {
+  std::string text = "Row Labels,x\n";
+  for (int year = 2001; year < 2015; ++year)
+    text += fmt::format("north,5\nsouth,{}\nTotal {},12\n", year % 7, year);
+  CHECK(refusal(text, {.channels = {"x"}})
+            .ends_with("delete lines 4, 7, 10, 13, 16, 19, 22, 25, 28, 31, 34, 37, ..."));
+  std::string words = "t,x\n2021-01-01,5\n";
+  for (int row = 0; row < 8; ++row) words += fmt::format("n{},5\n", row);
+  CHECK(refusal(words + "2021-01-02,5\n", {.time = "t"})
+            .ends_with("; if line 3 is no row of the series, such as a total, delete it"));
+}
+
+TEST_CASE("events of several series are such where the newest stands first, too") {
+  Names lines;
+  for (int row = 0; row < 90; ++row) {
+    const int of = row == 6 ? 5 : row, minutes = of * 150 + of * of * 31 % 140;  // two at once
+    lines.push_back(fmt::format("{},2021-01-{:02} {:02}:{:02},{}", row % 3 ? "Mia" : "Jo", minutes / 1440 + 1,
+                                minutes / 60 % 24, minutes % 60, row % 7));
+  }
+  for (const bool newest_first : {false, true}) {
+    if (newest_first) std::ranges::reverse(lines);
+    CHECK(refusal(fmt::format("user,start,amount\n{}\n", fmt::join(lines, "\n")))
+              .find("with rows at any time") != std::string::npos);
+  }
 }

@@ -123,6 +123,10 @@ TEST_CASE("each series is split by itself, and no window lies in two") {
   CHECK(lacks(input_error_of([&] { windows.input_before(16); }), {"does not lie in"}) == "");
   CHECK(windows.input_before(17).to_host() == std::vector<real>{2000, 2001, 2002});
   CHECK_THROWS(SeriesWindows(series, none, {{5, 12, 0}}, "of two", {.window = 1, .horizon = 1}));
+  std::string rest;
+  for (const Span& span : from_rows(split.test, series, std::vector<int64_t>{8, 13, 40}))
+    rest += fmt::format("[{},{})<{} ", span.begin, span.end, span.history);
+  CHECK(rest == "[8,10)<0 [13,14)<10 ");
   // One that cannot be split is named; if none can, the first says why.
   const auto rows = [&](int64_t least) {
     return split_each(
@@ -156,6 +160,8 @@ TEST_CASE("each series is scaled by its own rows, and errors count in these unit
     CHECK(target[static_cast<std::size_t>(b)] == target[static_cast<std::size_t>(b + 2)]);
   const std::vector<double> naive = mase_scale(series, train, 2, std::vector<int>{0});
   CHECK(naive == Values{2, 2});
+  const Series steps = parse("store,y\na,1\na,2\na,3\nb,1\nb,4\nb,7\n");
+  CHECK(mase_scale(steps, {{0, 3, 0}, {3, 6, 3}}, 1, std::vector<int>{0}) == Values{1, 3});
   ForecastScores scores(windows, naive);
   for (const int64_t origin : windows.origins()) {
     const double off = origin < 6 ? 1 : 3;
@@ -200,4 +206,19 @@ TEST_CASE("the errors of all series widen an interval, in units of the window an
   values = low = high = {0};
   interval.widen(46, values, low, high);
   CHECK(high[0] == doctest::Approx(2));  // both have the same spread
+}
+
+TEST_CASE("rows to forecast are counted in each series, and the most of any are said") {
+  std::string csv = "store,t,y\n";
+  for (const char* store : {"a", "b", "c"})
+    for (int day = 1; day <= 9; ++day) {
+      const int known = *store == 'a' ? 8 : *store == 'b' ? 6 : 7;
+      csv += fmt::format("{},2020-02-{:02},{}\n", store, day, day <= known ? "1" : "");
+    }
+  const Series series = parse(csv, {.missing = Missing::previous, .open_end = {"y"}});
+  CHECK(text_of(series) == "a[0,8) b[8,14) c[14,21) ");
+  CHECK(series.open_rows == 3);
+  std::string notes;
+  for (const std::string& note : series.notes) notes += note + "; ";
+  CHECK(lacks(notes, {"3 rows without a value of 'y' at the end: to be forecast, from line 17 on"}) == "");
 }

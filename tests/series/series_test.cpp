@@ -1,11 +1,13 @@
 // Times of series, and what a calendar makes of them.
 #include "examples/timeseries/series/series.h"
 
+#include <array>
 #include <cmath>
 
 #include "examples/timeseries/series/scaling.h"
 #include "examples/timeseries/series/series_windows.h"
 #include "tests/series/counting_series.h"
+#include "tests/series/mended.h"
 
 using namespace unroll;
 
@@ -143,4 +145,173 @@ TEST_CASE("calendar features are points of a circle, and not scaled") {
   CHECK(lacks(input_error_of([&] { add_calendar(series, {"hour"}); }), {"'hour_sin' already"}) == "");
   Series numbered = counting(3);
   CHECK(lacks(input_error_of([&] { add_calendar(numbered, {"hour"}); }), {"no dates"}) == "");
+}
+
+TEST_CASE("each calendar feature is the place of a moment in its hour, day, week, month or year") {
+  Series series =
+      parse_series("t,x\n2020-02-29 22:30:15,5\n2021-02-28 22:30:15,7\n", "x.csv", {.gaps = Gaps::allow});
+  const double minute = 30.25 / 60, hour = (22 + minute) / 24;
+  const std::vector<std::pair<std::string, double>> all = {{"minute", minute},   {"hour", hour},
+                                                           {"weekday", 5.0 / 7},  // a Saturday
+                                                           {"day", 28.0 / 31},   {"day_of_year", 59.0 / 366},
+                                                           {"month", 1.0 / 12}};
+  for (const auto& [name, place] : all) {
+    const int channel = series.width();
+    add_calendar(series, {name});
+    CHECK_MESSAGE(series.at(0, channel) == doctest::Approx(std::sin(2 * std::acos(-1.0) * place)), name);
+    CHECK_MESSAGE(series.at(0, channel + 1) == doctest::Approx(std::cos(2 * std::acos(-1.0) * place)), name);
+  }
+  CHECK(series.calendar == 12);
+}
+
+TEST_CASE("a part of a series has its rows of all that the series has by row, and its names") {
+  Series series = parse_series(
+      "t,x,fault\n05/03/2020 01:00+02:00,1,0\n05/03/2020 02:00+02:00,,1\n05/03/2020 04:00+03:00,3,1\n",
+      "x.csv",
+      {.date_order = DateOrder::day_first,
+       .label = "fault",
+       .missing = Missing::previous,
+       .gaps = Gaps::allow});
+  add_calendar(series, {"hour"});
+  const Series part = series.part(1, 3);
+  CHECK(part.channels == series.channels);
+  CHECK((part.label == 1 && part.calendar == 2 && part.date_order == DateOrder::day_first));
+  CHECK(part.lines == std::vector<int64_t>{3, 4});
+  for (int64_t row = 0; row < 2; ++row) {
+    CHECK(part.times.text(row) == series.times.text(row + 1));
+    for (int channel = 0; channel < series.width(); ++channel) {
+      CHECK(part.at(row, channel) == series.at(row + 1, channel));
+      CHECK(part.is_filled(row, channel) == series.is_filled(row + 1, channel));
+    }
+  }
+}
+
+TEST_CASE("beside parts of a day or week, totals and flags are left out, and what is neither is repeated") {
+  using namespace series_mended;
+  Notes hours, clocks, weekdays = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
+  for (int k = 0; k < 24; ++k)
+    hours.push_back(fmt::format("H{:02}", k + 1)), clocks.push_back(fmt::format("{:02}:00", k));
+  const Notes of_work(weekdays.begin(), weekdays.begin() + 5);
+  for (const auto& kind :
+       {std::pair("hour", hours), {"time of day", clocks}, {"day", weekdays}, {"day", of_work}})
+    for (int beside = 0; beside < 16; ++beside) {  // a sum, a channel, a total, and flags
+      const std::string each = kind.first;
+      const Notes& names = kind.second;
+      const bool sum = beside & 1, level = beside & 2, total = beside & 4, flags = beside & 8,
+                 are_days = each == "day";
+      if (flags && names != hours) continue;
+      CAPTURE(names[0]);
+      CAPTURE(beside);
+      const int count = static_cast<int>(names.size());
+      const auto value = [](int row, int k) { return 10 + (row * 5 + k * 7) % 23; };
+      std::string header = fmt::format("day{}{},{}", sum ? ",Sum" : "", level ? ",level" : "",
+                                       fmt::join(names, ",")),
+                  done = fmt::format("each {} ('{}' to '{}') is read as a row of its own", each, names[0],
+                                     names.back());
+      for (int k = 1; flags && k <= 24; ++k) header += fmt::format(",V{:02}", k);
+      if (sum) done += ", without 'Sum'";
+      if (total) header += ",Total", done += ", without 'Total'";
+      if (flags) done += ", without the columns 'V01' to 'V24'";
+      check_mended(rows(header, 14,
+                        [&](int row) {
+                          std::string cells = dated(are_days ? 7 * row : row);
+                          if (sum) cells += fmt::format(",{}", 500 + row * 13 % 50);
+                          if (level) cells += fmt::format(",{}", 700 + row * 5 % 11);
+                          for (int k = 0; k < count; ++k) cells += fmt::format(",{}", value(row, k));
+                          for (int k = 0; flags && k < 24; ++k) cells += fmt::format(",{}", k % 3);
+                          return total ? cells + fmt::format(",{}", 900 - row) : cells;
+                        }),
+                   rows(level ? "day,level,value" : "day,value", 14 * count,
+                        [&](int at) {
+                          const int row = at / count, k = at % count;
+                          return fmt::format("{}{},{}",
+                                             are_days ? dated(7 * row + k)
+                                                      : hour(24 * row + k + (names == hours), "2021-01-04"),
+                                             level ? fmt::format(",{}", 700 + row * 5 % 11) : "",
+                                             value(row, k));
+                        }),
+                   {}, {done + counted});
+    }
+}
+
+TEST_CASE(
+    "totals beside a month's days and beside a year's months are left out though they change, in any order of rows") {
+  using namespace series_mended;
+  for (const bool first : {true, false}) {  // where the total stands
+    std::string days = first ? "Year,Month,Total" : "Year,Month";
+    for (int k = 1; k <= 31; ++k) days += fmt::format(",{}", k);
+    constexpr std::array counts = {31, 28, 31}, begins = {0, 31, 59};
+    days = rows(days + (first ? ",level" : ",level,Total"), 3, [&](int row) {
+      std::string cells = fmt::format("2021,{}{}", row + 1, first ? fmt::format(",{}", 50 + row) : "");
+      for (int k = 0; k < 31; ++k)
+        cells += k < counts[static_cast<std::size_t>(row)]
+                     ? fmt::format(",{}", week(begins[static_cast<std::size_t>(row)] + k))
+                     : ",";
+      return cells + fmt::format(",{}{}", 700 + row, first ? "" : fmt::format(",{}", 50 + row));
+    });
+    check_mended(days + "Total,,9,9,9\n",
+                 rows("date,level,value", 90,
+                      [](int row) {
+                        return fmt::format("{},{},{}", dated(row - 3),
+                                           row < 31   ? 700
+                                           : row < 59 ? 701
+                                                      : 702,
+                                           week(row));
+                      }),
+                 {}, {});
+  }
+  const auto plain = rows(
+      "time,value", 24, [](int k) { return fmt::format("{} Q{},{}", 2014 + k / 4, k % 4 + 1, 10 + k % 7); });
+  std::string down = "Year,Q1,Q2,Q3,Q4,Total 2014-2019\n", across = "Part";
+  for (int year = 5; year >= 0; --year) {
+    down += std::to_string(2014 + year);
+    for (int part = 0; part < 4; ++part) down += fmt::format(",{}", 10 + (4 * year + part) % 7);
+    down += fmt::format(",{}\n", 40 + year), across += fmt::format(",{}", 2014 + year);
+  }
+  across += ",Total 2014-2019\n";
+  for (int part = 0; part < 4; ++part) {
+    across += fmt::format("Q{}", part + 1);
+    for (int year = 5; year >= 0; --year) across += fmt::format(",{}", 10 + (4 * year + part) % 7);
+    across += fmt::format(",{}\n", 60 + part);
+  }
+  const std::string note =
+      "each quarter of a year is read as a row of its own; column 'Total 2014-2019' is left out; line ";
+  check_mended(down + "Total 2014-2019,80,90,70,60\n", plain, {},
+               {fmt::format("{}8 is left out{}", note, counted)});
+  check_mended(across + "Total 2014-2019,9,9,9,9,9,9,9\n", plain, {},
+               {fmt::format("{}6 is left out{}", note, counted)});
+}
+
+TEST_CASE(
+    "a table on its side is read without totals, remarks, and words that are alike or count the lines") {
+  using namespace series_mended;
+  std::string side = "code,source,unit,item";
+  for (int k = 0; k < 12; ++k) side += fmt::format(",2014-{:02}", k + 1);
+  side += ",Total";
+  for (const int line : {0, 1}) {
+    side += fmt::format("\n{},office,t,{}", line + 1, line == 0 ? "in" : "out");
+    for (int k = 0; k < 12; ++k) side += fmt::format(",{}", 100 * line + k);
+    side += fmt::format(",{}", 1200 * line + 66);
+  }
+  check_mended(
+      side + "\n3,office,t,none,,,,,,,,,,,,,\n",
+      rows("time,in,out", 12, [](int k) { return fmt::format("2014-{:02},{},{}", k + 1, k, 100 + k); }), {},
+      {fmt::format(
+          "each column of a time is read as a row of its own; column 'Total' is left out; line 4 is left out: without a value{}",
+          counted)});
+}
+
+TEST_CASE("a time in three columns is joined wherever they stand, and lies in no column then") {
+  using namespace series_mended;
+  const auto parts = [](const char* names, const char* form) {
+    return rows(names, 90, [=](int row) {
+      const CalendarTime at = calendar_of(*parse_time(dated(row)));
+      return fmt::format(fmt::runtime(form), at.year, at.month, at.day, week(row), row % 5);
+    });
+  };
+  const std::string plain =
+      rows("Year,x,y", 90, [](int row) { return fmt::format("{},{},{}", dated(row), week(row), row % 5); });
+  check_mended(parts("Year,Month,Day,x,y", "{0},{1},{2},{3},{4}"), plain, {}, {});
+  check_mended(parts("Year,Day,Month,x,y", "{0},{2},{1},{3},{4}"), plain, {}, {});
+  check_mended(parts("Year,Month,x,Day,y", "{0},{1},{3},{2},{4}"), plain, {}, {});
 }

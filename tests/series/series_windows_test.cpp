@@ -108,6 +108,10 @@ TEST_CASE("scaling is measured on the training part alone") {
   CHECK(fit_scaling(series, whole_series(series), ScalingKind::minmax, notes).apply(1000, 0) == 1);
   CHECK(notes.empty());
   CHECK(fit_scaling(series, train, ScalingKind::none, notes).apply(1000, 0) == 1000);
+  const Series many =
+      make_series({"a", "b", "c", "d", "e", "f", "g", "x"}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2});
+  fit_scaling(many, whole_series(many), ScalingKind::standard, notes);
+  CHECK(notes.back() == "constant in training, so not scaled: 'a', 'b', 'c', 'd', 'e' and 2 more");
   const Series tenths = make_series({"x"}, {0.1, 0.1, 0.1});  // whose mean rounds to another number
   CHECK(fit_scaling(tenths, whole_series(tenths), ScalingKind::standard, notes).channels[0].scale == 1);
   const Series wide = make_series({"x"}, {-1.7e308, 1.7e308});
@@ -343,4 +347,37 @@ TEST_CASE("what is known ahead stands behind a window, and nothing else of these
   CHECK(lacks(input_error_of([&] { windows.input_before(7); }), {"known ahead of 2 rows from row 7"}) == "");
   CHECK_THROWS(SeriesWindows(series, unscaled(series), {{3, 8, 0}}, "test",
                              {.window = 2, .horizon = 2, .inputs = {0}, .targets = {0}, .known = {2}}));
+}
+
+TEST_CASE("what is known ahead but missing from the beginning on has the mean there, too") {
+  const Series series = parse_series("y,p\n1,\n2,\n3,\n4,40\n5,50\n6,60\n", "p.csv", {.missing = Missing::mask});
+  SeriesWindows windows(series, unscaled(series), {{2, 6, 0}}, "test",
+                        {.window = 2, .horizon = 2, .inputs = {0, 1}, .targets = {0}, .known = {1}});
+  CHECK(windows.input_before(2).to_host() == std::vector<real>{1, 0, 2, 0, 0, 0, 0, 40});
+}
+
+TEST_CASE("of each batch a target that was filled in has no weight, and is not counted") {
+  Series series = counting(14, 2);
+  series.filled.assign(28, 0);
+  for (const size_t at : {9, 10, 12, 13, 14, 15, 27}) series.filled[at] = 1;  // rows 6 and 7 lack both
+  SeriesWindows windows(series, unscaled(series), {{2, 14, 0}}, "test", {.window = 2, .horizon = 2});
+  CHECK(origins(windows) == Ints{2, 3, 4, 5, 7, 8, 9, 10, 11, 12});
+  int64_t left_out = 4;  // of the window that predicts rows 6 and 7
+  for (int64_t k = 0; k < windows.batches(3); ++k) {
+    const SeriesBatch batch = windows.batch(k, 3);
+    const int count = windows.windows_in(k, 3);
+    int64_t observed = 0, at = 0;
+    for (int64_t h = 0; h < 2; ++h)
+      for (const int64_t origin : batch.origins)
+        for (int channel = 0; channel < 2; ++channel, ++at) {
+          const bool is_observed = !series.is_filled(origin + h, channel);
+          observed += is_observed;
+          CHECK((batch.weights.defined() ? batch.weights.to_host()[static_cast<size_t>(at)] : 1) ==
+                is_observed);
+        }
+    CHECK(batch.observed == observed);
+    CHECK(windows.observed_in(k, 3) == observed);
+    left_out += 4 * count - observed;
+  }
+  CHECK(windows.targets_left_out() == left_out);
 }

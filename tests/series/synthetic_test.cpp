@@ -6,7 +6,7 @@
 #include <set>
 #include <thread>
 
-#include "tests/series/synthetic_draws.h"
+#include "tests/series/plain_synthetic.h"
 
 using namespace unroll;
 using synthetic::is_share;
@@ -101,4 +101,47 @@ TEST_CASE("the season told is 1 in 4 % of series that have one, another one in 4
   CHECK(is_share(one, count, 0.04));
   // Another one is drawn as calendar_season(30) draws: 12 with .9 · 25 / 74 + .1 / 29, where 74 is the sum of what fits.
   CHECK(is_share(right, count, 0.92 + 0.04 * (0.9 * 25 / 74 + 0.1 / 29)));
+}
+
+TEST_CASE("each kind is what its equation says, computed a second time") {
+  for (const SyntheticKind& kind : synthetic::synthetic_kinds)
+    for (const int rows : {3, 40, 150}) {
+      double off = 0;
+      for (int k = 0; k < (rows == 150 ? 15 : 60); ++k) {
+        synthetic::Draw draw = synthetic::draw_of(kind.word, k), again = draw;
+        const synthetic::Path path = kind.make(draw, rows),
+                              plain = synthetic::plain::plain_of(kind.word)(again, rows);
+        REQUIRE(path.y.size() == plain.y.size());
+        CHECK_MESSAGE(path.season == plain.season, std::string(kind.word));
+        CHECK_MESSAGE(draw.uniform() == again.uniform(), std::string(kind.word));  // nothing else was drawn
+        // Chaos multiplies a rounding error by 2 a row.
+        const size_t alike = kind.word == "logistic-map" ? 20 : path.y.size();
+        for (size_t t = 0; t < std::min(alike, path.y.size()); ++t)
+          off = std::max(off, std::abs(path.y[t] - plain.y[t]) / (1 + std::abs(plain.y[t])));
+      }
+      CHECK_MESSAGE(off < 1e-7, std::string(kind.word), " of ", rows, " rows is ", off, " off");
+    }
+}
+
+TEST_CASE("a series is mixed, transformed, placed and thinned out as is said, computed a second time") {
+  constexpr int rows = 40;
+  for (const bool held_out : {false, true})
+    for (int k = 0; k < 1500; ++k) {
+      const char* const from = held_out ? "held_out" : "synthetic";
+      synthetic::Draw draw(
+          RandomStream(RandomKey{.seed = 11, .place = place_of(from, static_cast<uint64_t>(k))}));
+      const SyntheticSeries plain = synthetic::plain::series(draw, held_out, rows);
+      const SyntheticSeries series = (held_out ? held_out_series : synthetic_series)(11, k, rows);
+      CAPTURE(k);
+      CHECK(series.kind == plain.kind);
+      CHECK(series.season == plain.season);
+      double size = 0, off = 0;
+      for (int t = 0; t < rows; ++t) {
+        CHECK(std::isnan(series.values[t]) == std::isnan(plain.values[t]));
+        if (std::isnan(series.values[t])) continue;
+        size = std::max(size, std::abs(static_cast<double>(plain.values[t])));
+        off = std::max(off, std::abs(static_cast<double>(series.values[t]) - plain.values[t]));
+      }
+      CHECK_MESSAGE(off <= 1e-5 * size, std::string(series.kind), ": ", off, " of ", size);
+    }
 }

@@ -352,3 +352,43 @@ TEST_CASE("times of a step that jitters have the resolution of the file, and its
   CHECK(apart_text({.unit = TimeStep::Unit::microsecond, .count = 60 * one_hour, .jitter = 20 * one_hour}) ==
         "60 hours apart, give or take 20 hours");
 }
+
+TEST_CASE("steps of places in a month, and what differs from a step, are said in words") {
+  const TimeStep days{.unit = TimeStep::Unit::month,
+                      .count = 1,
+                      .day = TimeStep::Day::several,
+                      .slots = {1, 2, 3, 4, 11, 12, 13, 21, 22, 23, 31}};
+  CHECK(to_text(days) ==
+        "on the 1st, 2nd, 3rd, 4th, 11th, 12th, 13th, 21st, 22nd, 23rd and last of the month");
+  const TimeStep quarter{.unit = TimeStep::Unit::month, .count = 3, .of_month = 1};
+  const auto at = [](const char* text) { return parse_time(text)->count; };
+  CHECK(difference_text(TimeForm::date, at("2020-01-01"), at("2020-07-01"), quarter) == "6 months");
+  CHECK(difference_text(TimeForm::date, at("2020-01-01"), at("2021-01-01"), quarter) == "a year");
+  Times numbers;
+  for (int k = 0; k < 22; ++k) numbers.at.push_back(10 * k + (k > 20));
+  CHECK(find_step(TimeForm::number, numbers.at).notes ==
+        std::vector<std::string>{"most rows are numbers 10 apart, but not all"});
+  // The last Friday, which is the fourth of most months.
+  CHECK(rows_after({"2020-02-28", "2020-03-27", "2020-04-24", "2020-05-29"}, 2) == "2020-06-26, 2020-07-31");
+}
+
+TEST_CASE("a model's step goes on by the clock of the file") {
+  constexpr int64_t hour = 3'600'000'000;
+  const TimeStep model{.unit = TimeStep::Unit::business_day, .count = 1};
+  TimeStep file = model;
+  file.zone = 2 * hour, file.summer = 22 * hour;
+  const std::vector<int64_t> at = {parse_time("2020-06-01T22:00Z")->count,
+                                   parse_time("2020-06-02T22:00Z")->count};
+  const auto step = same_step(TimeForm::date_time, at, model, file);
+  REQUIRE(step);
+  CHECK((step->zone == 2 * hour && step->summer == 22 * hour));
+}
+
+TEST_CASE("a column named as years may have a tenth of other numbers") {
+  std::vector<int64_t> years;
+  for (int k = 0; k < 20; ++k) years.push_back(2000 + k);
+  years[7] = 20077;
+  CHECK(form_of_numbers(years, "year", 20) == TimeForm::year);
+  years[12] = 20127, years[15] = 20157;
+  CHECK(form_of_numbers(years, "year", 20) == TimeForm::number);
+}

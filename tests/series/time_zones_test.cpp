@@ -37,6 +37,10 @@ TEST_CASE("a zone's midnight in UTC, and clocks that are set forward and back") 
       autumn = "t,x\n2021-10-31 01:00,1\n2021-10-31 02:00,2\n2021-10-31 02:00,3\n";
   CHECK(lacks(refusal(spring),
               {"x.csv:4: a gap of 2 hours", "an hour apart", "clocks are set forward", "offset"}) == "");
+  CHECK(
+      lacks(refusal(
+                "t,x\n2021-03-28T00:00Z,1\n2021-03-28T01:00Z,2\n2021-03-28T03:00Z,3\n2021-03-28T04:00Z,3\n"),
+            {"clocks"}) != "");  // UTC has no such gap
   CHECK(lacks(refusal(autumn), {"x.csv:4", "stands there twice", "clocks are set back", "+01:00"}) == "");
   CHECK(lacks(refusal("t,x\n2021-10-31 02:00,1\n2021-10-31 02:30,2\n2021-10-31 02:00,3\n"),
               {"clocks are set back"}) == "");

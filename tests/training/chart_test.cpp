@@ -72,6 +72,104 @@ TEST_CASE("a curve goes through its points: linear from zero, or logarithmic") {
         doctest::Approx((points[0].second - points[2].second) / 10).epsilon(0.01));
 }
 
+TEST_CASE("band, mark, levels and the axis on the right stand where their values are") {
+  Chart chart{.title = "t",
+              .x_name = "x",
+              .y_name = "y",
+              .right_name = "nats",
+              .logarithmic = true,
+              .series = {{.name = "a", .x = {0, 1, 2, 3}, .y = {std::exp(1), std::exp(2), std::exp(3), std::exp(4)}},
+                         {.name = "b", .x = {1, 2}, .y = {10, 20}}},
+              .levels = {{"level", std::exp(3)}},
+              .mark = Chart::Mark{"best", 1, std::exp(2)}};
+  chart.band = {.name = "80 %", .x = {1, 2}, .low = {std::exp(1), std::exp(2)}, .high = {std::exp(3), std::exp(4)}};
+  const std::string svg = chart_svg(chart, 600, 300, "a");
+  const auto at = points_of(svg);
+  REQUIRE(at.size() == 4);
+  const auto x = [&](int k) { return fmt::format("{:.1f}", at[static_cast<size_t>(k)].first); };
+  const auto y = [&](int k) { return fmt::format("{:.1f}", at[static_cast<size_t>(k)].second); };
+  CHECK(has(svg, "<path d=\"M" + x(1) + " " + y(2) + "L" + x(2) + " " + y(3) + "L" + x(2) + " " + y(1) + "L" + x(1) + " " +
+                     y(0) + "Z\" class=\"band s1\"/>"));
+  CHECK(has(svg, "<circle cx=\"" + x(1) + "\" cy=\"" + y(1) + "\" r=\"5.5\" class=\"mark\"/>"));
+  CHECK(has(svg, "y1=\"" + y(2) + "\" x2=\"560.0\" y2=\"" + y(2) + "\" class=\"level\"/>"));
+  const std::regex right("<text x=\"568.0\" y=\"([0-9.]+)\" text-anchor=\"start\" class=\"tick\">([1-4])<");
+  int ticks = 0;
+  for (std::sregex_iterator tick(svg.begin(), svg.end(), right), end; tick != end; ++tick, ++ticks)
+    CHECK(std::abs(std::stod((*tick)[1]) - 4 - at[std::stoul((*tick)[2]) - 1].second) < 0.11);
+  CHECK(ticks >= 2);
+  chart.logarithmic = false;  // the logarithm has no even axis
+  CHECK(!has(chart_svg(chart, 600, 300, "a"), "nats"));
+}
+
+TEST_CASE("the values behind a chart are told with their digits, and with the names of x") {
+  const Chart chart{.title = "t",
+                    .x_name = "time \"<\"",
+                    .y_name = "y",
+                    .x_texts = {"mon", "t</script>"},
+                    .series = {{.name = "a", .x = {1'000'001, 1'000'002}, .y = {1.23456, -2}}, {.name = "b"}}};
+  CHECK(chart_json(chart) ==
+        R"({"x":"time \"\u003c\"","texts":["mon","t\u003c/script>"],"series":[{"name":"a","x":[1000001,1000002],)"
+        R"("y":[1.23456,-2]},{"name":"b","x":[],"y":[]}]})");
+}
+
+TEST_CASE("in a file charts stand one below the other, each curve's name beside its colour") {
+  Chart chart{.title = "first",
+              .x_name = "x",
+              .y_name = "y",
+              .series = {{.name = "alpha", .x = {0, 1}, .y = {1, 2}}, {.name = "beta", .x = {0, 1}, .y = {2, 1}}}};
+  chart.band = {.name = "80 %", .x = {0, 1}, .low = {1, 1}, .high = {2, 2}};
+  Chart second = chart;
+  second.title = "second", second.band.reset();
+  const std::string file = chart_file(std::vector{chart, second}, 500, 200);
+  CHECK(file.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 500 400\" width=\"500\" height=\"400\">\n"));
+  // A name of n letters has 44 + 7 n units.
+  for (const char* part :
+       {"<text x=\"12\" y=\"22\" style=\"font-size:15px;font-weight:600\">first<",
+        "<rect x=\"12\" y=\"36\" width=\"18\" height=\"4\" fill=\"#2b67a8\" opacity=\"1\"/><text x=\"36\" y=\"43\">alpha<",
+        "<rect x=\"91\" y=\"36\" width=\"18\" height=\"4\" fill=\"#a83c05\" opacity=\"1\"/><text x=\"115\" y=\"43\">beta<",
+        "<rect x=\"163\" y=\"36\" width=\"18\" height=\"4\" fill=\"#a83c05\" opacity=\"0.18\"/><text x=\"187\" y=\"43\">80 %<",
+        "<svg x=\"12\" y=\"52\" width=\"476\" height=\"136\"",
+        "<text x=\"12\" y=\"222\" style=\"font-size:15px;font-weight:600\">second<",
+        "<rect x=\"91\" y=\"236\" width=\"18\" height=\"4\" fill=\"#a83c05\" opacity=\"1\"/><text x=\"115\" y=\"243\">beta<",
+        "<svg x=\"12\" y=\"252\" width=\"476\" height=\"136\"", ".s0 path{stroke:#2b67a8}", ".s1 path{stroke:#a83c05}",
+        ".band.s1{fill:#a83c05}"})
+    CHECK_MESSAGE(has(file, part), part);
+}
+
+TEST_CASE("a chart in characters, to the character") {
+  Chart chart{.title = "load",
+              .x_name = "hour",
+              .y_name = "MW",
+              .x_texts = {"00:00:00", "01:00:00", "02:00:00", "03:00:00", "04:00:00"},
+              .series = {{.name = "past", .x = {0, 1, 2}, .y = {1, 2, 4}}, {.name = "to come", .x = {3, 4}, .y = {3, 2}}}};
+  chart.band = {.name = "80 %", .x = {3, 4}, .low = {2, 1}, .high = {4, 3}};
+  CHECK(chart_text(chart, 31, 5) ==
+        "load\n"
+        "       4 |          o    .\n"
+        "         |               *    .\n"
+        "       2 |     o         .    *\n"
+        "         |o                   .\n"
+        "       0 |\n"
+        "          00:00           04:00\n"
+        "          o past   * to come   . 80 %\n");
+  chart.from_zero = false, chart.x_from = 2, chart.band.reset();
+  CHECK(chart_text(chart, 31, 4) ==
+        "load\n"
+        "       4 |o\n"
+        "         |          *\n"
+        "       2 |                    *\n"
+        "       1 |\n"
+        "          02:00           04:00\n"
+        "          o past   * to come\n");
+}
+
+TEST_CASE("large values at an axis have units") {
+  for (const auto& [value, text] : {std::pair{999.0, "999"}, {1500, "1.5k"}, {-2e6, "-2M"}, {3e9, "3G"}, {4.5e12, "4.5T"},
+                                    {1e15, "1e+15"}, {0.05, "0.05"}, {0, "0"}})
+    CHECK(tick_text(value) == text);
+  CHECK(tick_text(123456789, 1) == "123.456789M");
+}
+
 TEST_CASE("a curve that does not move has an axis, whatever its height") {
   for (const double y : {0.0, 1e-300, 950.0, 5000.0, -5000.0, 1e9, -1e300}) {
     const Chart chart{

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include "framework/nearest.h"
+#include "framework/ops.h"
 #include "framework/random.h"
 #include "tests/folder.h"
 #include "tests/support.h"
 #include "tests/training/recipe_program.h"
 #include "training/program/recipe/recipe_reader.h"
+#include "training/program/recipe/recipe_sections.h"
 
 using namespace unroll;
 using recipe_program::Program;
@@ -236,6 +238,46 @@ TEST_CASE("recipe: rules between keys are told with the place of the key") {
         "--set model.tied=true: 'model.tied' needs more");
 }
 
+TEST_CASE("recipe: an optimizer keeps as many numbers for each weight as are told before") {
+  using Kind = OptimizerKind;
+  for (const Kind kind : {Kind::sgd, Kind::adam, Kind::adamw, Kind::rmsprop, Kind::lion, Kind::asgd})
+    for (const double momentum : {0.0, 0.9})
+      for (const double average_decay : {0.0, 0.99})
+        for (const ScheduleKind schedule_kind : {ScheduleKind::constant, ScheduleKind::one_cycle}) {
+          if (kind == Kind::asgd && schedule_kind == ScheduleKind::one_cycle) continue;  // is refused
+          const TrainingSection training;
+          const OptimizerSection optimizer{
+              .kind = kind, .momentum = momentum, .average_decay = average_decay, .average_from = 1};
+          const ScheduleSection schedule{.kind = schedule_kind};
+          const TrainingSections sections{training, optimizer, schedule};
+          ParameterSet params;
+          const Var w = params.add("w", {4}, Init::constant(1)).var();
+          const auto made = make_optimizer(sections, params, EpochWindows(5));
+          Tape tape;
+          tape.backward(sum(w * w));
+          made->step();
+          INFO(made->name(), " ", momentum, " ", average_decay, " ", static_cast<int>(schedule_kind));
+          CHECK(std::ssize(made->whole_state().slabs) == moments_of(sections));
+        }
+}
+
+TEST_CASE("recipe: epochs of different lengths are counted one by one") {
+  const TrainingSection training{.epochs = 3, .accumulate = 2};
+  const OptimizerSection optimizer{.kind = OptimizerKind::asgd, .learning_rate = 1, .average_from = 3};
+  const ScheduleSection schedule{.kind = ScheduleKind::cosine, .warmup = 0.5, .minimum = 0.25};
+  const TrainingSections sections{training, optimizer, schedule};
+  const EpochWindows windows([](int epoch) { return int64_t{3} * epoch; });  // 2, 3 and 5 steps of two windows
+  CHECK(steps_of_epochs(sections, windows, 2) == 5);
+  const Schedule made = make_schedule(sections, windows);
+  CHECK((made.total == 10 && made.warmup == 1 && made.final_rate == 0.25));
+  ParameterSet params;
+  params.add("w", {4}, Init::constant(1));
+  int64_t average_after = -1;
+  for (const auto& counter : make_optimizer(sections, params, windows)->whole_state().counters)
+    if (counter.name == "average_after") average_after = *counter.value;
+  CHECK(average_after == 5);  // the third epoch's first step
+}
+
 TEST_CASE("recipe: the nearest word") {
   const std::vector<std::string> words = {"learning_rate", "batch", "bptt", "hidden", "eval_batch"};
   CHECK(nearest("batch", words) == "batch");
@@ -277,4 +319,16 @@ TEST_CASE("recipe: found by name or by path") {
   CHECK(error_of([] { find_recipe("x.toml"); }) == "x.toml: there is no such recipe");
   CHECK(error_of([] { find_recipe("./"); }) == "./: a folder, not a recipe");
   CHECK(error_of([] { find_recipe("/dev/zero"); }) == "/dev/zero: a device, not a file");
+}
+
+TEST_CASE("recipe: of many words eight are named and the others counted") {
+  std::vector<std::string> words;
+  for (char c = 'a'; c <= 'k'; ++c) words.push_back(std::string(5, c));
+  CHECK(which_was_meant("xyz", words) ==
+        "; there are 'aaaaa', 'bbbbb', 'ccccc', 'ddddd', 'eeeee', 'fffff', 'ggggg', 'hhhhh' and 3 others");
+  words.resize(8);
+  CHECK(which_was_meant("xyz", words).ends_with("'ggggg', 'hhhhh'"));
+  CHECK(which_was_meant("aaaba", words) == "; did you mean 'aaaaa'?");
+  CHECK(which_was_meant("xyz", {}) == "");
+  CHECK(nearest("hidden", {"hidden_units_of_all", "hidden_size", "batch"}) == "hidden_size");
 }

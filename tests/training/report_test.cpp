@@ -1,14 +1,18 @@
 // The report that explains a run: its curves, what it says, and that nothing in a run can break it.
 #include "training/report/report.h"
 
+#include <chrono>
 #include <cstring>
+#include <map>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "tests/program.h"
 #include "tests/support.h"
 #include "tests/training/drawn.h"
 #include "training/report/chart.h"
+#include "training/report/page.h"
 #include "training/report/run_description.h"
 
 using namespace unroll;
@@ -57,6 +61,18 @@ struct Run {
     return read_text(folder / "report.html");
   }
 };
+
+// The text between the tags of a piece of a page, from `begin` to `end`: "a|b|c".
+std::string texts_between(const std::string& page, const std::string& begin, const std::string& end) {
+  const size_t from = page.find(begin);
+  REQUIRE_MESSAGE(from != page.npos, begin);
+  const std::string piece = page.substr(from, page.find(end, from) - from);
+  std::string texts;
+  const std::regex text(">([^<>\n]+)<");
+  for (std::sregex_iterator it(piece.begin(), piece.end(), text), none; it != none; ++it)
+    texts += (texts.empty() ? "" : "|") + (*it)[1].str();
+  return texts;
+}
 
 }  // namespace
 
@@ -141,6 +157,72 @@ TEST_CASE("the report has the figures, the best epoch, the tables and the recipe
   CHECK(!has(page, "not at its end"));
 }
 
+TEST_CASE("each figure of a report stands at its name, and each of an epoch in its column") {
+  Run run(false);
+  RunLog log(run.folder.path(), run.description.names);
+  const auto epoch = [&](int number, double valid, bool best, std::vector<Scalar> metrics) {
+    const double part = 0.25 * number;
+    log.write({.kind = LogRecord::Kind::epoch,
+               .step = 1'200 * number,
+               .epoch = number,
+               .count = 4'000 * number,
+               .loss = std::log(100.0) - part,
+               .learning_rate = 0.01 / number,
+               .valid = valid,
+               .best = best,
+               .metrics = std::move(metrics),
+               .seconds = 40.0 * number,
+               .rate = 90.0 + number});
+  };
+  epoch(1, 9, true, {{"f1", 0.5}});
+  epoch(2, 8.5, true, {{"f1", 0.75}, {"recall", 0.125}});
+  epoch(3, 8.75, false, {{"recall", 0.25}, {"f1", 0.625}});
+  std::string page = run.page();
+  // 12,000 words in 120 s. exp(-0.25) of 100 is 77.88, exp(-0.5) 60.65 and exp(-0.75) 47.24.
+  CHECK(texts_between(page, "<dl class=\"figures\"", "</dl>") ==
+        "validation, best|8.5000|perplexity, after epoch 2|test perplexity|9.50|100 words|training time|2:00|3,600 steps|"
+        "words/s|100|12.0k in training");
+  CHECK(texts_between(page, "<h2>Epochs</h2>", "</table>") ==
+        "Epochs|epoch|step|learning rate|training perplexity|validation perplexity|f1|recall|words/s|training time|"
+        "1|1,200|0.01|77.88|9.0000|0.5|91.0|0:40|"
+        "2|2,400|0.005|60.65|8.5000|0.75|0.125|92.0|1:20|"
+        "3|3,600|0.003333|47.24|8.7500|0.625|0.25|93.0|2:00");
+  CHECK(has(page, "<td class=\"number\">0.5</td><td class=\"number\"></td><td class=\"number\">91.0</td>"));
+  CHECK(has(page, "<desc id=\"score-d\">By step of training. Training loss of epoch 1: 4.355; best validation score: 8.5000, "
+                  "after epoch 2 of 3.</desc>"));
+  CHECK(has(page, "{\"x\":\"step\",\"texts\":[],\"series\":[{\"name\":\"recall\",\"x\":[1200,2400,3600],"
+                  "\"y\":[null,0.125,0.25]}]}"));
+  CHECK(texts_between(page, "<ul class=\"legend\">", "</ul>") == "training|validation");
+
+  // Scores of another kind are left out.
+  log.write({.kind = LogRecord::Kind::anew, .step = 3'600, .epoch = 2, .valid = 7.5, .best = true});
+  epoch(4, 7.75, false, {});
+  page = run.page();
+  CHECK(has(page, "Validation scores up to epoch 3 do not compare with later ones"));
+  CHECK(has(texts_between(page, "<h2>Epochs</h2>", "</table>"),
+            "|60.65|7.5000|0.75|0.125|92.0|1:20|3|3,600|0.003333|47.24|0.625|"));
+  CHECK(has(page, "validation, best</dt><dd class=\"value\">7.5000</dd><dd>perplexity, after epoch 2<"));
+  CHECK(!has(page, "<summary>"));
+  for (int number = 5; number <= 31; ++number) epoch(number, 8, false, {});
+  CHECK(has(run.page(), "<details><summary>31 epochs</summary>"));
+}
+
+TEST_CASE("of a curve that comes down from far above only its beginning is cut, and a level below 1 has its digits") {
+  Run run(false);
+  run.description.levels = {{"naive", 0.1234567}};
+  RunLog log(run.folder.path(), run.description.names);
+  for (int k = 1; k <= 100; ++k)  // perplexities 8,000, 4,000, 2,000, then 100, 99, …
+    log.write({.step = k, .epoch = 1, .loss = std::log(k < 4 ? 16'000.0 / (1 << k) : 104.0 - k), .rate = 10});
+  const std::string page = run.page();
+  CHECK(has(page, " The curve comes down from 8.00k, above the frame."));
+  CHECK(has(page, ">naive 0.1235</text>"));
+  int above = 0;
+  for (const auto& [x, y] : points_of(page)) above += y < 26;  // the frame's top
+  CHECK(above >= 3);
+  CHECK(above <= 5);
+  CHECK(!has(Run().page(), "above the frame"));
+}
+
 TEST_CASE("the report needs no network, and works without a script") {
   const std::string page = Run().page();
   for (const char* part : {"http", "src=", "<link", "@import", "fetch("})
@@ -192,6 +274,12 @@ TEST_CASE("samples stand by their epochs; of many, some; of a long one, its begi
   const std::string page = run.page();
   CHECK(has(page, "<h2>What it wrote</h2>"));
   CHECK(count(page, "<dt>epoch ") == 12);
+  int before = 1;  // those between lie evenly, 39 epochs in 11 parts
+  for (int epoch = 2; epoch <= 40; ++epoch)
+    if (has(page, fmt::format("<dt>epoch {}</dt>", epoch))) {
+      CHECK(std::abs(epoch - before - 39.0 / 11) < 1);
+      before = epoch;
+    }
   for (const char* part :
        {"<dt>epoch 1</dt><dd>&lt;b&gt;sample&lt;/b&gt; 1</dd>", "<dt>epoch 40</dt>", "yyyé…</dd>"})
     CHECK_MESSAGE(has(page, part), part);
@@ -203,7 +291,7 @@ TEST_CASE("samples of epochs that are made anew are replaced, and a damaged line
   const auto& folder = run.folder.path();
   CHECK(read_samples(folder).empty());
   for (const int epoch : {1, 2, 3}) add_sample(folder, {epoch, "first\nof \"" + std::to_string(epoch)});
-  add_sample(folder, {2, "again"});
+  add_sample(folder, {2, "again"});  // by a run that went back: 3 is not there any more
   const auto samples = read_samples(folder);
   REQUIRE(samples.size() == 2);
   CHECK((samples[0].epoch == 1 && samples[0].text == "first\nof \"1" && samples[1].text == "again"));
@@ -286,80 +374,4 @@ TEST_CASE("a description reads back as it was written; bytes that are no UTF-8 a
   write_run_description(run.folder.path(), run.description);
   CHECK(lacks(error_of([&] { read_run_description(run.folder.path()); }),
               {"report.json: ", "1 cells for 2 columns"}) == "");
-}
-
-TEST_CASE("a table on a terminal: numbers to the right, words to the left, no blanks at the end") {
-  const RunDescription::Table table{
-      "t", "A note.", {"name", "n", "share"}, {{"a", "1,200", "9.5 %"}, {"long one", "", "90.5 %"}}};
-  CHECK(table_text(table) ==
-        "name           n    share\n"
-        "a          1,200    9.5 %\n"
-        "long one           90.5 %\n"
-        "A note.\n");
-}
-
-TEST_CASE("a table wider than its report goes on below, and breaks no number") {
-  // "name" is 4 wide and each number 6, three blanks between: two of them end at 4 + 9 + 9 = 22, a third would at 31.
-  const RunDescription::Table table{"t",
-                                    "A note.",
-                                    {"name", "a", "b", "c"},
-                                    {{"one", "1.2345", "6.7891", "2.3456"}, {"two", "", "7.8912", "3"}}};
-  CHECK(table_text(table, 22) ==
-        "name        a        b\n"
-        "one    1.2345   6.7891\n"
-        "two             7.8912\n"
-        "\n"
-        "name        c\n"
-        "one    2.3456\n"
-        "two         3\n"
-        "A note.\n");
-  CHECK(table_text(table, 31) == table_text(table));
-  for (const int columns : {1, 5, 13, 21})  // a name and a number stand together, whatever room there is
-    CHECK(lines_of(table_text(table, columns))[1] == "one    1.2345");
-}
-
-TEST_CASE("a profile's note says what options took of the recurrent layers' time, where there are any") {
-  Profile profile;
-  const auto layer = [](const char* op, const char* option) {
-    Tape tape;
-    const Var x = tape.watch(Tensor::full({4}, 1));
-    if (option) const Profile::Within measured(option);
-    record(op, x.value().clone(), inputs(x), [](const Var&) {});
-  };
-  layer("lstm_layer_fused", nullptr);
-  CHECK(profile_table(profile).note.find("recurrent") == std::string::npos);
-  layer("lstm_layer_fused", "recurrent: weight_drop");
-  CHECK(profile_table(profile).note.find("Of the recurrent layers' ") != std::string::npos);
-  CHECK(profile_table(profile).note.find(" weight_drop ") != std::string::npos);
-}
-
-TEST_CASE("a profile's table has the bytes that one tape holds, however many there were") {
-  Profile profile;
-  std::vector<std::string> held;
-  for (int tapes = 1; tapes <= 3; ++tapes) {
-    {
-      Tape tape;
-      const Var x = tape.watch(Tensor::full({1024}, 1));
-      const Var loss = sum(record("keeping", x.value().clone(), inputs(x),
-                                  [x](const Var& y) { x.gradient().tensor.copy_from(y.grad()); }));
-      tape.backward(loss);
-    }
-    for (const auto& row : profile_table(profile).rows)
-      if (row[0] == "keeping") held.push_back(row.back());
-  }
-  REQUIRE(held.size() == 3);
-  CHECK(held[0] != "");
-  CHECK(held[1] == held[0]);
-  CHECK(held[2] == held[0]);
-}
-
-TEST_CASE("a profile's table shares out all of the time") {
-  Profile profile;
-  { const Profile::Part part("update"); }
-  const auto table = profile_table(profile);
-  REQUIRE(table.rows.size() == 2);
-  CHECK(table.rows[0][0] == "update");
-  double shares = 0;
-  for (const auto& row : table.rows) shares += std::stod(row[4]);
-  CHECK(std::abs(shares - 100) <= 2 * 0.05 + 1e-9);  // each is rounded to a tenth
 }

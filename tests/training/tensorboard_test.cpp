@@ -9,6 +9,7 @@
 #include "framework/check.h"
 #include "tests/program.h"
 #include "tests/support.h"
+#include "training/report/log.h"
 
 using namespace unroll;
 
@@ -152,4 +153,53 @@ TEST_CASE("another session has a file of its own, and says from which step on it
   CHECK(found[1][1] == std::pair<int, std::string>{2, "5"});
   CHECK(found[1][2].first == 7);
   CHECK((parse(found[1][2].second) == Message{{1, "1"}}));  // status: START
+}
+
+TEST_CASE("each record of a log is there with its figures under their names, and from where it was cut on anew") {
+  const auto figures_of = [](const LogNames& names) {
+    const Folder folder;
+    RunLog log(folder.path(), names);
+    log.write({.step = 4,
+               .epoch = 1,
+               .loss = std::log(8.0),
+               .learning_rate = 0.5,
+               .momentum = 0.75,
+               .gradient_norm = 2,
+               .loss_scale = 4,
+               .skipped = 3,
+               .seconds = 9,
+               .rate = 7});
+    log.write({.step = 5, .epoch = 1, .loss = 1, .learning_rate = 0.25, .rate = 6});
+    log.write({.kind = LogRecord::Kind::epoch,
+               .step = 6,
+               .epoch = 1,
+               .loss = std::log(4.0),
+               .learning_rate = 0.25,
+               .valid = 6,
+               .best = true,
+               .metrics = {{"f1", 0.125}}});
+    log.write({.kind = LogRecord::Kind::anew, .step = 6, .epoch = 1, .valid = 5, .best = true});
+    log.cut_after(5, 0);
+    std::vector<std::string> lines;
+    for (const Message& event : events(folder / "events.out.tfevents.0001")) {
+      std::string line = event[1].second;
+      if (event[2].first == 7) line += " restarts";
+      if (event[2].first == 5)
+        for (const auto& [_, value] : parse(event[2].second)) {
+          const Message scalar = parse(value);
+          line += fmt::format(" {}={:.4g}", scalar[0].second, number<float>(scalar[1].second));
+        }
+      lines.push_back(line);
+    }
+    return lines;
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(figures_of({.unit = "words", .perplexity = true}) ==
+        Lines{"0",
+              "4 train/loss=2.079 train/learning_rate=0.5 train/momentum=0.75 train/perplexity=8 train/gradient_norm=2 "
+              "train/loss_scale=4 train/skipped_steps=3 speed/words_per_second=7",
+              "5 train/loss=1 train/learning_rate=0.25 train/perplexity=2.718 speed/words_per_second=6",
+              "6 epoch/train_perplexity=4 epoch/valid_perplexity=6 epoch/f1=0.125", "6 restarts"});
+  CHECK(figures_of({.unit = "values"})[2] == "5 train/loss=1 train/learning_rate=0.25 speed/values_per_second=6");
+  CHECK(figures_of({.unit = "values"})[3] == "6 epoch/train_loss=1.386 epoch/valid_loss=6 epoch/f1=0.125");
 }

@@ -134,9 +134,13 @@ TEST_CASE("a record has the momentum of its last step where the schedule moves i
                  .log_every = 1})
       .run(line.task(5));
   std::vector<double> momenta;
-  for (const LogRecord& record : read_log(folder / "log.jsonl", {}))
-    momenta.push_back(record.momentum.value());
+  const auto records = read_log(folder / "log.jsonl", {});
+  for (const LogRecord& record : records) momenta.push_back(record.momentum.value());
   CHECK(momenta == std::vector<double>{0.875, 0.75, 0.875, 0.875, 0.875, 0.875});  // five steps, the epoch
+  // Each step's loss is its own, and the epoch's their mean.
+  double sum = 0;
+  for (size_t k = 0; k < 5; ++k) sum += records[k].loss;
+  CHECK(records[5].loss == doctest::Approx(sum / 5));
 }
 
 TEST_CASE("a run gets a folder of its own, and none is used twice") {

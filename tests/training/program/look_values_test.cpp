@@ -15,3 +15,15 @@ TEST_CASE("a unit that falls while a number rises is offered with a correlation 
   CHECK(offered[0].how == "correlation -1.00, of 4 rows");
   CHECK(offered[1].told == "r 1.00");
 }
+
+TEST_CASE("a unit is offered from a correlation of a half on, or from three quarters of the cases") {
+  const auto offered = [](const Tensor& state, const UnitProperty& property) {
+    return units_to_offer({state}, std::vector{property}, "").size() == 1;
+  };
+  const Tensor state = Tensor::from({4, 1}, {1, 2, 3, 4});
+  CHECK(offered(state, {.what = "", .numbers = {2, 1, 4, 3}}));        // 0.6
+  CHECK_FALSE(offered(state, {.what = "", .numbers = {1, 4, 1, 4}}));  // 0.45
+  CHECK(offered(state, {.what = "", .classes = {0, 1, 0, 1}}));
+  const Tensor long_state = Tensor::from({6, 1}, {1, 2, 3, 4, 5, 6});
+  CHECK_FALSE(offered(long_state, {.what = "", .classes = {0, 1, 1, 0, 0, 1}}));  // two thirds
+}

@@ -221,6 +221,27 @@ TEST_CASE("resuming what cannot be resumed: exit code 2, one line, nothing chang
   }
 }
 
+TEST_CASE("a run that goes on is one of the same data, first weights and threads, and says so again") {
+  for (const Subject& subject : subjects) {
+    CAPTURE(subject.program);
+    const Copy folder(subject);
+    const Words words =
+        train_tiny(subject) + Words{"next", "--set", "training.init_from=whole/best.safetensors"};
+    REQUIRE(run(subject, words, folder).code == 0);
+    const std::string start = read_text(folder / "next/start.json");
+    const auto json = nlohmann::json::parse(start);
+    CHECK(json["data"] == (folder / subject.data[1]).string());
+    CHECK(json["init_from"] == (folder / "whole/best.safetensors").string());
+    CHECK(json["threads"] == 1);
+    for (const char* epochs : {"4", "5"}) {
+      const ProgramRun more =
+          run(subject, {"resume", "next", "--set", fmt::format("training.epochs={}", epochs)}, folder);
+      CHECK_MESSAGE(more.code == 0, more.err);
+      CHECK(read_text(folder / "next/start.json") == start);
+    }
+  }
+}
+
 TEST_CASE("two processes do not train in one folder") {
   for (const Subject& subject : subjects) {
     const Copy folder(subject);

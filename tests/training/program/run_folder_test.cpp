@@ -1,6 +1,9 @@
 // Files of `ptb train` in a run's folder, and its messages while it goes on.
 #include <algorithm>
+#include <cmath>
 #include <functional>
+
+#include <nlohmann/json.hpp>
 
 #include "data/text/grammar.h"
 #include "framework/check.h"
@@ -122,6 +125,20 @@ TEST_CASE("the report of a run is there at its end, and made again from the fold
   const auto drawn = std::ranges::find_if(levels, [](const auto& level) { return level.name == "trigram"; });
   REQUIRE(drawn != levels.end());
   CHECK(std::abs(drawn->score - counted("valid")) < 0.006);
+  const auto source = [&](const std::string& split) {
+    const std::string of_split = trained.run.out.substr(trained.run.out.find("\n" + split + " "));
+    return of_split.substr(of_split.find("own is ") + 7, of_split.find(": ") - of_split.find("own is ") - 7);
+  };
+  CHECK(source("valid") != source("test"));
+  const auto best =
+      std::ranges::find_if(levels, [](const auto& level) { return level.name == "the best possible"; });
+  REQUIRE(best != levels.end());
+  CHECK(fmt::format("{:.2f}", best->score) == source("valid"));
+  const auto results = read_run_description(trained.folder / "run").results;
+  const auto of_test =
+      std::ranges::find_if(results, [](const auto& figure) { return figure.name == "test perplexity"; });
+  REQUIRE(of_test != results.end());
+  CHECK(of_test->note == "the source's own: " + source("test"));
   CHECK(has(trained.run.out, "report  run/report.html"));
   CHECK(has(trained.run.out, "memory  "));
   std::filesystem::remove(trained.folder / "run/report.html");
@@ -158,6 +175,60 @@ TEST_CASE("report --plot draws the main curve of a run as a picture that needs n
   CHECK(empty.code == 2);
   CHECK(has(empty.err, "run/log.jsonl: nothing is in the log yet"));
   CHECK(!std::filesystem::exists(trained.folder / "empty.svg"));
+}
+
+TEST_CASE("a training that ends early says why, and what it says of its weights is of those that it keeps") {
+  for (const std::string keep : {"best", "last"}) {
+    const int patience = keep == "best" ? 2 : 1;
+    const Trained trained({"--json", "--seed", "3", "--set", "training.keep=" + keep, "--set", "training.epochs=20", "--set",
+                           fmt::format("training.patience={}", patience), "--set", "optimizer.learning_rate=1"});  // which learns little, and soon
+    std::vector<LogRecord> epochs = trained.log();
+    std::erase_if(epochs, [](const LogRecord& r) { return r.kind != LogRecord::Kind::epoch; });
+    const LogRecord& best = *std::ranges::min_element(epochs, {}, [](const LogRecord& r) { return *r.valid; });
+    const LogRecord &last = epochs.back(), &kept = keep == "best" ? best : last;
+    REQUIRE(epochs.size() < 20);
+    CHECK(last.epoch == best.epoch + patience);
+    CHECK(has(trained.run.err, fmt::format("\nended   {} without a better valid score\n", patience == 2 ? "2 epochs" : "1 epoch")));
+    CHECK(has(trained.run.err, fmt::format("\nweights of epoch {}, the best on the valid split\n", best.epoch)) ==
+          (keep == "best"));
+    CHECK(has(trained.run.err, fmt::format("\nvalid   perplexity {:.2f}, ", *kept.valid)));
+    CHECK(has(trained.run.err, "\nmodel   run/" + keep + ".safetensors\n"));
+    const auto told = nlohmann::json::parse(trained.run.out);
+    CHECK(told["epochs"] == epochs.size());
+    CHECK(told["seed"] == 3);
+    CHECK(told["valid_perplexity"] == *kept.valid);
+    CHECK(told["train_perplexity"].get<double>() == doctest::Approx(std::exp(last.loss)));
+    CHECK(told["tokens"] == last.count);
+    CHECK(told["words_per_second"].get<double>() ==
+          doctest::Approx(static_cast<double>(last.count) / told["seconds"].get<double>()));
+    const ProgramRun scored = run_program(
+        program_named("ptb"), {"evaluate", "run/" + keep + ".safetensors", "--json"}, trained.folder.path());
+    CHECK(nlohmann::json::parse(scored.out)["test_perplexity"] == told["test_perplexity"]);
+    const std::string page = trained.page();
+    CHECK(has(page, fmt::format("<dt>validation, best</dt><dd class=\"value\">{:.2f}</dd><dd>perplexity, after epoch {}</dd>",
+                                *best.valid, best.epoch)));
+    const int64_t numbers = told["parameters"];  // float32
+    CHECK(has(page, fmt::format("<dt>parameters</dt><dd class=\"value\">{:.2f}k</dd><dd>{:.1f}kB</dd>",
+                                1e-3 * static_cast<double>(numbers), 4e-3 * static_cast<double>(numbers))));
+  }
+}
+
+TEST_CASE("steps that are left out are told one by one, and counted at the end") {
+  const Folder folder;
+  std::string rows = "t,y\n";
+  for (int i = 0; i < 120; ++i) rows += fmt::format("{},{}\n", i, i == 20 ? "1e30" : std::to_string(i % 5));
+  folder.write("huge.csv", rows);
+  folder.write("huge.toml",
+               "[model]\nhidden = 3\n[data]\nfile = \"huge.csv\"\ntime = \"t\"\nwindow = 4\nhorizon = 2\nbatch = 4\n"
+               "[scaling]\nkind = \"none\"\n[training]\nepochs = 2\non_divergence = \"skip\"\n");
+  const ProgramRun run = run_program(program_named("timeseries"), {"train", "huge.toml", "--out", "run"}, folder.path());
+  REQUIRE_MESSAGE(run.code == 0, run.err);
+  const auto lines = lines_of(run.out);
+  const auto told = std::ranges::count_if(lines, [](const std::string& line) {
+    return line.starts_with("left out: training has diverged: step ") && has(line, "the loss is inf (epoch ");
+  });
+  CHECK(told > 1);
+  CHECK_MESSAGE(std::ranges::count(lines, fmt::format("skipped {} steps that were not finite", told)) == 1, run.out);
 }
 
 TEST_CASE("--profile: a table of operations at the end, and in the report") {
@@ -241,6 +312,25 @@ TEST_CASE("of a long sentence the report has the words just before the one that 
                                      folder.path());
   REQUIRE_MESSAGE(run.code == 0, run.err);
   check_words_before(surprises_of(read_text(folder / "run/report.html")), valid);
+
+  // If no word surprises, the beginning of the first sentence is to be looked at: twelve words, or sixty characters.
+  std::string first = valid.substr(0, valid.find(" <eos>")), twelve = first;
+  for (size_t end = 0, words = 0; words < 12; ++words)
+    end = first.find(' ', end + 1), twelve = first.substr(0, end);
+  for (const std::string level : {"word", "char"}) {
+    const auto train = [&](const std::string& count) {
+      const std::string out = level + count;
+      const ProgramRun done = run_program(
+          program_named("ptb"),
+          {"train", "tiny.toml", "--data", "text", "--set", "data.corpus=text", "--set", "training.epochs=1",
+           "--set", "data.level=" + level, "--set", "training.surprising_words=" + count, "--out", out},
+          folder.path());
+      CHECK_MESSAGE(done.code == 0, done.err);
+      return unescaped(read_text(folder / out / "report.html"));
+    };
+    CHECK(has(train("0"), "--text '" + (level == "word" ? twelve : first.substr(0, 60)) + "'"));
+    if (level == "char") CHECK(has(train("3"), "<h2>The most surprising characters</h2>"));
+  }
 }
 
 TEST_CASE("samples are written after the epochs that the recipe asks for, and change nothing") {

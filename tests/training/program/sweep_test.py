@@ -5,9 +5,11 @@ import csv
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import statistics
+import struct
 import tempfile
 import time
 import unittest
@@ -59,6 +61,55 @@ def children_of(pid):
     return found
 
 
+def fields(data):
+    """Of a message of protocol buffers: (number, value), bytes if it has a length or a fixed width."""
+    def varint():
+        nonlocal data
+        number = shift = 0
+        while True:
+            byte, data = data[0], data[1:]
+            number, shift = number | (byte & 127) << shift, shift + 7
+            if byte < 128:
+                return number
+    while data:
+        key = varint()
+        if key % 8 == 0:
+            yield key // 8, varint()
+            continue
+        size = {1: 8, 5: 4}.get(key % 8) or varint()
+        yield key // 8, data[:size]
+        data = data[size:]
+
+
+def seen_by_tensorboard(run):
+    """The figures of a run's files of events by series and step, as a reader has them that forgets at a restart."""
+    figures = {}
+    for path in sorted(run.glob("events.out.tfevents.*")):
+        data = path.read_bytes()
+        while data:
+            size, = struct.unpack("<Q", data[:8])
+            event = dict(fields(data[12:12 + size]))
+            data = data[16 + size:]
+            if 7 in event:
+                figures = {(name, step): v for (name, step), v in figures.items() if step < event[2]}
+            for number, scalar in fields(event.get(5, b"")):
+                of_it = dict(fields(scalar))
+                figures[of_it[1].decode(), event[2]] = struct.unpack("<f", of_it[2])[0]
+    return figures
+
+
+def in_its_log(run):
+    """The same, as docs/run-folder.md tells what is of which record."""
+    figures = {}
+    for record in map(json.loads, (run / "log.jsonl").read_text().splitlines()):
+        of_it = {f"train/{k}": record[k] for k in ("loss", "perplexity", "learning_rate", "gradient_norm") if k in record}
+        of_it["speed/words_per_second"] = record["time"]["words_per_second"]
+        if record["kind"] == "epoch":
+            of_it = {"epoch/train_perplexity": record["perplexity"], "epoch/valid_perplexity": record["valid_perplexity"]}
+        figures.update({(name, record["step"]): struct.unpack("<f", struct.pack("<f", v))[0] for name, v in of_it.items()})
+    return figures
+
+
 class Sweep(unittest.TestCase):
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
@@ -94,8 +145,10 @@ class Sweep(unittest.TestCase):
         for entry in table["configurations"] + table["trials"]:
             del entry["seconds"]
         del table["folder"]
+        for trial in FOLDERS:
+            self.assertEqual(seen_by_tensorboard(out / trial / "run"), in_its_log(out / trial / "run"))
         return table, without_times(rows(out / "table.csv")), without_times(rows(out / "trials.csv")), [
-            bits(out / trial / "run") for trial in FOLDERS]
+            (bits(out / trial / "run"), json.loads((out / trial / "run/start.json").read_text())) for trial in FOLDERS]
 
     def whole(self):
         self.sweep("whole")
@@ -136,12 +189,89 @@ class Sweep(unittest.TestCase):
         lowest = min(table, key=lambda row: float(row["mean"]))["model.hidden"]
         self.assertRegex(run.out, rf"(?m)^lowest  model.hidden = {lowest}: perplexity ")
 
+        # A trial whose result is lost is looked at again, by today's threads, and its output goes on.
+        (out / "trial-2/result.json").unlink()
+        said = (out / "trial-2/output.txt").read_text()
+        self.run_program("sweep", "out", "--threads", "2")
+        self.assertTrue((out / "trial-2/output.txt").read_text().startswith(said + "recipe "))
+        self.assertEqual([json.loads((out / trial / "run/start.json").read_text())["threads"] for trial in FOLDERS], [1, 2, 1, 1])
+        self.assertEqual(json.loads((out / "table.json").read_text()), found)
+
         # Done, it trains nothing.
         before = {path: path.stat().st_mtime_ns for path in out.glob("trial-*/**/*")}
         again = self.run_program("sweep", "out", "--json")
         self.assertEqual({path: path.stat().st_mtime_ns for path in out.glob("trial-*/**/*")}, before)
         self.assertEqual(json.loads(again.out)["trials"], found["trials"])
         self.assertEqual(len(again.out.splitlines()), 1)
+
+    def test_every_field_that_it_prints_and_writes_is_of_the_logs(self):
+        words = ["--set", "optimizer.learning_rate=0.01,1", "--set", "model.peepholes=true", "--set", "training.epochs=2",
+                 "--seeds", "7,3", "--threads", "1", "--device", "cpu"]
+        run, out = self.sweep("out", *words), self.folder / "out"
+        lines = [re.split(" {2,}", line) for line in run.out.splitlines()]
+        self.assertEqual(lines[0], ["sweep", "mine: optimizer.learning_rate = 0.01, 1; model.peepholes = true; "
+                                    "training.epochs = 2; seeds 7, 3"])
+        self.assertEqual(lines[1], ["", "4 trials"])
+        self.assertRegex(run.out, r"(?m)^folder  (\S*/)?out$")
+        table, csv_of_trials = json.loads((out / "table.json").read_text()), rows(out / "trials.csv")
+        self.assertEqual((table["folder"], table["recipe"], table["score"]), (str(out.resolve()), "mine", "perplexity"))
+        for number, trial in enumerate(table["trials"]):
+            run_folder = out / trial["folder"] / "run"
+            self.assertEqual(json.loads((run_folder / "start.json").read_text())["threads"], 1)
+            log = [json.loads(line) for line in (run_folder / "log.jsonl").read_text().splitlines()]
+            epochs = [record for record in log if record["kind"] == "epoch"]
+            best = min(epochs, key=lambda record: record["valid_perplexity"])
+            rate, seed = (0.01, 1)[number // 2], (7, 3)[number % 2]
+            self.assertEqual(trial, {
+                "folder": f"trial-{number + 1}", "seed": seed, "state": "done", "best": best["valid_perplexity"],
+                "values": {"optimizer.learning_rate": rate, "model.peepholes": True, "training.epochs": 2}, "epoch": best["epoch"],
+                "epochs": 2, "steps": epochs[-1]["step"], "seconds": epochs[-1]["time"]["seconds"]})
+            self.assertEqual(csv_of_trials[number], {
+                "folder": trial["folder"], "optimizer.learning_rate": f"{rate:g}", "model.peepholes": "true",
+                "training.epochs": "2", "seed": str(seed), "state": "done", "why": "",
+                **{k: str(trial[k]) for k in ("best", "epoch", "epochs", "steps", "seconds")}})
+            self.assertRegex(run.out, rf"(?m)^trial-{number + 1} +optimizer.learning_rate = {rate:g}, seed {seed}: perplexity "
+                                      rf"{trial['best']:.2f} after epoch {best['epoch']} of 2, \d+:\d\d$")
+        self.assertIn(["optimizer.learning_rate", "trials", "mean", "spread", "lowest", "time"], lines)
+        for c, rate, of_csv in zip(table["configurations"], (0.01, 1), rows(out / "table.csv")):
+            of_it = [trial for trial in table["trials"] if trial["values"]["optimizer.learning_rate"] == rate]
+            best = [trial["best"] for trial in of_it]
+            self.assertEqual((c["values"], c["trials"], c["done"], c["failed"]), (of_it[0]["values"], 2, 2, 0))
+            for name, wanted in (("mean", statistics.mean(best)), ("spread", statistics.stdev(best)), ("lowest", min(best)),
+                                 ("seconds", statistics.mean(trial["seconds"] for trial in of_it))):
+                self.assertAlmostEqual(c[name], wanted, delta=1e-12 * wanted)
+                self.assertEqual(float(of_csv[name]), c[name])
+            printed = next(line for line in lines if line[0] == "" and line[1:3] == [f"{rate:g}", "2 of 2"])
+            for text, wanted in zip(printed[3:6], (c["mean"], c["spread"], c["lowest"])):
+                self.assertAlmostEqual(float(text), wanted, delta=0.006 + 0.001 * wanted)  # of so many digits
+
+        # Told again: with fewer words, and by another version.
+        quiet = self.run_program("sweep", "out", "--quiet").out
+        self.assertEqual(quiet, run.out[run.out.index("\noptimizer.learning_rate ") + 1:])
+        plan = json.loads((out / "sweep.json").read_text())
+        (out / "sweep.json").write_text(json.dumps({**plan, "version": "0.0.1"}))
+        self.assertIn("\nnote    begun with version 0.0.1 of the program; this is " + plan["version"],
+                      self.run_program("sweep", "out").out)
+        # The device stays that of the beginning.
+        more = ["sweep", "mine.toml", "--out", "out", *words[:6], "--seeds", "7,3"]
+        self.refused("its device was cpu, and is cuda now", *more, "--device", "cuda")
+        self.run_program(*more)
+        self.assertEqual(json.loads((out / "sweep.json").read_text())["device"], "cpu")
+        Run(self.start("sweep", "mine.toml", "--out", "gpu", "--set", "training.epochs=1", "--seeds", "1,2", "--device", "cuda"))
+        for trial in json.loads((self.folder / "gpu/table.json").read_text())["trials"]:  # by a GPU, or because of one
+            start = self.folder / "gpu" / trial["folder"] / "run/start.json"
+            self.assertIn("cuda", trial.get("why") or json.loads(start.read_text())["device"])
+
+    def test_a_sweep_that_goes_on_from_another_folder_reads_the_files_where_it_began(self):
+        (self.folder / "series.csv").write_text("t,y\n" + "".join(f"{i},{i % 5}\n" for i in range(60)))
+        (self.folder / "series.toml").write_text(
+            '[data]\nfile = "series.csv"\ntime = "t"\nwindow = 4\nhorizon = 2\n[model]\nhidden = 3\n[training]\nepochs = 1\n')
+        self.run_program("sweep", "series.toml", "--out", "out", "--seeds", "1,2", program="timeseries")
+        (self.folder / "elsewhere").mkdir()
+        run = mpi_runs.run(0, programs["timeseries"], ["sweep", "../series.toml", "--out", "../out", "--seeds", "1..3"],
+                           self.folder / "elsewhere")
+        self.assertEqual(run.code, 0, run)
+        self.assertEqual([t["state"] for t in rows(self.folder / "out/trials.csv")], ["done"] * 3)
 
     def test_more_values_and_more_seeds(self):
         self.sweep("out", "--set", "model.hidden=6", "--seeds", "1,2")
@@ -184,6 +314,7 @@ class Sweep(unittest.TestCase):
     def test_a_trial_that_fails_is_a_row(self):
         words = ["--set", "optimizer.kind=sgd", "--set", "optimizer.learning_rate=1e30,0.1", "--seeds", "1,2", "--set",
                  "training.clip=0"]
+        said = [""] * 4
         for again in (False, True):
             run = self.run_program("sweep", *(["out"] if again else ["mine.toml", "--out", "out", *words]), code=1)
             self.assertEqual(run.err.count("\n"), 1, run)
@@ -198,7 +329,14 @@ class Sweep(unittest.TestCase):
             self.assertRegex(run.out, r"(?m)^ *1e30 +0 of 2, 2 failed")
             in_table = json.loads((self.folder / "out" / "table.json").read_text())["trials"]
             self.assertEqual([t["state"] for t in in_table], ["failed", "failed", "done", "done"])
+            of_values = json.loads((self.folder / "out" / "table.json").read_text())["configurations"]
+            self.assertEqual([(c["trials"], c["done"], c["failed"], c["mean"] is None) for c in of_values],
+                             [(2, 0, 2, True), (2, 2, 0, False)])
             self.assertEqual([t.get("why") for t in in_table], [trials[0]["why"], trials[1]["why"], None, None])
+            # Of what has failed the output goes on; the others are done.
+            before, said = said, [(self.folder / "out" / trial / "output.txt").read_text() for trial in FOLDERS]
+            for now, then, failed in zip(said, before, (True, True, False, False)):
+                self.assertTrue(now.startswith(then) and (now != then) == (failed or not again), now)
 
     def test_data_that_cannot_be_made_are_refused_before_the_first_trial(self):
         (self.folder / "series.csv").write_text("t,y\n" + "".join(f"{i},{i % 5}\n" for i in range(60)))
@@ -252,14 +390,15 @@ class Sweep(unittest.TestCase):
                     self.assertRegex(run.out, rf"(?m)^next    .+ sweep \S+/{out}$")
                     self.assertEqual(run.err, "ptb: ended by signal 15\n")
                 kept = {path: path.stat().st_mtime_ns for path in (self.folder / out).glob("*/result.json")}
-                begun = [path for path in (self.folder / out).glob("*/output.txt") if how == signal.SIGTERM and
-                         (path.parent / "run/last.safetensors").exists() and "\nspeed " not in path.read_text()]
+                begun = {path: path.read_text() for path in (self.folder / out).glob("*/output.txt") if how == signal.SIGTERM and
+                         (path.parent / "run/last.safetensors").exists() and "\nspeed " not in path.read_text()}
                 self.run_program("sweep", out, "--threads", "1")
                 self.assertEqual(self.outcome(out), whole, (place, how))
                 for path, written in kept.items():
                     self.assertEqual(path.stat().st_mtime_ns, written)
-                for path in begun:
-                    self.assertIn("\nresumed after step", path.read_text())
+                for path, before in begun.items():
+                    self.assertTrue(path.read_text().startswith(before))  # which had the epochs so far
+                    self.assertIn("\nresumed after step", path.read_text()[len(before):])
                 resumed += len(begun)
         self.assertGreater(resumed, 0)
 
