@@ -1,4 +1,4 @@
-// What the pretrained forecaster's network reads of a series, computed a second time from the values.
+// The numbers that the pretrained forecaster's network reads of a series, computed a second time from the values.
 #include "examples/timeseries/pretrained/batches.h"
 #include "examples/timeseries/pretrained/window.h"
 #include "examples/timeseries/synthetic/synthetic.h"

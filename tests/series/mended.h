@@ -27,7 +27,7 @@ inline Series mended(const std::string& text, Options options) {
 inline std::string refused(const std::string& text, const Options& options) {
   return input_error_of([&] { mended(text, options); });
 }
-// What is read of a file that has to be mended is what is read of one that a person has mended; each note is there once.
+// A file that has to be mended is read as one that a person has mended; each note is there once.
 inline void check_mended(const std::string& exported, const std::string& by_hand, const Options& options,
                          const Notes& notes) {
  

@@ -1,4 +1,4 @@
-// What a run says of itself: tables on a terminal and on a page, and a profile as a table.
+// A run's description: tables on a terminal and on a page, and a profile as a table.
 #include "training/report/run_description.h"
 
 #include <map>
