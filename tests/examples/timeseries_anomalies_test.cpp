@@ -232,6 +232,8 @@ TEST_CASE("what is said beside --series counts as it does for a file of that ser
     CHECK(std::ranges::find(found, of_one) == found.end());  // it has an effect
     found.push_back(of_one);
   }
+  const Words b = {"anomalies", "panel.csv", "--series", "B"};
+  CHECK(timeseries_out(b + set({"data.id=shop"}), folder.path()) == timeseries_out(b, folder.path()));
   // The picture is of the target.
   for (const std::string target : {"x", "y"}) {
     timeseries_out({"anomalies", "panel.csv", "--series", "B", "--target", target, "--plot", target + ".svg"},

@@ -1,4 +1,4 @@
-// What is guessed for a bare file: how it is read, how many steps are forecast, and a network's recipe.
+// Guesses for a bare file: how it is read, how many steps are forecast, and a network's recipe.
 #include "examples/timeseries/series/calendar.h"
 #include "examples/timeseries/series/times.h"
 #include "tests/examples/timeseries.h"
@@ -99,4 +99,25 @@ TEST_CASE(
     CHECK_MESSAGE(again.find(note) != std::string::npos, again);
   CHECK(timeseries_out({"forecast", "first/best.safetensors"}, folder.path()) ==
         timeseries_out({"forecast", "again/best.safetensors"}, folder.path()));
+}
+
+TEST_CASE("a network for a bare file begins with the weights that are named, and computes in the precision that is") {
+  const Folder folder;
+  std::string csv = "t,x\n";
+  for (int row = 0; row < 240; ++row) csv += fmt::format("{}-{:02},{}\n", 2000 + row / 12, row % 12 + 1, row % 7);
+  folder.write("x.csv", csv);
+  const auto train = [&](const std::string& out, const Words& more) {
+    return started(Words{"train", "x.csv", "--out", out} +
+                       set(Words{"training.epochs=1", "model.hidden=4", "data.period=12"} + more),
+                   folder.path());
+  };
+  REQUIRE(train("first", {}).code == 0);
+  const ProgramRun second = train("second", {"training.init_from=first/best.safetensors"});
+  CHECK_MESSAGE(second.out.find("begins  with the weights of ") != std::string::npos, second.out);
+  const ProgramRun none = train("third", {"training.init_from=none.safetensors"});
+  CHECK(none.code == 2);
+  CHECK(none.err.find("none.safetensors: there is no such file") != std::string::npos);
+  const std::string command = "UNROLL_ISA=emulated_bf16 " + program_named("timeseries") +
+                              " train x.csv --out bf16 --set training.epochs=1 --set training.precision=bf16";
+  CHECK(output_of(run_program("/bin/sh", {"-c", command}, folder.path())).find("bf16 on kernels for emulated_bf16") != std::string::npos);
 }

@@ -105,6 +105,7 @@ Watch::Watch(const Command& command, const AnomaliesOptions& asked) : rate_(aske
   if (!asked.only.empty()) {
     const std::string id = guess_recipe(csv, wishes).recipe.data.id;
     require_input(!id.empty(), "anomalies: --series {}: {} is of one series", one_line(asked.only), csv);
+    std::erase_if(wishes.overrides, [](const Override& o) { return o.assignment.starts_with("data.id="); });
     wishes.overrides.push_back({"data.only=" + toml_string(id + "=" + asked.only)});
   }
   recipe_ = asked.guess(command, wishes);

@@ -145,7 +145,6 @@ void forecast(Command& command) {
   ForecastOptions asked;
   declare(command, asked);
   if (!command.parse()) return;
-  asked.machine.set_up(command);
   require_input(!command.given("steps") || (asked.steps >= 1 && asked.steps <= 1'000'000),
                 "forecast: --steps {} must be in [1, 1000000]", asked.steps);
   asked.check(command);
@@ -155,6 +154,7 @@ void forecast(Command& command) {
   const bool trains = asked.is_file && std::ranges::any_of(overrides, [](const Override& o) {
                         return o.assignment.starts_with("data.known=");
                       });
+  asked.machine.set_up(command, trains ? recipe_of(overrides).training.precision : "fp32");
   require_input(asked.members.empty() || (asked.is_file && !trains),
                 "forecast: --members is for the mean that forecasts a series without a recipe; {}",
                 asked.is_file ? "what is known ahead takes a network" : "this is a model");

@@ -21,15 +21,17 @@ void train_file(const Command& command, RunOptions& run, const FileOptions& file
                 csv, path);
   require_input(!command.given("steps") || (steps >= 1 && steps <= 1'000'000),
                 "train: --steps {} must be in [1, 1000000]", steps);
+  machine.set_up(command, recipe_of(overrides).training.precision);
   Wishes wishes = file.wishes(command, steps, std::move(overrides));
   wishes.train = 0.7, wishes.valid = 0.1, wishes.network = true;
-  machine.set_up(command);
   check_run_folder(run.out);
   const Console console = run.console();
   if (path == standard_input) run.data = path;  // its recipe names no file
   const Recipe recipe = recipe_for(path, wishes, console);
   check_processes(recipe.training);
-  SeriesTraining(run, recipe).run();
+  run.init_from = first_weights_file(recipe.training);
+  const std::optional<SavedModel> first = first_model(run.init_from, recipe);
+  SeriesTraining(run, recipe, {.model = first ? &*first : nullptr}).run();
 }
 
 }  // namespace

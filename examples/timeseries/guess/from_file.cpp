@@ -8,6 +8,7 @@
 #include "framework/check.h"
 #include "framework/one_line.h"
 #include "training/files/state_dict.h"
+#include "training/program/run/first_weights.h"
 
 namespace timeseries {
 
@@ -68,11 +69,21 @@ Recipe recipe_for(const std::filesystem::path& csv, const Wishes& wishes, const 
   return guessed.recipe;
 }
 
+Recipe recipe_of(const std::vector<Override>& overrides) {
+  Recipe recipe;
+  RecipeReader keys;
+  declare_keys(keys, recipe);
+  for (const Override& o : overrides) keys.set(o.assignment, o.said);
+  return recipe;
+}
+
 SavedModel train_on_file(const RunOptions& run, const Recipe& recipe, const std::filesystem::path& csv,
                          const Console& console) {
   RunOptions quiet = run;
   quiet.quiet = true, quiet.dry_run = true;
-  SeriesTraining training(quiet, recipe);
+  quiet.init_from = first_weights_file(recipe.training);
+  const std::optional<SavedModel> first = first_model(quiet.init_from, recipe);
+  SeriesTraining training(quiet, recipe, {.model = first ? &*first : nullptr});
   print_notes(console, training.data());
   training.fit();
   SavedModel saved{.path = csv, .recipe = recipe, .facts = training.data().facts};

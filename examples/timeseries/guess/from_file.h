@@ -28,6 +28,9 @@ class FileOptions {
 // Whether a word is the file of a series: it ends in .csv or .tsv, packed in .csv.gz or .tsv.gz, or is "-", standard input.
 bool is_series_file(const std::string& word);
 
+// These keys, and all others as they are by default. Throws InputError: no key, or no value for it.
+Recipe recipe_of(const std::vector<Override>& overrides);
+
 // Throws InputError: a key that only a network would read. `more`: one that the command reads besides.
 void require_read_without_network(const std::string& command, const std::vector<Override>& overrides,
                                   const std::string& more = {});
