@@ -333,10 +333,10 @@ class Sweep(unittest.TestCase):
             self.assertEqual([(c["trials"], c["done"], c["failed"], c["mean"] is None) for c in of_values],
                              [(2, 0, 2, True), (2, 2, 0, False)])
             self.assertEqual([t.get("why") for t in in_table], [trials[0]["why"], trials[1]["why"], None, None])
-            # Of what has failed the output goes on; the others are done.
+            # The output of a failed trial goes on; the others are done.
             before, said = said, [(self.folder / "out" / trial / "output.txt").read_text() for trial in FOLDERS]
-            for now, then, failed in zip(said, before, (True, True, False, False)):
-                self.assertTrue(now.startswith(then) and (now != then) == (failed or not again), now)
+            for text, earlier, failed in zip(said, before, (True, True, False, False)):
+                self.assertTrue(text.startswith(earlier) and (text != earlier) == (failed or not again), text)
 
     def test_data_that_cannot_be_made_are_refused_before_the_first_trial(self):
         (self.folder / "series.csv").write_text("t,y\n" + "".join(f"{i},{i % 5}\n" for i in range(60)))
