@@ -7,6 +7,7 @@
 #include "framework/graph.h"
 #include "framework/kernels/backend.h"
 #include "framework/lanes.h"
+#include "framework/one_line.h"
 #include "framework/tensor.h"
 
 namespace unroll {
@@ -40,7 +41,7 @@ void require_gpu(int index) {
   require_input(missing().empty(), "device cuda: {}", missing());
   const int count = cuda_backend()->count();
   require_input(index < count, "device cuda:{}: this machine has {} GPU{}, the last is cuda:{}", index, count,
-                count == 1 ? "" : "s", count - 1);
+                plural(count), count - 1);
   require_input(refusal(index).empty(), "device cuda:{}: {}", index, refusal(index));
 }
 

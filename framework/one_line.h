@@ -46,4 +46,7 @@ std::string one_line(std::string_view text, std::size_t at_most = 60);
 // backslashes and whatever acts on a terminal. Bytes that are not UTF-8 stay as they are.
 std::string toml_string(std::string_view text);
 
+// The end of a noun that is counted: "1 row", "2 rows".
+constexpr const char* plural(auto count) { return count == 1 ? "" : "s"; }
+
 }  // namespace unroll

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "framework/one_line.h"
+
 namespace unroll {
 
 static const TransformerConfig& checked(const TransformerConfig& c) {
@@ -114,7 +116,7 @@ RecurrentOutput Transformer::operator()(const Var& x, const RecurrentVars& state
 
 std::string describe_transformer(const TransformerConfig& c) {
   return fmt::format("Transformer, {} layer{} of {}, {} head{}, {} units, memory {}", c.layers,
-                     c.layers == 1 ? "" : "s", c.dim, c.heads, c.heads == 1 ? "" : "s", c.units(), c.memory);
+                     plural(c.layers), c.dim, c.heads, plural(c.heads), c.units(), c.memory);
 }
 
 }  // namespace unroll

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "framework/clock.h"
+#include "framework/one_line.h"
 #include "training/checkpoint.h"
 #include "training/run_folder.h"
 
@@ -58,8 +59,7 @@ void Records::print(const EpochReport& report) const {
   line += fmt::format("  {:>5} {}/s  {:>5}", format_number(report.rate), training_.options.unit,
                       format_duration(report.seconds));
   for (const auto& [name, value] : report.metrics) line += fmt::format("  {} {:.4g}", name, value);
-  if (report.skipped > 0)
-    line += fmt::format("  {} step{} skipped", report.skipped, report.skipped == 1 ? "" : "s");
+  if (report.skipped > 0) line += fmt::format("  {} step{} skipped", report.skipped, plural(report.skipped));
   print(line);
 }
 

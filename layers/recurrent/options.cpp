@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "framework/check.h"
+#include "framework/one_line.h"
 #include "framework/ops.h"
 
 namespace unroll {
@@ -146,7 +147,7 @@ std::vector<const RecurrentOption*> options_set(const RecurrentConfig& config) {
 std::string describe_layers(const CellFacts& cell, const RecurrentConfig& c) {
   auto set = options_set(c);
   std::erase(set, &option_named("last_hidden"));
-  return fmt::format("{} {} layer{} of {}{}{}", c.layers, cell.title, c.layers == 1 ? "" : "s", c.hidden,
+  return fmt::format("{} {} layer{} of {}{}{}", c.layers, cell.title, plural(c.layers), c.hidden,
                      c.last_hidden ? fmt::format(", the last of {}", c.last_hidden) : "",
                      set.empty() ? "" : fmt::format(" ({})", names(set)));
 }

@@ -225,7 +225,7 @@ std::vector<Figure> figures_of(const RunDescription& run, const Course& course) 
   if (records.empty()) return figures;
   const LogRecord& last = records.back();
   figures.push_back({"training time", format_duration(last.seconds),
-                     fmt::format("{} step{}", with_commas(last.step), last.step == 1 ? "" : "s")});
+                     fmt::format("{} step{}", with_commas(last.step), plural(last.step))});
   if (last.seconds > 0)
     figures.push_back({run.names.unit + "/s", format_number(static_cast<double>(last.count) / last.seconds),
                        fmt::format("{} in training", format_number(static_cast<double>(last.count)))});
@@ -246,7 +246,7 @@ std::vector<std::string> write_report(const std::filesystem::path& folder) {
                      html_escaped(run.summary) + "</p>\n";
   if (run.results.empty())
     body += fmt::format("<p class=\"state\">{} epoch{} complete; not at its end</p>\n", course.epochs.size(),
-                        course.epochs.size() == 1 ? "" : "s");
+                        plural(course.epochs.size()));
   body += tiles_html(figures_of(run, course)) + "</header>\n" + further_charts(run) + curves(run, course) +
           epoch_section(run, course) + sample_section(samples) + facts(run.facts);
   for (const Table& table : run.tables) body += section_html(table);

@@ -17,6 +17,7 @@
 #include "examples/ptb/session/result.h"
 #include "examples/ptb/text/text.h"
 #include "framework/clock.h"
+#include "framework/one_line.h"
 #include "framework/processes/processes.h"
 #include "framework/signals.h"
 #include "framework/threads.h"
@@ -87,7 +88,7 @@ void print_static(const Wanted& wanted, const SplitText& text, const TextScores&
   show(out, "{}: perplexity {:.4f}, {} tokens of {}", wanted.split_name, perplexity, scores.model.tokens,
        text.whole);
   if (!text.documents.empty())
-    show(out, " in {} document{}", text.documents.size(), text.documents.size() == 1 ? "" : "s");
+    show(out, " in {} document{}", text.documents.size(), plural(text.documents.size()));
   if (text.source)
     show(out, ", the source itself {:.4f}: {:.1f} % above the best possible", *text.source,
          100 * (perplexity / *text.source - 1));

@@ -12,6 +12,7 @@
 #include "examples/ptb/model/options.h"
 #include "examples/ptb/text/text.h"
 #include "framework/loss.h"
+#include "framework/one_line.h"
 #include "framework/threads.h"
 #include "layers/recurrent/wavefront.h"
 #include "training/files/atomic_file.h"
@@ -213,7 +214,7 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab, con
   std::vector<ExplainedLine> lines = {
       {"weights", "", weights},
       {"gradients", "", weights},
-      {"optimizer", fmt::format("{} number{} a weight", moments, moments == 1 ? "" : "s"), weights * moments},
+      {"optimizer", fmt::format("{} number{} a weight", moments, plural(moments)), weights * moments},
       {"a window's values",
        model.recurrent ? "embedding, gates, c or sums, and h of each layer, dropout"
                        : "embedding, what each layer keeps, dropout",
@@ -254,8 +255,8 @@ void print_options(const Recipe& r, const LayerCosts& costs) {
       "  Measured here and now. Held: from forward to backward, of a window, all layers. Time of the layers forward and\n"
       "  backward, the plain {} being 1: {} layer{}, windows of {} x {}, {} thread{}, the best of {} round{} in which all\n"
       "  took turns.\n\n",
-      cell_of(r).title, costs.layers, costs.layers == 1 ? "" : "s", r.data.batch, r.data.bptt, threads(),
-      threads() == 1 ? "" : "s", costs.rounds, costs.rounds == 1 ? "" : "s");
+      cell_of(r).title, costs.layers, plural(costs.layers), r.data.batch, r.data.bptt, threads(),
+      plural(threads()), costs.rounds, plural(costs.rounds));
 }
 
 EpochWindows windows_of(const Recipe& r, int64_t tokens) {

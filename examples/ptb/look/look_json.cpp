@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "framework/one_line.h"
 #include "training/files/json/json.h"
 #include "training/program/look/look_values.h"
 #include "training/report/run_description.h"
@@ -32,8 +33,8 @@ Json likely_json(const std::vector<Likely>& words) {
 std::string summary_of(const SavedModel& saved) {
   const auto& model = saved.recipe.model;
   const CellFacts& cell = cell_of(saved.recipe);
-  std::string text = fmt::format("{}, {} layer{} of {}", cell.title, model.layers,
-                                 model.layers == 1 ? "" : "s", model.hidden);
+  std::string text =
+      fmt::format("{}, {} layer{} of {}", cell.title, model.layers, plural(model.layers), model.hidden);
   if (model.projection) text += fmt::format(", projected to {}", model.projection);
   if (model.last_hidden) text += fmt::format(", the last of {}", model.last_hidden);
   if (model.tied) text += ", embedding and decoder tied";

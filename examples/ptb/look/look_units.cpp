@@ -8,6 +8,7 @@
 #include "data/text/grammar_structure.h"
 #include "examples/ptb/look/look_numbers.h"
 #include "examples/ptb/text/writing.h"
+#include "framework/one_line.h"
 
 namespace ptb {
 
@@ -63,8 +64,9 @@ bool is_quote(const std::string& word) {
          word == "«" || word == "»";
 }
 double letters_of(const std::string& word) {
-  return static_cast<double>(
-      std::ranges::count_if(word, [](char c) { return (c & 0xC0) != 0x80; }));  // of UTF-8
+  double count = 0;
+  for_each_character(word, [&](std::string_view, bool) { ++count; });
+  return count;
 }
 bool is_capital(const std::string& word) { return !word.empty() && word[0] >= 'A' && word[0] <= 'Z'; }
 

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "data/text/grammar_structure.h"
+#include "framework/one_line.h"
 
 namespace ptb {
 
@@ -98,7 +99,7 @@ std::vector<std::string> describe(const AgreementTable& table) {
     lines.push_back(fmt::format(
         "agreement {:.1f} % of {} verbs ({:.1f} to {:.1f}), mean p {:.4f}, with {} noun{} of the other number between",
         100 * row.share(), row.cases, 100 * row.interval.low, 100 * row.interval.high, row.p_right,
-        row.attractors, row.attractors == 1 ? "" : "s"));
+        row.attractors, plural(row.attractors)));
   const auto tells = [&](const BestUnit& best, std::string_view of) {
     if (best.unit)
       lines.push_back(fmt::format("one unit tells the subject's number in {:.1f} % of {}: layer {}, unit {}",

@@ -4,6 +4,7 @@
 #include "examples/timeseries/model/saved_model.h"
 #include "examples/timeseries/recipe/options.h"
 #include "examples/timeseries/scores/scores.h"
+#include "framework/one_line.h"
 #include "training/files/atomic_file.h"
 #include "training/program/cli/console.h"
 #include "training/program/run/machine.h"
@@ -35,7 +36,7 @@ void detect(Command& command) {
   const Series series = labelled ? load_series(saved, csv) : load_unlabelled(saved, csv);
   require_input(series.rows() >= recipe.data.window,
                 "{}: it has {} row{}; the model of {} reads {} for each probability", csv, series.rows(),
-                series.rows() == 1 ? "" : "s", command.positional(), recipe.data.window);
+                plural(series.rows()), command.positional(), recipe.data.window);
   SeriesWindows windows = make_windows(recipe, series, saved.facts.scaling, {{0, series.rows(), 0}}, csv);
   const auto model = saved.make_model(windows);
   const std::vector<double> probabilities = detect(recipe, *model, windows);

@@ -149,8 +149,8 @@ RunDescription::Table table_of(const std::vector<MeanForecast>& all) {
     }
   RunDescription::Table table{
       .title = "Members of the mean",
-      .note = fmt::format("{} forecast{} of folds.", with_commas(static_cast<int64_t>(windows)),
-                          windows == 1 ? "" : "s"),
+      .note =
+          fmt::format("{} forecast{} of folds.", with_commas(static_cast<int64_t>(windows)), plural(windows)),
       .columns = {"", "weight"}};
   if (is_one) table.columns.push_back("RMSE of folds");
   const bool has_naive = std::ranges::any_of(rows, [](const Row& row) { return row.count > 0; });

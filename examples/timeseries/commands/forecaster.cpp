@@ -24,7 +24,7 @@ Forecaster::Forecaster(const SavedModel& saved, const std::filesystem::path& csv
     const int64_t begin = series_.begin_of(member), end = known_end(member), rows = end - begin;
     require_input(rows >= recipe.data.window || !series_.members.empty(),
                   "{}: it has {} row{}; the model of {} reads the last {} to forecast", series_.origin, rows,
-                  rows == 1 ? "" : "s", saved.path.string(), recipe.data.window);
+                  plural(rows), saved.path.string(), recipe.data.window);
     known_.push_back({begin, end, begin});
     if (rows >= recipe.data.window)
       last.push_back({end, end + beyond_, begin}), forecast_.push_back(member);
@@ -211,7 +211,7 @@ Forecast Forecaster::forecast(int64_t origin) {
   if (!interval) {
     forecast.interval = fmt::format(
         "none: fewer than 8 forecasts of {} step{} lie in the rows that did not train, to measure its width by",
-        steps_, steps_ == 1 ? "" : "s");
+        steps_, plural(steps_));
     return forecast;
   }
   const std::vector<Hole> holes = holes_before(origin);
@@ -221,7 +221,7 @@ Forecast Forecaster::forecast(int64_t origin) {
   const bool is_complete = std::ranges::none_of(found.low, [](double v) { return std::isnan(v); });
   if (!holes.empty())
     forecast.interval +=
-        fmt::format("; it reads {} value{} that {} missing, {}", holes.size(), holes.size() == 1 ? "" : "s",
+        fmt::format("; it reads {} value{} that {} missing, {}", holes.size(), plural(holes.size()),
                     holes.size() == 1 ? "is" : "are",
                     is_complete ? "and is as much wider as forecasts of earlier rows err more without them"
                                 : "and rows are too few to measure what that costs");

@@ -24,7 +24,7 @@ static void require_alike(const LookedWindow& first, const LookedWindow& other, 
                           const LookCommand::Model& b) {
   const auto what = [](const LookedWindow& window) {
     return fmt::format("{} {} row{} of {} from {} on", window.detects() ? "detects" : "forecasts",
-                       window.horizon(), window.horizon() == 1 ? "" : "s", window.target_name(),
+                       window.horizon(), plural(window.horizon()), window.target_name(),
                        window.series().times.text(window.origin()));
   };
   require_input(what(first) == what(other), "look: {} {}, and {} {}: they cannot be held against each other",
@@ -102,8 +102,7 @@ void look(Command& command) {
       .option("at", asked.at, "TIME",
               "the first row to forecast, by its time; of a detector, the row to give a label")
       .otherwise("the last whose truth is known");
-  command.option("series", asked.only, "NAME",
-                 "the series that is looked at, of a model or file of several");
+  command.option("series", asked.only, "NAME", "the series that is looked at, of a model or file of several");
   command.option("target", asked.target, "NAME", "the channel whose forecast is looked at")
       .otherwise("the first one");
   live.add_to(command);

@@ -30,8 +30,6 @@ void resume(Command& command) {
     refuse_fixed_keys(file->path(), differing_keys(load_recipe(recipe_of(*file, "timeseries")), recipe));
     model = read_saved_model(file->path());
     model->recipe = recipe;
-  } else {
-    model = first_model(request.run.init_from, recipe);
   }
   const Recipe now = trained_on_file(recipe, request.data_given ? request.run.data : std::filesystem::path());
   SeriesTraining(request.run, now, {.model = model ? &*model : nullptr}).run();

@@ -30,8 +30,7 @@ void train_file(const Command& command, RunOptions& run, const FileOptions& file
   const Recipe recipe = recipe_for(path, wishes, console);
   check_processes(recipe.training);
   run.init_from = first_weights_file(recipe.training);
-  const std::optional<SavedModel> first = first_model(run.init_from, recipe);
-  SeriesTraining(run, recipe, {.model = first ? &*first : nullptr}).run();
+  SeriesTraining(run, recipe).run();
 }
 
 }  // namespace
@@ -79,8 +78,7 @@ void train(Command& command) {
   run.data = csv;
   run.init_from = first_weights_file(recipe.training);
   check_run_folder(run.out);  // before the series is read
-  const std::optional<SavedModel> first = first_model(run.init_from, recipe);
-  SeriesTraining(run, recipe, {.model = first ? &*first : nullptr}).run();
+  SeriesTraining(run, recipe).run();
 }
 
 }  // namespace timeseries

@@ -283,7 +283,7 @@ void SeriesData::note_short_series(const std::vector<int>& not_split) {
   };
   const auto too_short = [&](const char* where) {
     return fmt::format("have no window of {} row{} and {} to forecast {}", options.window,
-                       options.window == 1 ? "" : "s", options.horizon, where);
+                       plural(options.window), options.horizon, where);
   };
   say(without(*train), too_short("among the rows that train, and train nothing"));
   if (valid) say(without(*valid), too_short("that validates"));

@@ -254,8 +254,8 @@ class SeriesReader {
     const bool may_be_split = count > width && csv_.separator() == ',' && series_.rows() == 0;
     const std::string message = fmt::format(
         "{}:{}: column {} is {}; the row has {} cell{}, the header {}{}", csv_.origin(), csv_.line(),
-        std::min(count, width) + 1, count < width ? "missing" : "one too many", count, count == 1 ? "" : "s",
-        width, may_be_split ? std::string("; ") + split_by_decimal_commas : "");
+        std::min(count, width) + 1, count < width ? "missing" : "one too many", count, plural(count), width,
+        may_be_split ? std::string("; ") + split_by_decimal_commas : "");
     if (series_.rows() == 0) throw InputError(message);
     refuse_row(file_, message);
   }

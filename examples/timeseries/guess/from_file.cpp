@@ -82,8 +82,7 @@ SavedModel train_on_file(const RunOptions& run, const Recipe& recipe, const std:
   RunOptions quiet = run;
   quiet.quiet = true, quiet.dry_run = true;
   quiet.init_from = first_weights_file(recipe.training);
-  const std::optional<SavedModel> first = first_model(quiet.init_from, recipe);
-  SeriesTraining training(quiet, recipe, {.model = first ? &*first : nullptr});
+  SeriesTraining training(quiet, recipe);
   print_notes(console, training.data());
   training.fit();
   SavedModel saved{.path = csv, .recipe = recipe, .facts = training.data().facts};

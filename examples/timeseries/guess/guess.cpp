@@ -226,7 +226,7 @@ class Guesser {
     valid_rows_ = rows_in(series, typical, wishes_.valid);
     const int64_t fewest = wishes_.network ? least_window + 3 : Combination::least_rows;
     require_input(rows_ >= fewest, "{}: {} row{} to {} {} too few for a forecast, which takes {}",
-                  name_of_series_file(csv_), rows_, rows_ == 1 ? "" : "s",
+                  name_of_series_file(csv_), rows_, plural(rows_),
                   wishes_.network ? "train on" : "forecast from", rows_ == 1 ? "is" : "are", fewest);
     if (several_)
       guesses_.push_back({"series",

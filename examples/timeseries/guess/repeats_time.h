@@ -11,6 +11,8 @@
 
 namespace timeseries {
 
+using namespace unroll;
+
 // Each number is the same part of its row's time, as the year or the month; or a clock that shows it; or the row's place in its day.
 class RepeatsTime {
  public:

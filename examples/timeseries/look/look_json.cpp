@@ -7,6 +7,7 @@
 #include "examples/timeseries/look/look_numbers.h"
 #include "examples/timeseries/pretrained/model_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
+#include "framework/one_line.h"
 #include "framework/ops.h"
 #include "framework/signals.h"
 #include "training/files/json/json.h"
@@ -62,9 +63,7 @@ Json page_json(const std::string& title, const std::string& path, const std::str
 
 // "LSTM, 1 layer of 32; reads 12 rows of 1 channel, forecasts 1 row; 4,513 parameters"
 std::string summary_of(const LookedWindow& window) {
-  const auto count = [](auto n, const char* what) {
-    return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
-  };
+  const auto count = [](auto n, const char* what) { return fmt::format("{} {}{}", n, what, plural(n)); };
   std::string made_of = describe_layers(window.recipe());
   made_of[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(made_of[0])));
   return fmt::format("{}; reads {} of {}, {}; {} parameters", made_of, count(window.window(), "row"),

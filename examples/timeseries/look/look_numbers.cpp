@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/model/interval.h"
+#include "framework/one_line.h"
 #include "framework/ops.h"
 #include "training/program/cli/command.h"
 
@@ -77,7 +78,7 @@ LookedWindow::LookedWindow(const SavedModel& saved, const std::filesystem::path&
     rows_ = series_.rows() - horizon();
   }
   require_input(rows_ >= window(), "{}: it has {} row{}; the model of {} reads {}", series_.origin, rows_,
-                rows_ == 1 ? "" : "s", path, window());
+                plural(rows_), path, window());
   origin_ = at.empty() ? (detects() ? rows_ - 1 : std::max(first_origin(), rows_ - horizon())) : row_of(at);
   windows_ = std::make_unique<SeriesWindows>(
       make_windows(recipe(), series_, scaling(), {{first_origin(), series_.rows(), 0}}, "look"));
@@ -105,7 +106,7 @@ int64_t LookedWindow::row_of(const std::string& at) const {
   const int64_t row = row_at(series_, at, 0, std::min(end_of_origins(), series_.rows()));
   require_input(row >= first_origin(),
                 "look: --at {} has {} row{} before it; the model of {} reads {}, so {} is the first", at, row,
-                row == 1 ? "" : "s", saved_.path.string(), window(), times.text(first_origin()));
+                plural(row), saved_.path.string(), window(), times.text(first_origin()));
   return row;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "framework/one_line.h"
 #include "framework/signals.h"
 #include "training/report/run_description.h"
 
@@ -166,7 +167,7 @@ std::string describe(const ForecastInterval& interval, const Recipe& recipe) {
                         with_commas(known), interval.errors_of.empty() ? "" : " of " + interval.errors_of);
   else if (quantiles)
     text += fmt::format(", not widened: {} error{} are known, and {} take part at least", known,
-                        known == 1 ? "" : "s", ConformalInterval::least_errors);
+                        plural(known), ConformalInterval::least_errors);
   if (interval.widths.is_known() && known < needed)
     text += fmt::format(", too few for {:g} %, which takes {}: it may hold less",
                         100 * interval.widths.options().level, with_commas(needed));

@@ -1,8 +1,5 @@
 #include "examples/timeseries/pretrained/training.h"
 
-#include <algorithm>
-#include <array>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -33,6 +30,14 @@ struct PretrainScore {
   double coverage() const { return static_cast<double>(inside) / static_cast<double>(values); }
 };
 
+using Length = std::pair<int, std::string>;  // its place in a table, and its name
+Length length_of(int64_t rows) {
+  return rows <= 16    ? Length{0, "up to 16 rows"}
+         : rows <= 32  ? Length{1, "17 to 32 rows"}
+         : rows <= 128 ? Length{2, "33 to 128 rows"}
+                       : Length{3, "more rows"};
+}
+
 class Pretraining {
  public:
   Pretraining(RunOptions options, const PretrainRecipe& recipe);
@@ -47,7 +52,7 @@ class Pretraining {
   Metadata metadata() const;
   RunDescription description() const;
   WindowLoss loss(const SyntheticBatch& batch) const;
-  // By kind of series, and by the segments of their contexts ("up to 32 rows").
+  // By kind of series, and by their length.
   void score();
   RunDescription::Table table() const;
   void write(const std::filesystem::path& folder) const;  // the forecaster's file
@@ -61,7 +66,7 @@ class Pretraining {
   int epoch_ = 1;
   PretrainScore all_;  // of the last validation
   std::map<std::string, PretrainScore, std::less<>> by_kind_;
-  std::map<int64_t, PretrainScore> by_length_;  // up to so many rows
+  std::map<Length, PretrainScore> by_length_;
   Session session_;
 };
 
@@ -90,9 +95,6 @@ TrainingTask Pretraining::task() {
                 return std::vector<Scalar>{{"relative", all_.relative()}, {"coverage", all_.coverage()}};
               }};
 }
-
-constexpr std::array<std::pair<int64_t, const char*>, 4> lengths = {
-    {{16, "up to 16 rows"}, {32, "17 to 32 rows"}, {128, "33 to 128 rows"}, {INT64_MAX, "more rows"}}};
 
 void Pretraining::score() {
   const NoTape guard;
@@ -123,9 +125,7 @@ void Pretraining::score() {
       }
       all_ += score;
       by_kind_[std::string(batch.kinds[place])] += score;
-      by_length_[std::ranges::find_if(lengths, [&](const auto& length) {
-                   return batch.rows[place] <= length.first;
-                 })->first] += score;
+      by_length_[length_of(batch.rows[place])] += score;
     }
     series += batch.batch;
   }
@@ -144,8 +144,7 @@ RunDescription::Table Pretraining::table() const {
                           fmt::format("{:.1f} %", 100 * score.coverage())});
   };
   for (const auto& [kind, score] : by_kind_) add(kind, score);
-  for (const auto& [most, name] : lengths)
-    if (const auto of = by_length_.find(most); of != by_length_.end()) add(name, of->second);
+  for (const auto& [length, score] : by_length_) add(length.second, score);
   add("all", all_);
   return table;
 }

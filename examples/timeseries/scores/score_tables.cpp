@@ -4,6 +4,7 @@
 #include <span>
 
 #include "examples/timeseries/scores/scores.h"
+#include "framework/one_line.h"
 #include "training/files/json/json.h"
 
 namespace timeseries {
@@ -139,10 +140,10 @@ RunDescription::Table table_of(const Evaluation& evaluation) {
         " RMSE and MAE add up {} channels, each in its own unit; the scaled ones weigh them alike.",
         evaluation.data.targets().size());
   if (evaluation.targets_left_out > 0)
-    table.note += fmt::format(
-        " {} value{} that {} filled in {} not scored.", with_commas(evaluation.targets_left_out),
-        evaluation.targets_left_out == 1 ? "" : "s", evaluation.targets_left_out == 1 ? "was" : "were",
-        evaluation.targets_left_out == 1 ? "is" : "are");
+    table.note +=
+        fmt::format(" {} value{} that {} filled in {} not scored.", with_commas(evaluation.targets_left_out),
+                    plural(evaluation.targets_left_out), evaluation.targets_left_out == 1 ? "was" : "were",
+                    evaluation.targets_left_out == 1 ? "is" : "are");
   if (evaluation.interval)
     table.note +=
         fmt::format(" The model's interval: {}.", describe(*evaluation.interval, evaluation.recipe));

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "examples/timeseries/baselines/baselines.h"
+#include "framework/one_line.h"
 #include "framework/signals.h"
 
 namespace timeseries {
@@ -187,8 +188,8 @@ std::string protocol_of(const Recipe& recipe, const SeriesData& data, const Test
       data.facts.members.empty()
           ? ""
           : fmt::format(" of {} series, scaled each by itself", with_commas(data.series().count())),
-      recipe.data.window, recipe.data.window == 1 ? "" : "s", recipe.horizon(), data.targets().size(),
-      data.targets().size() == 1 ? "" : "s");
+      recipe.data.window, plural(recipe.data.window), recipe.horizon(), data.targets().size(),
+      plural(data.targets().size()));
   if (recipe.scaling.transform == Transform::log) text += "logarithms; ";
   text += *scaled ? fmt::format("scaled by {} of the rows that train; ", scaled) : "not scaled; ";
   if (with_model) text += fmt::format("seed {}; ", recipe.training.seed);

@@ -233,7 +233,7 @@ void fill_gaps(Series& series, bool any_number) {
   series.added_rows = added;
   series.notes.push_back(fmt::format(
       "{} row{} that the file lacks {} put in, without values (data.gaps = \"fill\"); the first above line {}",
-      added, added == 1 ? "" : "s", added == 1 ? "is" : "are", line));
+      added, plural(added), added == 1 ? "is" : "are", line));
 }
 
 // Leaves out the series that keep to no step, if others do, with a note.
@@ -302,7 +302,7 @@ void check_gaps(Series& series, const SeriesOptions& options) {
                 options.model.empty() ? "; data.gaps = \"allow\" takes the rows as they come" : "",
                 options.model.empty() ? fill : "", zero);
   series.notes.push_back(fmt::format("{} gap{} in the times; the first, line {}: {}{}", uneven,
-                                     uneven == 1 ? "" : "s", line, first, zero));
+                                     plural(uneven), line, first, zero));
 }
 
 }  // namespace

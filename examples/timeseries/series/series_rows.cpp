@@ -127,7 +127,7 @@ void fill_in(Series& series, const SeriesOptions& options) {
     const bool any_negative = std::ranges::any_of(series.values, [](double value) { return value < 0; });
     const char* const where = !is_new ? "in" : series.lines.front() > series.lines.back() ? "above" : "after";
     series.notes.push_back(fmt::format(
-        "{} missing value{} filled in ({}); the first {} line {}{}", filled, filled == 1 ? "" : "s",
+        "{} missing value{} filled in ({}); the first {} line {}{}", filled, plural(filled),
         missing == Missing::previous ? "the previous value"
         : missing == Missing::mask   ? "the previous value, and marked"
         : missing == Missing::zero   ? "0"

@@ -108,19 +108,16 @@ void SeriesWindows::read(const Series& rows, int64_t first_row, int64_t origin, 
   const int64_t first = origin - options_.lead - options_.window + 1;
   const int base = scaling_.place(0, series_->member_of(first));
   const auto scaled = [&](int64_t row, int channel) {
-    return static_cast<real>(scaling_.apply(rows.at(row - first_row, channel), base + channel));
+    return rows.is_unknown(row - first_row, channel)
+               ? real(0)
+               : static_cast<real>(scaling_.apply(rows.at(row - first_row, channel), base + channel));
   };
   for (int64_t row = first; row < first + options_.window; ++row, to += step) {
-    for (std::size_t i = 0; i < options_.inputs.size(); ++i) {
-      const int channel = options_.inputs[i];
-      to[i] = rows.is_unknown(row - first_row, channel) ? 0 : scaled(row, channel);
-    }
+    for (std::size_t i = 0; i < options_.inputs.size(); ++i) to[i] = scaled(row, options_.inputs[i]);
   }
   for (int64_t row = origin; row < origin + read_rows() - options_.window; ++row, to += step) {
-    for (std::size_t i = 0; i < options_.inputs.size(); ++i) {
-      const int channel = options_.inputs[i];
-      to[i] = !is_known_[i] || rows.is_unknown(row - first_row, channel) ? 0 : scaled(row, channel);
-    }
+    for (std::size_t i = 0; i < options_.inputs.size(); ++i)
+      to[i] = is_known_[i] ? scaled(row, options_.inputs[i]) : 0;
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "examples/timeseries/series/calendar.h"
 #include "framework/check.h"
+#include "framework/one_line.h"
 
 namespace unroll {
 
@@ -267,7 +268,7 @@ Time Times::time(int64_t row) const {
   if (step.unit == TimeStep::Unit::microsecond && step.jitter > 0)
     result.count = floor_div(result.count + resolution(at) / 2, resolution(at)) * resolution(at);
   require_input(result.count <= last_count(form),
-                "{} row{} after {} {} beyond {}, the last time that is read", ahead, ahead == 1 ? "" : "s",
+                "{} row{} after {} {} beyond {}, the last time that is read", ahead, plural(ahead),
                 text(rows - 1), ahead == 1 ? "lies" : "end", to_text({form, last_count(form), compact, utc}));
   return result;
 }

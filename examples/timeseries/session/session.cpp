@@ -6,6 +6,7 @@
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/model/saved_model.h"
 #include "examples/timeseries/scores/scores.h"
+#include "framework/one_line.h"
 #include "training/program/cli/explanations.h"
 #include "training/program/cli/invocation.h"
 #include "training/program/run/first_weights.h"
@@ -16,7 +17,8 @@ SeriesTraining::SeriesTraining(RunOptions options, const Recipe& recipe, const P
     : options_(std::move(options)),
       recipe_(recipe),
       console_(options_.console()),
-      data_(recipe_, options_.data, purpose),
+      first_(purpose.model ? std::nullopt : first_model(options_.init_from, recipe_)),
+      data_(recipe_, options_.data, {first_ ? &*first_ : purpose.model, purpose.trains, purpose.fold}),
       model_(recipe_, columns_of(*data_.train)),
       session_(options_, training_run()) {
   if (recipe_.training.deterministic && model_.recurrent())
@@ -31,8 +33,6 @@ static std::pair<int64_t, int64_t> rows_of_first_and_last_time(const Series& ser
   const auto [first, last] = std::ranges::minmax_element(series.times.at);
   return {first - series.times.at.begin(), last - series.times.at.begin()};
 }
-
-static const char* plural(auto count) { return count == 1 ? "" : "s"; }
 
 std::vector<RunDescription::Figure> SeriesTraining::facts() const {
   const Series& series = data_.series();

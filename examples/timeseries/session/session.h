@@ -16,7 +16,8 @@ namespace timeseries {
 
 class SeriesTraining {
  public:
-  // Reads the series, for a fold of a backtest or to go on with a model. Throws InputError.
+  // Reads the series, for a fold of a backtest or to go on with a model: the purpose's, or that of options.init_from. Throws
+  // InputError.
   SeriesTraining(RunOptions options, const Recipe& recipe, const Purpose& purpose = {});
   SeriesTraining(const SeriesTraining&) = delete;  // the session refers to it
   SeriesTraining& operator=(const SeriesTraining&) = delete;
@@ -45,6 +46,7 @@ class SeriesTraining {
   const RunOptions options_;
   const Recipe recipe_;
   const Console console_;
+  const std::optional<SavedModel> first_;  // of options.init_from
   SeriesData data_;
   SeriesModel model_;
   std::optional<double> valid_;

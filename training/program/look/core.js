@@ -95,6 +95,7 @@ const clipped = (word, most = 12) => {
   return all.length > most ? all.slice(0, most - 1).join('') + '…' : all.join('');
 };
 const letters = () => model().level === 'char';
+for (const element of document.querySelectorAll('[data-noun]')) element.textContent = rowNoun();
 // Along an axis: times without their seconds, where none has any.
 const wholeMinutes =
     ofSeries && models.every(m => [...m.input, ...m.target].every(time => /\d\d:\d\d:00$/.test(time)));

@@ -106,7 +106,7 @@ panels.push(function restsOn() {
                   (text, s) =>
                       make('span', {'--column': s + 1, class: s === t ? 'at' : ''}, clipped(text, 9))));
   const shares = m.input.slice(0, t + 1).map((_, s) => of(t, s) / most[t]);
-  canvas.setAttribute('aria-label', `Which words each of ${count} predictions rests on`);
+  canvas.setAttribute('aria-label', `Which ${rowNoun()}s each of ${count} predictions rests on`);
   colouredWords(at('rests-words'), m.input.slice(0, t + 1), s => shares[s], -1, s => select({word: s}));
   at('rests-words').append('→ ', make('strong', {}, word(m.target[t])));
   const order = [...shares.keys()].sort((a, b) => shares[b] - shares[a]).slice(0, 4);

@@ -7,6 +7,7 @@
 #include "framework/device.h"
 #include "framework/gemm.h"
 #include "framework/kernels/kernels.h"
+#include "framework/one_line.h"
 #include "framework/processes/processes.h"
 #include "framework/setup.h"
 #include "framework/threads.h"
@@ -53,7 +54,7 @@ std::string describe_machine() {
   const char* numbers = name_of(precision());
   if (on_gpu()) return fmt::format("{} on {} ({})", numbers, device_facts().name, name_of(device()));
   return fmt::format("{} on kernels for {}, {} thread{}", numbers, kernels().name, threads(),
-                     threads() == 1 ? "" : "s");
+                     plural(threads()));
 }
 
 }  // namespace unroll

@@ -5,6 +5,7 @@
 
 #include "framework/device.h"
 #include "framework/memory.h"
+#include "framework/one_line.h"
 #include "training/files/state_dict.h"
 #include "training/program/cli/invocation.h"
 #include "training/program/run/session.h"
@@ -93,16 +94,15 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
   load_state_dict(kept, run_.params);
   if (run_.kept) run_.kept(kept);
   console_.print("\n");
-  const auto s = [](int64_t count) { return count == 1 ? "" : "s"; };
   if (trainer.out_of_patience())
     console_.print("ended   {} epoch{} without a better valid score\n", run_.sections.training.patience,
-                   s(run_.sections.training.patience));
+                   plural(run_.sections.training.patience));
   if (const int64_t skipped = trainer.state().skipped; skipped > 0)
-    console_.print("skipped {} step{} that {} not finite\n", skipped, s(skipped),
+    console_.print("skipped {} step{} that {} not finite\n", skipped, plural(skipped),
                    skipped == 1 ? "was" : "were");
   if (const auto& loss = trainer.state().loss_scale; loss && loss->skipped > 0)
     console_.print("skipped {} step{} whose gradient overflowed in fp16; the loss scale ended at {:g}\n",
-                   loss->skipped, s(loss->skipped), loss->scale);
+                   loss->skipped, plural(loss->skipped), loss->scale);
   if (best) console_.print("weights of epoch {}, the best on the valid split\n", trainer.state().best_epoch);
 
   run_.report(valid, description_);
