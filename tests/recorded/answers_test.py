@@ -231,6 +231,10 @@ def main() -> None:
         (folder / "fixtures").symlink_to(pathlib.Path(__file__).resolve().parents[1] / "fixtures/language_model")
         right = compare.check("answers-of-ptb", answers(ptb, [f"train {name}.toml --data text --out {name} --threads 1" for name in TEXT] + COMMANDS, folder)) and right
         right = compare.check("options-of-ptb", answers(ptb, options.COMMANDS, folder)) and right
+        explained = [f"explain {name}" for name in ("ptb-small", "ptb-6m-transformer", "ptb-19m-transformer")]
+        explained += [f"explain {name} --set model.hidden=30 --set model.embedding=20" for name in  # costs are measured: of small layers
+                      ("awd-lstm", "ptb-6m", "ptb-6m-attention", "ptb-afternoon", "ptb-large", "ptb-large-tied", "ptb-variational-medium")]
+        right = compare.check("explained-recipes", answers(ptb, [command + " --threads 1" for command in explained], folder)) and right
     sys.exit(not right)
 
 

@@ -11,7 +11,7 @@ import zlib
 
 import compare
 
-CLOCK = re.compile(r"^(speed|memory|engine|folder|report|next| +packed weights|model   \S+\.safetensors| +(fp32|bf16) on| +\d.* of \d+ settings|.* ETA ).*\n"
+CLOCK = re.compile(r"^(speed|memory|engine|folder| +packed weights|model   \S+\.safetensors| +(fp32|bf16) on| +\d.* of \d+ settings|.* ETA ).*\n"
                    r"|(  +\S+ (words|values|windows|rows|letters|characters)/s)? +\d+:\d\d(?=\n|  relative)|, (in|made in) \d+(\.\d)? s\b|(?<=B) +\d+\.\d\d(?=  )|\d+(?= rounds in which)"
                    r"|(?<=the decoder's gradient\n)  together .*\n|(?<= tokens), \d+\.\d+ s$|(?<= values), \d+\.\d+ s$|(?<=B)( +\d+ %)+$|(?<=its products in )\S+|(?<=html  )[\d.]+ MB", re.M)
 
@@ -123,12 +123,13 @@ def answer(program: str, command: str, folder: pathlib.Path) -> str:
     done = subprocess.run([program, *shlex.split(command)], capture_output=True, text=True, cwd=folder, env=compare.environment(),
                           input=(folder / given).read_text() if given else "")
     text = f"exit code {done.returncode}\n" * (done.returncode != 0) + shortened(plain(done.stdout)) + plain(done.stderr)
+    text = text.replace(str(folder) + "/", "").replace(program, "PROGRAM")
     if command.startswith("anomalies"):  # without the errors: small differences of large numbers
         text = re.sub(r"^((?:[^,\n]*,){6})[^,\n]*,", r"\1", text, flags=re.M)
     if "--json" in command and not done.returncode:
         found = json.loads(done.stdout)
         text = "\n".join(line for line in summary(found) if not re.search(r"second|memory|path|file", line.split(":")[0])) + "\n"
     if "--profile" in command:
-        text = "\n".join(sorted(re.sub(r"[-#kMG]+", "#", compare.NUMBER.sub("#", re.sub(" +", " ", line))) for line in text.splitlines())) + "\n"
+        text = "\n".join(sorted(re.sub(r"-*#[-#kMG]*", "#", compare.NUMBER.sub("#", re.sub(" +", " ", line))) for line in text.splitlines())) + "\n"
     text += "".join(written(path) for path in files if path.exists())
     return text.replace(str(folder) + "/", "").replace(program, "PROGRAM")
