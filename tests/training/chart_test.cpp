@@ -36,6 +36,16 @@ TEST_CASE("ticks are round and cover the range") {
   CHECK(round_log_ticks(5e-324, 1, 5).size() < 20);
 }
 
+TEST_CASE("no tick stands between two steps") {
+  Chart chart{.title = "t", .x_name = "step", .y_name = "y", .x_from = 1};
+  for (const double last : {2.0, 2.5}) {
+    chart.series = {{.name = "s", .x = {1, last}, .y = {1, 2}}};
+    std::string texts;
+    for (const auto& [middle, words] : x_labels(chart_svg(chart, 560, 300, "id"), 300)) texts += words + " ";
+    CHECK(texts == (last == 2 ? "1 2 " : "1 1.2 1.4 1.6 1.8 2 2.2 2.4 "));
+  }
+}
+
 TEST_CASE("the name of a level to which curves come down stands below it") {
   Chart chart{
       .title = "down", .x_name = "step", .y_name = "y", .from_zero = false, .levels = {{"floor", 10}}};

@@ -64,6 +64,8 @@ Axis x_axis(const Chart& chart, double left, double right) {
 // The font is not known. A digit of the widest usual ones, DejaVu Sans and Verdana, is 0.636 of 12 units wide.
 double width_of_tick(std::string_view words) { return 7.7 * static_cast<double>(words.size()); }
 
+bool is_whole(double value) { return value == std::round(value); }
+
 struct Tick {
   double value;
   std::string text;
@@ -157,13 +159,9 @@ class Drawing {
   // As many ticks as their texts have room for, about `about` at most.
   std::vector<Tick> x_ticks(int about) const {
     std::vector<Tick> ticks = with_texts(round_ticks(x_.low, x_.high, about));
-    if (!x_texts_.empty()) {
-      std::erase_if(ticks, [](const Tick& tick) {  // between two that have names
-        return tick.value != std::round(tick.value);
-      });
-      for (auto& [value, words] : ticks)
-        if (const auto k = static_cast<std::size_t>(value); k < x_texts_.size()) words = x_texts_[k];
-    }
+    if (counts_) std::erase_if(ticks, [](const Tick& tick) { return !is_whole(tick.value); });
+    for (auto& [value, words] : ticks)
+      if (const auto k = static_cast<std::size_t>(value); k < x_texts_.size()) words = x_texts_[k];
     constexpr double between = 8;
     const auto overlap = [&](const Tick& a, const Tick& b) {
       return middle_of(b) - middle_of(a) < (width_of_tick(a.text) + width_of_tick(b.text)) / 2 + between;
@@ -297,6 +295,8 @@ class Drawing {
   const double left_ = left_of(y_ticks_);
   const Axis x_ = x_axis(chart_, left_, right_);
   const std::vector<std::string> x_texts_ = short_texts(chart_.x_texts);
+  const bool counts_ = std::ranges::all_of(  // steps, days: between two of them is nothing
+      chart_.series, [](const ChartSeries& series) { return std::ranges::all_of(series.x, is_whole); });
   const std::vector<Chart::Level> levels_ = levels_of(chart_);
   std::string svg_;
   std::vector<Point> occupied_;
