@@ -369,7 +369,15 @@ class Sweep(unittest.TestCase):
             os.kill(child, signal.SIGKILL)
         run = Run(process)
         self.assertEqual(run.code, 1, run)
-        self.assertEqual([t["why"] for t in rows(self.folder / "out/trials.csv")], ["", "ended by signal 9", "", ""])
+        table = self.folder / "out/trials.csv"
+        self.assertEqual([t["why"] for t in rows(table)], ["", "ended by signal 9", "", ""])
+        # While it goes on, its tables have what trials behind that have.
+        before = table.stat().st_mtime_ns
+        process = self.start("sweep", "out")
+        self.wait_for(lambda: table.stat().st_mtime_ns != before, process)
+        process.kill()
+        Run(process)
+        self.assertEqual([t["state"] for t in rows(table)], ["done", "unfinished", "done", "done"])
         self.run_program("sweep", "out")
         self.assertEqual(self.outcome("out"), whole)
 

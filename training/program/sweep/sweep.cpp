@@ -149,11 +149,13 @@ class Sweep {
         plan_(read_plan(folder_, request.program)),
         results_(plan_.trials.size()) {}
 
-  // Trials that failed when the command was started before are tried again.
-  void forget_failures() const {
-    for (const Trial& trial : plan_.trials)
-      if (const auto result = read_result(folder_ / trial.folder); result && result->failed())
-        remove_result(folder_ / trial.folder);
+  // Reads the results so far. A trial that failed when the command was started before is tried again.
+  void read_results() {
+    for (std::size_t i = 0; i < plan_.trials.size(); ++i) {
+      const fs::path folder = folder_ / plan_.trials[i].folder;
+      results_[i] = read_result(folder);
+      if (results_[i] && results_[i]->failed()) remove_result(folder), results_[i].reset();
+    }
   }
 
   void run() {
@@ -162,8 +164,7 @@ class Sweep {
       const Trial& trial = plan_.trials[i];
       const fs::path folder = folder_ / trial.folder;
       create_folder(folder);
-      if (!read_result(folder)) train(trial, folder);
-      results_[i] = read_result(folder);
+      if (!results_[i]) train(trial, folder), results_[i] = read_result(folder);
       console_.info("{:<8}{}: {}\n", trial.folder, plan_.name_of(trial), in_words(*results_[i]));
       write_tables(folder_, plan_, results_);
     }
@@ -306,7 +307,7 @@ void sweep_command(Command& command, SweepProgram program) {
   const RunFolderLock lock(folder);  // one process at a time
   const SignalGuard guard;
   Sweep sweep(folder, request, program);
-  sweep.forget_failures();
+  sweep.read_results();
   try {
     sweep.run();
   } catch (const Interrupted&) {
