@@ -70,8 +70,9 @@ TEST_CASE("a table with a column a day of the month is read by days") {
   };
   std::string names, named;
   for (int k = 1; k <= 31; ++k) names += fmt::format(",{}", k), named += fmt::format(",Day {}", k);
-  const std::string note =
-      fmt::format("each day ('1' to '31') of a month is read as a row of its own{}", counted);
+  const auto note = [](const char* without) {
+    return fmt::format("each day ('1' to '31') of a month is read as a row of its own{}{}", without, counted);
+  };
   const int begins[] = {0, 31, 59}, counts[] = {31, 28, 31};
   REQUIRE(dated(31 - 3) == "2021-02-01");
   const auto table_of = [&](const std::string& header, const char* form) {
@@ -81,9 +82,9 @@ TEST_CASE("a table with a column a day of the month is read by days") {
              days_of(begins[k], counts[k]) + "\n";
     return csv;
   };
-  check_mended(folder, table_of("Month" + names, "2021-{0:02}"), plain, {note});
-  check_mended(folder, table_of("Year,Month" + names, "2021,{0}"), plain, {note});
-  check_mended(folder, table_of("Month,Year" + names, "{1},2021"), plain, {note});
+  check_mended(folder, table_of("Month" + names, "2021-{0:02}"), plain, {note("")});
+  check_mended(folder, table_of("Year,Month" + names, "2021,{0}"), plain, {note("")});
+  check_mended(folder, table_of("Month,Year" + names, "{1},2021"), plain, {note("")});
   check_mended(
       folder, table_of("Year,Month" + named, "2021,{1}"), plain,
       {"each day ('Day 1' to 'Day 31') of a month is read as a row of its own" + std::string(counted)});
@@ -104,7 +105,7 @@ TEST_CASE("a table with a column a day of the month is read by days") {
   std::string total = table_of("Month" + names, "2021-{0:02}");
   for (size_t at = 0, line = 0; (at = total.find('\n', at)) != total.npos; at += 5, ++line)
     total.insert(at, line == 0 ? ",Sum" : ",999");
-  check_mended(folder, total + "Total,9,9\n", plain, {note});
+  check_mended(folder, total + "Total,9,9\n", plain, {note(", without 'Sum'")});
 }
 
 TEST_CASE("hours may be numbers alone beside dates, and a total of the day is none") {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "examples/timeseries/files/cells.h"
+#include "data/lower_case.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "examples/timeseries/files/tables.h"
 #include "examples/timeseries/series/calendar.h"
@@ -211,18 +212,19 @@ void require_no_wide_days(const CsvReader& csv, const std::vector<std::string>& 
   Parts parts = clocks_of(names);
   if (parts.columns.empty()) parts = hours_of(csv, names);
   if (parts.columns.empty()) parts = weekdays_of(csv, names);
+  std::string totals;
+  for (const std::string& name : names)
+    if (says_total(name)) totals += fmt::format(", without '{}'", one_line(name));
   if (const MonthDays days = month_days_of(csv, names); !days.days.empty())
     refuse_table(fmt::format("{}:1: columns are days of a month: write one day a line", csv.origin()),
-                 fmt::format("each day ('{}' to '{}') of a month is read as a row of its own",
-                             one_line(names[days.days.front()]), one_line(names[days.days.back()])),
+                 fmt::format("each day ('{}' to '{}') of a month is read as a row of its own{}",
+                             one_line(names[days.days.front()]), one_line(names[days.days.back()]), totals),
                  csv.separator(), [days](const Table& table) { return of_month_days(table, days); });
   if (parts.columns.empty() || parts.columns.size() == names.size()) return;
   const std::string first = one_line(names[parts.columns.front()]),
                     last = one_line(names[parts.columns.back()]);
   std::string done =
-      fmt::format("each {} ('{}' to '{}') is read as a row of its own", parts.each, first, last);
-  for (const std::string& name : names)
-    if (says_total(name)) done += fmt::format(", without '{}'", one_line(name));
+      fmt::format("each {} ('{}' to '{}') is read as a row of its own{}", parts.each, first, last, totals);
   if (!parts.flags.empty())
     done += fmt::format(", without the columns '{}' to '{}'", one_line(names[parts.flags.front()]),
                         one_line(names[parts.flags.back()]));
