@@ -271,9 +271,9 @@ TEST_CASE("look: of a network that counts the page offers the units, by what was
     }
   };
   // A capital was read; between quotes, which the model itself never writes; words since the line began; letters of the last one.
-  const std::string said = "The cat sät `` a Dog ''\nA cat `` sät\nthe Dog sät on a cat\n";
+  const std::string said = "The cat sät `` a Dog ''\nÄ cat `` sät\nthe Dog sät on a cat\n";
   write_counter(folder, "words.safetensors",
-                {"<eos>", "The", "the", "cat", "sät", "a", "A", "Dog", "on", "``", "''"},
+                {"<eos>", "The", "the", "cat", "sät", "a", "Ä", "Dog", "on", "``", "''"},
                 Rows{{0, never, never, 0},
                      {1, 0, 1, 3},
                      {0, 0, 1, 3},

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "data/lower_case.h"
 #include "data/text/grammar_structure.h"
 #include "examples/ptb/look/look_numbers.h"
 #include "examples/ptb/text/writing.h"
@@ -68,7 +69,10 @@ double letters_of(const std::string& word) {
   for_each_character(word, [&](std::string_view, bool) { ++count; });
   return count;
 }
-bool is_capital(const std::string& word) { return !word.empty() && word[0] >= 'A' && word[0] <= 'Z'; }
+bool is_capital(std::string_view word) {
+  const std::string_view first = word.substr(0, code_point_size(word));
+  return lower_case(first) != first;
+}
 
 // Any text. A label of word t describes the words read before it, up to t-1.
 Labelled label(const std::vector<std::string>& words, std::vector<int32_t> ids, int32_t eos, Level level) {

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "data/lower_case.h"
 #include "examples/timeseries/series/times.h"
 #include "framework/one_line.h"
 

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "data/lower_case.h"
 #include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/mend.h"
 #include "framework/check.h"
@@ -313,8 +314,7 @@ class HeaderReader {
   void require_no_years_behind(int count) const {
     for (int i = 1; i < count; ++i)
       if (const std::string& called = columns_.names[i];
-          lower_case(called) == "year" &&
-          std::ranges::find(options_.channels, called) == options_.channels.end() &&
+          lower_case(called) == "year" && std::ranges::count(options_.channels, called) == 0 &&
           form_of_column(csv_, columns_.place(i), called) == TimeForm::year)
         throw MendableFile(fmt::format("{}: {} holds years", origin(), columns_.called(i)), "time", called);
   }

@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "data/csv.h"
+#include "data/lower_case.h"
 #include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "examples/timeseries/guess/repeats_time.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "data/lower_case.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/session/session.h"
 #include "framework/check.h"

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "data/lower_case.h"
 #include "framework/check.h"
 #include "framework/one_line.h"
 

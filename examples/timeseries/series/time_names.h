@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "data/lower_case.h"
+
 namespace unroll {
 
 // Written out and short, in the languages of Europe and in Turkish and Indonesian, each between blanks.

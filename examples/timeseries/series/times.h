@@ -78,7 +78,6 @@ constexpr int64_t largest_number = 3'000'000'000'000'000'000;
 constexpr const char* forms_of_time =
     "2017-03-31, 03/31/2017, 31.3.2017, 31 Mar 2017, 2017-03, Mar 2017, 2017-W13, 2017 Q1; after a day a time, 14:05:59 or 2:05 PM, "
     "and after that +02:00 or Z";
-std::string lower_case(std::string_view text);  // Latin, Greek and Cyrillic letters in UTF-8
 // Whether a text looks like a date or a time of day, even in a form that is not read: 1/31/20, 14:05, Jan-20.
 bool looks_like_a_date(std::string_view text);
 
