@@ -69,10 +69,10 @@ void spin_while(const std::atomic<T>& value, T old) {
   while (value.load(std::memory_order_acquire) == old && Clock::now() < end) pause_a_little();
 }
 
-class Pool {
+class ThreadPool {
  public:
-  static Pool& instance() {
-    static Pool* pool = new Pool;  // never destroyed: its threads run until the process ends
+  static ThreadPool& instance() {
+    static ThreadPool* pool = new ThreadPool;  // never destroyed: its threads run until the process ends
     return *pool;
   }
 
@@ -159,7 +159,7 @@ void set_threads(int count) {
 int threads() { return at_piece ? 1 : thread_count().load(std::memory_order_relaxed); }
 
 void run_pieces(int pieces, void (*task)(const void*, int), const void* context) {
-  if (pieces > 1 && threads() > 1 && Pool::instance().run(pieces, task, context)) return;
+  if (pieces > 1 && threads() > 1 && ThreadPool::instance().run(pieces, task, context)) return;
   for (int piece = 0; piece < pieces; ++piece) task(context, piece);
 }
 

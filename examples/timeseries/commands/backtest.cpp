@@ -15,7 +15,7 @@ namespace timeseries {
 namespace {
 
 // A method's scores in the folds for which it has enough history.
-struct Judged {
+struct AcrossFolds {
   std::string name;
   bool knows_labels;
   std::vector<std::vector<double>> values;  // by measure, in each of these folds
@@ -23,10 +23,10 @@ struct Judged {
   size_t folds() const { return values.front().size(); }
 };
 
-void add(std::vector<Judged>& all, const ScoredRow& row) {
+void add(std::vector<AcrossFolds>& all, const ScoredRow& row) {
   const std::string name =
       row.name.starts_with("threshold") ? "threshold" : row.name;  // each fold has its own
-  auto found = std::ranges::find(all, name, &Judged::name);
+  auto found = std::ranges::find(all, name, &AcrossFolds::name);
   if (found == all.end())
     found = all.insert(found, {name, row.knows_labels, std::vector<std::vector<double>>(row.values.size())});
   for (size_t k = 0; k < row.values.size(); ++k) found->values[k].push_back(row.values[k]);
@@ -40,10 +40,10 @@ double mean_of(const std::vector<double>& values) {
   return sum / count;
 }
 
-RunDescription::Table table_of(const std::string& name, size_t measure, const std::vector<Judged>& all,
+RunDescription::Table table_of(const std::string& name, size_t measure, const std::vector<AcrossFolds>& all,
                                const std::vector<std::string>& folds) {
   RunDescription::Table table{.title = name, .note = {}, .columns = {name}};
-  for (const Judged& judged : all) {
+  for (const AcrossFolds& judged : all) {
     // A baseline with too little history in a fold has fewer values.
     if (judged.folds() != folds.size()) {
       table.note +=
@@ -62,9 +62,9 @@ RunDescription::Table table_of(const std::string& name, size_t measure, const st
 }
 
 // Means over folds, for methods with a score in each.
-std::vector<ScoredRow> means_of(const std::vector<Judged>& all, size_t folds) {
+std::vector<ScoredRow> means_of(const std::vector<AcrossFolds>& all, size_t folds) {
   std::vector<ScoredRow> rows;
-  for (const Judged& judged : all) {
+  for (const AcrossFolds& judged : all) {
     if (judged.folds() != folds) continue;
     rows.push_back({judged.name, {}, judged.knows_labels});
     for (const auto& values : judged.values) rows.back().values.push_back(mean_of(values));
@@ -159,7 +159,7 @@ void backtest(Command& command) {
     names.push_back(fmt::format("{} to {}", series.times.text(split.test.front().begin),
                                 series.times.text(split.test.back().end - 1)));
   Comparison comparison;  // of means
-  std::vector<Judged> judged;
+  std::vector<AcrossFolds> judged;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (size_t k = 0; k < splits.size(); ++k) {
     SeriesTraining training(run, recipe, {.fold = splits[k]});
