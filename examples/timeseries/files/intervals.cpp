@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "examples/timeseries/files/cells.h"
 #include "data/lower_case.h"
+#include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "framework/one_line.h"

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "examples/timeseries/files/cells.h"
 #include "data/lower_case.h"
+#include "examples/timeseries/files/cells.h"
 #include "examples/timeseries/files/mend.h"
 #include "examples/timeseries/files/series_columns.h"
 #include "examples/timeseries/guess/columns.h"
