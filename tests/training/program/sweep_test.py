@@ -371,7 +371,7 @@ class Sweep(unittest.TestCase):
         self.assertEqual(run.code, 1, run)
         table = self.folder / "out/trials.csv"
         self.assertEqual([t["why"] for t in rows(table)], ["", "ended by signal 9", "", ""])
-        # While it goes on, its tables have what trials behind that have.
+        # While it goes on, its tables keep the results of later trials.
         before = table.stat().st_mtime_ns
         process = self.start("sweep", "out")
         self.wait_for(lambda: table.stat().st_mtime_ns != before, process)
