@@ -108,14 +108,14 @@ Var kl_divergence(const Var& all_log_p, const Tensor& all_targets, const Element
   require(all_log_p.shape() == all_targets.shape() && all_targets.rank() >= 1,
           "kl_divergence: log_p {} and target {} must be [..., classes], and alike", all_log_p.shape(),
           all_targets.shape());
-  for (const real t : all_targets.on_host())
-    require(!(t < 0), "kl_divergence: a target {} of {} is negative", t, all_targets.shape());
   const Tensor& weights = options.weights;
   require(!weights.defined() || weights.shape() == all_targets.shape().without(-1),
           "kl_divergence: weights {} must have the shape of the target {} without its last dimension",
           weights.shape(), all_targets.shape());
   const auto scored = [&](const Var& x) { return weights.defined() ? mask_rows(x, weights) : x; };
   const Var t = scored(all_targets);
+  for (const real p : t.value().on_host())
+    require(!(p < 0), "kl_divergence: a target {} of {} is negative", p, all_targets.shape());
   const Tensor some = t > 0;
   const Var terms = t * (log(where(some, t, 1)) - where(some, scored(all_log_p), 0));  // 0 · -∞ is 0
   return reduced("kl_divergence", sum(terms, -1), options);

@@ -94,8 +94,9 @@ Vars with_margins(Vars vars, const CrossEntropyOptions& options) {
   return vars;
 }
 
-void require_targets(const Shape& logits, int classes, const IdTensor& target,
-                     const CrossEntropyOptions& options) {
+// The targets, after checks. One of weight 0 may be anything, and is ignored where it is no class.
+IdTensor checked_targets(const Shape& logits, int classes, const IdTensor& target,
+                         const CrossEntropyOptions& options) {
   require(classes > 0, "softmax_cross_entropy: logits {} have no classes", logits);
   require(target.defined(), "softmax_cross_entropy: the targets are empty: nothing was assigned to them");
   require(target.shape() == logits.without(-1),
@@ -120,9 +121,16 @@ void require_targets(const Shape& logits, int classes, const IdTensor& target,
       "softmax_cross_entropy: label_smoothing {} spreads a target over classes, beside class weights {}: weigh the "
       "targets instead (weights)",
       options.label_smoothing, options.class_weights.shape());
-  for (int32_t id : target.span())
-    require(id == options.ignore_index || (id >= 0 && id < classes),
+  IdTensor result = target;
+  for (int64_t r = 0; r < target.size(); ++r) {
+    const int32_t id = target.data()[r];
+    if (id == options.ignore_index || (id >= 0 && id < classes)) continue;
+    require(options.weights.defined() && options.weights.on_host()[r] == 0,
             "softmax_cross_entropy: target {} is not in 0 … {} of logits {}", id, classes - 1, logits);
+    if (result.data() == target.data()) result = target.clone();
+    result.data()[r] = options.ignore_index;
+  }
+  return result;
 }
 
 // Weights of targets alone: those of their classes are in them.
@@ -178,12 +186,17 @@ Var each_cross_entropy(const Var& logits, const IdTensor& target, const Tensor& 
 
 }  // namespace
 
+Var only_scored(const Var& x, const IdTensor& target, const CrossEntropyOptions& options) {
+  const Tensor shares = share_of_each(target, options);
+  return std::ranges::count(shares.on_host(), real{0}) == 0 ? x : mask_rows(x, shares);
+}
+
 // loss = Σ_r w_r (log Σ_k exp x[r,k] - Σ_k t_k x[r,k]) / Σ w        dx = w_r (softmax(x) - t) / Σ w
 // Margins first: TargetMargins.
-Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const CrossEntropyOptions& given) {
+Var softmax_cross_entropy(const Var& logits, const IdTensor& all_targets, const CrossEntropyOptions& given) {
   require(logits.shape().rank() >= 1, "softmax_cross_entropy: logits {} have no dimension of classes",
           logits.shape());
-  require_targets(logits.shape(), logits.dim(-1), target, given);
+  const IdTensor target = checked_targets(logits.shape(), logits.dim(-1), all_targets, given);
   const CrossEntropyOptions options = with_weights_of_targets(target, given);
   if (options.reduction == Reduction::none)
     return each_cross_entropy(logits, target, share_of_each(target, options), options.label_smoothing);
@@ -244,13 +257,13 @@ static bool waits_for_factor(const Var& w, const Tensor& x, int chunk) {
 // As above with logits = x wᵀ + b, in chunks of rows; with d = dlogits of a chunk:
 //   dx = d w      dw += dᵀ x      db += Σ_rows d
 // The gradients form while a chunk is in cache, before their factor is known. On a GPU dw may wait for it: dw = dᵀ (factor x).
-Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTensor& target,
+Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTensor& all_targets,
                           const CrossEntropyOptions& given) {
   require(
       w.shape().rank() == 2 && x.shape().rank() >= 1 && x.dim(-1) == w.dim(1) && b.shape() == Shape{w.dim(0)},
       "softmax_cross_entropy: x {} does not fit weights {} and bias {}", x.shape(), w.shape(), b.shape());
-  const int in = w.dim(1), classes = w.dim(0), rows = static_cast<int>(target.size());
-  require_targets(x.shape().with(-1, classes), classes, target, given);
+  const int in = w.dim(1), classes = w.dim(0), rows = static_cast<int>(all_targets.size());
+  const IdTensor target = checked_targets(x.shape().with(-1, classes), classes, all_targets, given);
   const CrossEntropyOptions options = with_weights_of_targets(target, given);
   if (options.reduction == Reduction::none) {
     const Tensor shares = share_of_each(target, options);

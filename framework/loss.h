@@ -46,6 +46,10 @@ Var softmax_cross_entropy(const Var& logits, const IdTensor& target, const Cross
 Var softmax_cross_entropy(const Var& x, const Var& w, const Var& b, const IdTensor& target,
                           const CrossEntropyOptions& options = {});
 
+// x with zeros where a target is not scored, or has the weight 0: what stands there reaches no loss and no gradient, also
+// where 0 times it would be NaN. x [..., in], target [...] -> [..., in]
+Var only_scored(const Var& x, const IdTensor& target, const CrossEntropyOptions& options = {});
+
 // Options of binary_cross_entropy.
 struct BinaryCrossEntropyOptions {
   Reduction reduction = Reduction::mean;  // one number, or each target's

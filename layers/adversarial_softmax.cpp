@@ -4,8 +4,9 @@
 
 namespace unroll {
 
-Var adversarial_margins(const Dense& decoder, const Var& y, const IdTensor& target, real alpha) {
+Var adversarial_margins(const Dense& decoder, const Var& given, const IdTensor& target, real alpha) {
   require(alpha >= 0, "adversarial_margins: alpha {} is below 0", alpha);
+  const Var y = only_scored(given, target);
   IdTensor classes = target;
   if (std::ranges::count(target.span(), -1) > 0) {
     classes = target.clone();

@@ -32,7 +32,8 @@ static IdTensor repeated(const IdTensor& target, int components) {
   return result;
 }
 
-Var MixtureSoftmax::loss(const Dense& decoder, const Var& y, const IdTensor& target) const {
+Var MixtureSoftmax::loss(const Dense& decoder, const Var& given, const IdTensor& target) const {
+  const Var y = only_scored(given, target);
   const int rows = static_cast<int>(target.size());
   const Var h = reshape(vectors(y), {rows, config.components, config.width});
   const Var log_prior = reshape(log_softmax(prior(y)), {rows, config.components});

@@ -18,13 +18,14 @@ PastDecoder::PastDecoder(Scope scope, const PastDecoderConfig& given)
   require(config.share > 0 && config.share <= 1, "past decoder: a share {} is not in (0, 1]", config.share);
 }
 
-PastDecoder::Losses PastDecoder::operator()(const Dense& decoder, const Var& y, const IdTensor& read,
+PastDecoder::Losses PastDecoder::operator()(const Dense& decoder, const Var& given, const IdTensor& read,
                                             const IdTensor& target, const std::optional<Var>& margins) const {
   Shape expected = read.shape();
   expected.append(config.in);
-  require(read.rank() >= 1 && y.shape() == expected && target.shape() == read.shape(),
-          "past decoder: y {} must be {}: what was read {}, with {} behind it; targets {}", y.shape(),
+  require(read.rank() >= 1 && given.shape() == expected && target.shape() == read.shape(),
+          "past decoder: y {} must be {}: what was read {}, with {} behind it; targets {}", given.shape(),
           expected, read.shape(), config.in, target.shape());
+  const Var y = only_scored(given, target);
   const int steps = y.dim(0), part = static_cast<int>(std::ceil(static_cast<float>(steps) * config.share)),
             first = steps - part;
   const auto options = [&](int begin, int end) {
@@ -39,7 +40,9 @@ PastDecoder::Losses PastDecoder::operator()(const Dense& decoder, const Var& y, 
   const int64_t scored =
       target.size() - std::ranges::count(target.span(), CrossEntropyOptions().ignore_index);
 
-  const IdTensor tokens = read.slice(first, steps);
+  IdTensor tokens = read.slice(first, steps).clone();
+  for (int64_t r = 0; r < tokens.size(); ++r)
+    if (target.slice(first, steps).data()[r] < 0) tokens.data()[r] = -1;
   const int rows = static_cast<int>(tokens.size());
   const Var p = softmax(reshape(logits, {rows, config.classes}));
   const Var u = hidden(matmul(p, decoder.weight));

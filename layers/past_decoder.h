@@ -22,7 +22,7 @@ struct PastDecoderConfig {
 // Its own: V [in, in], v [in], d [classes]. All of W, b and y get gradients from both softmaxes.
 struct PastDecoder {
   PastDecoder(Scope scope, const PastDecoderConfig& config);
-  // A window's losses, in nats.
+  // A window's losses, in nats. A step whose target is not scored is not told back.
   struct Losses {
     Var next;  // the mean over scored targets
     Var past;  // the mean over tokens that are told back

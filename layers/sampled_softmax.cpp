@@ -78,6 +78,7 @@ Var sampled_softmax_cross_entropy(const Dense& layer, const Var& x, const IdTens
           "{}: the layer has an activation; its outputs are to be logits", name);
   require(options.label_smoothing == 0 && !options.class_weights.defined(),
           "{}: label_smoothing and class_weights are about all classes; use softmax_cross_entropy", name);
+  require(!options.margins, "{}: margins are of softmax_cross_entropy alone", name);
   require(classes < (1 << 24), "{}: {} classes; at most 2^24 are told apart", name, classes);
   Shape of_x = target.shape();
   if (of_x.rank() < Shape::max_rank) of_x.append(in);
@@ -89,25 +90,19 @@ Var sampled_softmax_cross_entropy(const Dense& layer, const Var& x, const IdTens
   for (const int32_t id : drawn.ids.span())
     require(id >= 0 && id < classes, "{}: class {} was drawn of {}", name, id, classes);
 
-  // Rows without a target are zeros, whatever they hold: 0 · NaN would reach the weight's gradient.
   const int count = static_cast<int>(target.size()), draws = drawn.ids.dim(0);
   IdTensor wanted({count}), first({count});
-  Tensor scored({count});
-  bool all_scored = true;
-  {
-    const auto is_scored = scored.on_host(Access::overwrite);
-    for (int r = 0; r < count; ++r) {
-      const int32_t t = target.data()[r];
-      const bool ignored = t == options.ignore_index;
-      require(ignored || (t >= 0 && t < classes), "{}: target {} of {} classes", name, t, classes);
-      all_scored = all_scored && !ignored;
-      is_scored[r] = ignored ? 0 : 1;
-      wanted.span()[static_cast<size_t>(r)] = ignored ? 0 : t;
-      first.span()[static_cast<size_t>(r)] = ignored ? -1 : 0;
-    }
+  require(!options.weights.defined() || options.weights.shape() == target.shape(),
+          "{}: weights {} must have the shape of the target {}", name, options.weights.shape(), target.shape());
+  for (int r = 0; r < count; ++r) {
+    const int32_t t = target.data()[r];
+    const bool ignored = t == options.ignore_index ||
+                         (options.weights.defined() && options.weights.on_host()[r] == 0);
+    require(ignored || (t >= 0 && t < classes), "{}: target {} of {} classes", name, t, classes);
+    wanted.span()[static_cast<size_t>(r)] = ignored ? 0 : t;
+    first.span()[static_cast<size_t>(r)] = ignored ? -1 : 0;
   }
-  Var seen = reshape(x, {count, in});
-  if (!all_scored) seen = mask_rows(seen, scored);
+  const Var seen = reshape(only_scored(x, target, options), {count, in});
 
   Var of_target = sum(seen * embedding(layer.weight, wanted), 1);
   Var corrections = -Var(drawn.log_expected_counts);
@@ -120,11 +115,7 @@ Var sampled_softmax_cross_entropy(const Dense& layer, const Var& x, const IdTens
   constexpr real nothing = real(-1e30);  // a logit whose exponential is 0
   const Var logits = concat({reshape(of_target, {count, 1}), masked_fill(of_drawn, hits, nothing)}, 1);
   CrossEntropyOptions of_rows{.reduction = options.reduction};
-  if (options.weights.defined()) {
-    require(options.weights.shape() == target.shape(), "{}: weights {} must have the shape of the target {}",
-            name, options.weights.shape(), target.shape());
-    of_rows.weights = options.weights.reshape({count});
-  }
+  if (options.weights.defined()) of_rows.weights = options.weights.reshape({count});
   const Var loss = softmax_cross_entropy(logits, first, of_rows);
   return options.reduction == Reduction::none ? reshape(loss, target.shape()) : loss;
 }

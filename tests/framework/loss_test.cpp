@@ -308,6 +308,19 @@ TEST_CASE("margins leave out the targets that are told to be, whatever their num
   for (const int32_t ignored : {2, -100})
     CHECK((results(ids({4}, {1, ignored, 0, ignored}), ignored) == usual));
   CHECK(lacks(error_of([&] { results(ids({4}, {1, -1, 0, 2}), 2); }), {"target -1"}) == "");
+  // A target of weight 0 need not be a class.
+  const Tensor few = random_tensor({3, 4}, random);
+  for (const Reduction reduction : {Reduction::mean, Reduction::none})
+    CHECK(same_bits(softmax_cross_entropy(few, ids({3}, {1, 77, 0}),
+                                          {.reduction = reduction, .weights = tensor({3}, {1, 0, 2})})
+                        .value(),
+                    softmax_cross_entropy(few, ids({3}, {1, -1, 0}),
+                                          {.reduction = reduction, .weights = tensor({3}, {1, 1, 2})})
+                        .value()));
+  CHECK(lacks(error_of([&] {
+                softmax_cross_entropy(few, ids({3}, {1, 77, 0}), {.weights = tensor({3}, {1, 1, 2})});
+              }),
+              {"target 77"}) == "");
 }
 
 TEST_CASE("options of a cross-entropy that exclude each other are refused, fused and not") {

@@ -76,6 +76,8 @@ TEST_CASE("a divergence is 0 between equals, and impossible classes add nothing"
   const Tensor p = tensor({2, 3}, {0.25, 0.75, 0, 0.5, 0.25, 0.25});
   const Var log_p = where(Tensor(p), log(where(p, Var(p), 1)), -std::numeric_limits<real>::infinity());
   CHECK(kl_divergence(log_p, p).item() == 0);
+  // A row of weight 0 may hold anything.
+  CHECK(kl_divergence(log_p, tensor({2, 3}, {0.25, 0.75, 0, -1, -1, -1}), {.weights = tensor({2}, {1, 0})}).item() == 0);
   const Var even = Tensor::full({2, 3}, -std::log(real(3)));
   const real first = real(0.25) * std::log(real(0.75)) + real(0.75) * std::log(real(2.25));
   CHECK(kl_divergence(even, p, {.reduction = Reduction::none})(0) == doctest::Approx(first).epsilon(1e-14));

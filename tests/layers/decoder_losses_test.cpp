@@ -114,6 +114,41 @@ TEST_CASE("a past decoder is differentiated to its parameters, the decoder's and
 }
 
 // A loss with margins is the loss of logits whose targets' have them taken off, whatever else is asked.
+TEST_CASE("what stands where nothing is scored reaches no loss and no gradient, NaN neither") {
+  ParameterSet params;
+  const Dense decoder(params / "decoder", {.in = 3, .out = 4});
+  const PastDecoder past(params / "past", {.in = 3, .classes = 4, .share = 0.7f});
+  const MixtureSoftmax mixture(params / "mixture", {.in = 3, .width = 3, .components = 2});
+  const IdTensor read = ids({3, 1}, {1, 0, 2}), target = ids({3, 1}, {3, -1, 1});
+  RandomStream random({.seed = 5});
+  const Tensor y = random_tensor({3, 1, 3}, random);
+  const auto loss = [&](int which, const Var& y) {
+    if (which == 0) return mixture.loss(decoder, y, target);
+    const Var margins = adversarial_margins(decoder, y, target, real(0.1));
+    if (which == 1) return softmax_cross_entropy(decoder, y, target, {.margins = margins});
+    const auto losses = past(decoder, y, read, target, margins);
+    return losses.next + losses.past;
+  };
+  for (const int which : {0, 1, 2}) {
+    CAPTURE(which);
+    const auto with = [&](real there) {
+      Tensor given = y.clone();
+      given[1].fill(there);
+      Tape tape;
+      const Var seen = tape.watch(given);
+      const Var value = loss(which, seen);
+      tape.backward(value);
+      std::vector<real> found = values(seen.grad());
+      found.push_back(value.item());
+      const auto of_weights = params.contributed_gradients().to_host();
+      found.insert(found.end(), of_weights.begin(), of_weights.end());
+      params.spend_gradients();
+      return found;
+    };
+    CHECK(with(std::numeric_limits<real>::quiet_NaN()) == with(0));
+  }
+}
+
 TEST_CASE("margins are taken from the targets' logits, and get gradients") {
   const IdTensor target = ids({2, 3}, {1, -1, 0, 2, 2, 1});
   const Tensor weights = tensor({2, 3}, {1, 2, 0.5, 0, 3, 1});

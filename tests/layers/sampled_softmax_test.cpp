@@ -177,6 +177,24 @@ TEST_CASE("a sampled softmax leaves out the targets that it is told to") {
             .value(),
         sampled_softmax_cross_entropy(layer, x, ids({4}, {4, -1, 0, 5}), drawn, {.reduction = reduction})
             .value()));
+  // A weight of 0 leaves out as well, whatever the row holds.
+  Tensor broken = x.clone();
+  broken[1].fill(std::numeric_limits<real>::quiet_NaN());
+  const auto gradients_with = [&](const IdTensor& target, const Tensor& weights) {
+    Tape tape;
+    tape.backward(
+        sampled_softmax_cross_entropy(layer, Var(broken), target, drawn, {.weights = weights}));
+    const auto found = params.contributed_gradients().to_host();
+    params.spend_gradients();
+    return found;
+  };
+  CHECK(gradients_with(ids({4}, {4, 2, 0, 5}), tensor({4}, {1, 0, 1, 1})) ==
+        gradients_with(ids({4}, {4, -1, 0, 5}), tensor({4}, {1, 1, 1, 1})));
+  CHECK(lacks(error_of([&] {
+                sampled_softmax_cross_entropy(layer, x, ids({4}, {4, 2, 0, 5}), drawn,
+                                              {.margins = Var(Tensor::zeros({4}))});
+              }),
+              {"margins"}) == "");
   CHECK(lacks(error_of([&] {
                 sampled_softmax_cross_entropy(layer, x, ids({4}, {4, -1, 0, 5}), drawn, {.ignore_index = 2});
               }),
