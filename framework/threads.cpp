@@ -5,6 +5,7 @@
 #include <bit>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -104,7 +105,10 @@ class ThreadPool {
       spin_while(unfinished_, left);
       unfinished_.wait(left, std::memory_order_acquire);
     }
+    const std::exception_ptr failure = std::exchange(failure_, nullptr);
+    failed_.clear(std::memory_order_relaxed);
     taken_.clear(std::memory_order_release);
+    if (failure) std::rethrow_exception(failure);
     return true;
   }
 
@@ -128,9 +132,11 @@ class ThreadPool {
       if (!open_.compare_exchange_weak(open, open & ~(uint64_t{1} << piece), std::memory_order_acq_rel))
         continue;
       // From here on the job cannot end before this piece does.
-      {
+      try {
         const AtPiece mark;
         task_(context_, piece);
+      } catch (...) {  // the other pieces go on: they read what the caller keeps until run() returns
+        if (!failed_.test_and_set(std::memory_order_relaxed)) failure_ = std::current_exception();
       }
       if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
       open = open_.load(std::memory_order_acquire);
@@ -145,6 +151,8 @@ class ThreadPool {
   std::atomic<int> pieces_ = 0, active_ = 1;
   void (*task_)(const void*, int) = nullptr;
   const void* context_ = nullptr;
+  std::atomic_flag failed_;  // a piece of the job threw this, the first that did:
+  std::exception_ptr failure_;
   alignas(64) std::atomic<int> unfinished_ = 0;
 };
 

@@ -65,6 +65,27 @@ TEST_CASE("several threads may ask at once, and a task may ask too") {
   CHECK(total == 4 * 500 * 6);
 }
 
+TEST_CASE("what a piece throws comes out of the call, after the other pieces, and the pool goes on") {
+  for (const int count : {1, 2, 4}) {
+    CAPTURE(count);
+    const Threads guard(count);
+    for (int thrown = 0; thrown < 8; ++thrown) {
+      std::atomic<int> done = 0;
+      const std::string error = error_of([&] {
+        run(8, [&](int piece) {
+          if (piece == thrown) throw Error("piece");
+          ++done;
+        });
+      });
+      CHECK(error == "piece");
+      CHECK(done == (count == 1 ? thrown : 7));
+      std::array<int, 8> seen = {};
+      run(8, [&](int piece) { seen[static_cast<size_t>(piece)] = threads(); });
+      CHECK(seen == std::array{1, 1, 1, 1, 1, 1, 1, 1});  // alone, the caller has the pool
+    }
+  }
+}
+
 TEST_CASE("what a piece asks for has one thread, and what follows it has all again") {
   const Threads guard(3);
   std::array<int, 8> seen = {};
