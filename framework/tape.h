@@ -115,8 +115,9 @@ struct TapeOptions {
 // While one is alive, this thread's operations are recorded, and dropout is on. It ends on the thread that began it.
 //
 // Many operations read in the backward again what they were given: parameters, constants, masks, targets. If it was
-// written since, backward() throws Error, which names the operation and the parameter or the shape. Values that the
-// backward does not read may be written. Writes through a pointer or a span that was taken before go unnoticed.
+// written since, backward() throws Error, which names the operation and the parameter or the shape. A write into a part of a
+// tensor, buffer[k], counts as one into all of it and of its parts: give each step that is read a tensor of its own. Values
+// that the backward does not read may be written. Writes through a pointer or a span that was taken before go unnoticed.
 class Tape {
  public:
   explicit Tape(TapeOptions options = {});

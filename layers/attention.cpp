@@ -131,7 +131,10 @@ Var MultiHeadAttention::step(const Var& x, AttentionCache& cache) const {
   cache.keys[cache.count].copy_from(projected(x, 1).value());
   cache.values[cache.count].copy_from(projected(x, 2).value());
   ++cache.count;
-  return attend(projected(x, 0), cache.keys.slice(0, cache.count), cache.values.slice(0, cache.count), {});
+  Tensor keys = cache.keys.slice(0, cache.count), values = cache.values.slice(0, cache.count);
+  // The backward reads them, and the next step writes into the cache.
+  if (Tape::recording()) keys = keys.clone(), values = values.clone();
+  return attend(projected(x, 0), keys, values, {});
 }
 
 // --- additive and multiplicative ------------------------------------------------------------------------------------------

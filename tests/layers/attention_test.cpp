@@ -226,6 +226,20 @@ TEST_CASE("one step after the other says what all steps at once say") {
   AttentionCache cache = attend.cache(7, 2);
   for (int t = 0; t < 7; ++t) CHECK(distance(attend.step(x[t], cache).value(), all[t]) < near);
   CHECK(lacks(error_of([&] { attend.step(x[0], cache); }), {"cache", "full", "7"}) == "");
+  // Steps are differentiated on one tape as on a tape each.
+  ParameterSet own;
+  const MultiHeadAttention decoder(own / "attend", {.dim = 6, .heads = 3});
+  const auto trained = [&](AttentionCache& of, int begin, int end) {
+    Tape tape;
+    Var loss = Tensor::zeros({1});
+    for (int t = begin; t < end; ++t) loss += sum(decoder.step(x[t], of));
+    tape.backward(sum(loss));
+  };
+  AttentionCache together = decoder.cache(2, 2), apart = decoder.cache(2, 2);
+  trained(together, 0, 2);
+  const Tensor gradients = own.contributed_gradients().clone();
+  own.spend_gradients(), trained(apart, 0, 1), trained(apart, 1, 2);
+  CHECK(distance(gradients, own.contributed_gradients()) < near);
 
   const auto to_add = add.remember(x), to_multiply = product.remember(x);
   const Tensor added = add(x, to_add).context.value(), multiplied = product(x, to_multiply).value();
