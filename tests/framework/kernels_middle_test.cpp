@@ -173,6 +173,19 @@ TEST_CASE("a softmax over what each row sees, with as much more for each column 
   }
 }
 
+TEST_CASE("in a long row as much more for each column leaves the largest weights all their digits") {
+  constexpr int64_t n = 20001;
+  const Reals x = Numbers("long row").reals(n, -1, 1);
+  const auto weight = [&](int64_t c) { return std::exp(number(x, c) + static_cast<double>(c - n) / 8); };
+  double sum = 0;
+  for (int64_t c = 0; c < n; ++c) sum += weight(c);
+  each_variant([&](const Kernels& kernels) {
+    Reals y(x);
+    kernels.softmax_within(y.data(), 1, n, {.end = n}, real(1), real(0.125));
+    check_close(y, [&](int64_t c) { return weight(c) / sum; });
+  });
+}
+
 TEST_CASE("transposes of the middle of four dimensions") {
   Numbers numbers("transposes");
   for (const auto& [outer, rows, cols, inner] : {std::array<int64_t, 4>{1, 1, 1, 1},

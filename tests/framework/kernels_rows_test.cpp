@@ -187,6 +187,32 @@ TEST_CASE("layer norm and its gradients") {
   }
 }
 
+TEST_CASE("layer norm gives every number of a row its digits, wherever one lies far from the others") {
+  constexpr int64_t n = 16384;
+  Reals x = Numbers("outlier").reals(n, -1, 1);
+  const Reals gain(x.size(), real(1));
+  for (const size_t place : {size_t{0}, size_t{1}, x.size() - 1}) {
+    const real replaced = std::exchange(x[place], real(1000));
+    double mean = 0, squares = 0;
+    for (const real v : x) mean += static_cast<double>(v) / n;
+    for (const real v : x) squares += std::pow(static_cast<double>(v) - mean, 2);
+    const double rstd = 1 / std::sqrt(squares / n + 1e-5);
+    each_variant([&](const Kernels& k) {
+      CAPTURE(place);
+      Reals y(x.size()), of_mean(1), of_rstd(1);
+      k.layer_norm(x.data(), gain.data(), nullptr, real(1e-5), 1, n, y.data(), false, of_mean.data(),
+                   of_rstd.data());
+      double worst = 0;  // of the others, which are ±rstd at most
+      for (size_t i = 0; i < x.size(); ++i)
+        if (i != place)
+          worst = std::max(worst,
+                           std::abs(static_cast<double>(y[i]) - (static_cast<double>(x[i]) - mean) * rstd));
+      CHECK(worst <= rounding * rstd);
+    });
+    x[place] = replaced;
+  }
+}
+
 TEST_CASE("sums and maxima over a middle dimension") {
   Numbers numbers("middle");
   struct Block {

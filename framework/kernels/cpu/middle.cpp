@@ -94,8 +94,9 @@ void softmax_within(real* x, int64_t rows, int64_t cols, const SeenColumns& seen
     real* const row = all + begin;
     const int n = static_cast<int>(end - begin);
     if (n > 0) {
-      // Columns count from the row's first: the same added to all of a row changes nothing.
-      const auto score = [=](int c) { return scale * row[c] + slope * static_cast<real>(c); };
+      // Columns count back from the row's last, where the largest weights are, whose scores a large number would round:
+      // the same added to all of a row changes nothing.
+      const auto score = [=](int c) { return scale * row[c] + slope * static_cast<real>(c - (n - 1)); };
       real largest = score(0), sum = 0;
 #pragma omp simd reduction(max : largest)
       for (int c = 0; c < n; ++c) largest = score(c) > largest ? score(c) : largest;

@@ -121,16 +121,21 @@ void log_softmax_gradient(const real* y, const real* dy, int64_t rows, int64_t c
 
 //   y = (x - mean) · rstd · gain + bias,  rstd = 1 / √(mean of (x - mean)² + eps)
 // One pass finds both: the variance is that of x - x_0, whose mean is not far from zero beside it (shifted data:
-// Chan, Golub and LeVeque 1983).
+// Chan, Golub and LeVeque 1983). An x_0 far out would leave squares of its distance, which round the others' away: then
+// a second pass starts from the mean that the first came near.
 void layer_norm_row(const real* x, const real* gain, const real* bias, real eps, int64_t n, real* y, bool add,
                     real& mean, real& rstd) {
-  const real first = x[0], part = 1 / static_cast<real>(n);
-  const Two sums = row_sums(n, [=](int64_t c) {
-    const real d = x[c] - first;
-    return Two{d, d * d};
-  });
-  const real shift = sums.a * part, variance = sums.b * part - shift * shift;
-  const real m = first + shift, s = 1 / sqrt((variance < 0 ? 0 : variance) + eps);
+  const real part = 1 / static_cast<real>(n);
+  real m = x[0], shift, variance;
+  int passes = 0;
+  do {
+    const Two sums = row_sums(n, [=](int64_t c) {
+      const real d = x[c] - m;
+      return Two{d, d * d};
+    });
+    shift = sums.a * part, variance = sums.b * part - shift * shift, m += shift;
+  } while (++passes < 2 && shift * shift > 4 * variance);
+  const real s = 1 / sqrt((variance < 0 ? 0 : variance) + eps);
   mean = m, rstd = s;
   with_flag(add, [=](auto adds) {
     with_flag(bias, [=](auto biased) {

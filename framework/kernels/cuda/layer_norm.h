@@ -13,13 +13,17 @@ struct NormOfRow {
   UNROLL_KERNEL NormOfRow(const AnyTeam& team, const real* x, int64_t cols, real eps, const real* gain)
       : x(x), gain(gain) {
     if (!gain) return;
-    const real first = x[0], part = 1 / static_cast<real>(cols);
-    const Two sums = team.sums(cols, [=](int64_t c) {
-      const real d = x[c] - first;
-      return Two{d, d * d};
-    });
-    const real shift = sums.a * part, variance = sums.b * part - shift * shift;
-    mean = first + shift, rstd = 1 / sqrt((variance < 0 ? 0 : variance) + eps);
+    const real part = 1 / static_cast<real>(cols);
+    real m = x[0], shift, variance;
+    int passes = 0;
+    do {  // twice where x[0] lies far out, as on a CPU: all threads have the same sums
+      const Two sums = team.sums(cols, [=](int64_t c) {
+        const real d = x[c] - m;
+        return Two{d, d * d};
+      });
+      shift = sums.a * part, variance = sums.b * part - shift * shift, m += shift;
+    } while (++passes < 2 && shift * shift > 4 * variance);
+    mean = m, rstd = 1 / sqrt((variance < 0 ? 0 : variance) + eps);
   }
   // From its mean and rstd.
   UNROLL_KERNEL NormOfRow(const real* x, const real* gain, const Two& moments)

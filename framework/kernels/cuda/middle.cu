@@ -132,14 +132,13 @@ struct SoftmaxWithin {
     real* const all = x + r * cols;
     const SeenSpan span = seen_in_row(seen, r, cols);
     real* const row = all + span.begin;
-    const int64_t n = span.end - span.begin, behind = span.end;
+    const int64_t n = span.end - span.begin, behind = span.end, last = n - 1;
     const real factor = scale, more = slope;
     if (n > 0) {
-      const real largest =
-          team.max(n, [=](int64_t c) { return factor * row[c] + more * static_cast<real>(c); });
-      const real sum = team.sum(n, [=](int64_t c) {
-        return row[c] = exp_of_negative(factor * row[c] + more * static_cast<real>(c) - largest);
-      });
+      // Columns count back from the last, as on a CPU.
+      const auto score = [=](int64_t c) { return factor * row[c] + more * static_cast<real>(c - last); };
+      const real largest = team.max(n, score);
+      const real sum = team.sum(n, [=](int64_t c) { return row[c] = exp_of_negative(score(c) - largest); });
       const real share = 1 / sum;
       team.each(n, [=](int64_t c) { row[c] *= share; });
     }
