@@ -74,7 +74,7 @@ class Check {
     }
     if (parameters) {
       parameters->values();  // takes memory
-      for (const auto& p : parameters->all()) points_.push_back({p->name, p->leaf_value(), false});
+      for (const auto& p : parameters->all()) points_.push_back({p->name, p->leaf_value(), p->frozen});
     }
     const Outputs ys = values();
     for (const Var& y : ys) {

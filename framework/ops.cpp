@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <cmath>
 #include <iterator>
 #include <optional>
 #include <vector>
@@ -135,6 +136,12 @@ Var clamp(const Var& x, real low, real high) {
 }
 Var scale(const Var& x, real factor) { return affine("scale", x, factor, 0); }
 Var shift(const Var& x, real constant) { return affine("shift", x, 1, constant); }
+Var operator/(const Var& x, real divisor) {
+  const real factor = 1 / divisor;
+  if (std::isnormal(factor)) return scale(x, factor);
+  const real part = std::abs(divisor) < 1 ? real(0x1p64) : real(0x1p-64);  // a part of the factor
+  return scale(scale(x, part), 1 / (divisor * part));
+}
 
 // --- rows and reductions --------------------------------------------------------------------------------------------
 

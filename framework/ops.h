@@ -69,7 +69,7 @@ inline Var operator-(const Var& x, real constant) { return shift(x, -constant); 
 inline Var operator-(const Var& x) { return scale(x, -1); }
 inline Var operator+(real constant, const Var& x) { return shift(x, constant); }
 inline Var operator-(real constant, const Var& x) { return shift(scale(x, -1), constant); }
-inline Var operator/(const Var& x, real divisor) { return scale(x, 1 / divisor); }
+Var operator/(const Var& x, real divisor);  // x · (1 / divisor), in two steps where 1 / divisor overflows
 inline Var operator/(real constant, const Var& x) { return div(Tensor::full({}, constant), x); }
 // x += y makes x the sum: what read x before keeps what it read.
 Var& operator+=(Var& x, const auto& y) { return x = x + y; }

@@ -17,12 +17,12 @@ namespace unroll {
 // Blocks that this thread fills from tape to tape.
 struct Arena {
   static constexpr std::size_t block_size = std::size_t{1} << 18;
-  std::vector<std::unique_ptr<std::byte[]>> blocks;
+  std::vector<std::unique_ptr<std::byte[]>> blocks, large;  // large: one each for what no block holds
   std::size_t block = 0, used = 0;
 
   void* allocate(std::size_t bytes) {
     bytes = (bytes + alignof(std::max_align_t) - 1) / alignof(std::max_align_t) * alignof(std::max_align_t);
-    require(bytes <= block_size, "tape: a record of {} bytes is too large", bytes);
+    if (bytes > block_size) return large.emplace_back(new std::byte[bytes]).get();
     if (used + bytes > block_size) ++block, used = 0;
     if (block == blocks.size()) blocks.emplace_back(new std::byte[block_size]);
     return blocks[block].get() + std::exchange(used, used + bytes);
@@ -85,7 +85,7 @@ Tape::~Tape() {
     record = previous;
   }
   state.tape = nullptr;
-  state.arena.block = state.arena.used = 0;
+  state.arena.block = state.arena.used = 0, state.arena.large.clear();
   for (auto& [place, count] : state.calls) count = 0;
 }
 

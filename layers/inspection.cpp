@@ -281,6 +281,7 @@ Agreement measure_agreement(const TokenModel& model, std::span<const AgreementCa
   require(!cases.empty() && at_once >= 1, "agreement: {} cases, {} at once", cases.size(), at_once);
   const NoTape guard;
   const int layers = model.recurrent.config().layers, all = static_cast<int>(cases.size());
+  const int vocab = model.decoder.config.out;
   const bool of_c = model.recurrent.cell().has_c;
   Agreement result;
   for (int first = 0; first < all; first += at_once) {
@@ -291,8 +292,12 @@ Agreement measure_agreement(const TokenModel& model, std::span<const AgreementCa
     IdTensor input({static_cast<int>(steps), rows}), lengths({rows});
     std::ranges::fill(input.span(), 0);
     for (int r = 0; r < rows; ++r) {
-      const std::vector<int32_t>& before = cases[static_cast<size_t>(first + r)].before;
+      const AgreementCase& one = cases[static_cast<size_t>(first + r)];
+      const std::vector<int32_t>& before = one.before;
       require(!before.empty(), "agreement: case {} has no words before the verb", first + r);
+      for (const int32_t word : {one.right, one.wrong})
+        require(word >= 0 && word < vocab, "agreement: case {} has the word {}, which is not in 0 … {}",
+                first + r, word, vocab - 1);
       for (size_t t = 0; t < before.size(); ++t) input.data()[static_cast<int64_t>(t) * rows + r] = before[t];
       lengths.data()[r] = static_cast<int32_t>(before.size());
     }

@@ -1,6 +1,7 @@
 #include "layers/recurrent/options.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/ranges.h>
 
@@ -40,23 +41,20 @@ const char* owner_of(Cells cells) {
 std::string range_fault(const RecurrentOption& option, const RecurrentConfig& config,
                         const std::string& prefix) {
   const std::string value = value_of(option, config);
+  const double number =
+      std::visit([&](auto member) { return static_cast<double>(config.*member); }, option.member);
+  if (!std::isfinite(number)) return fmt::format("{} is not a finite number", value);
   switch (option.range) {
-    case Range::rate: {
-      const float rate = config.*std::get<float RecurrentConfig::*>(option.member);
-      return rate >= 0 && rate < 1 ? "" : fmt::format("{} is not in [0, 1)", value);
-    }
+    case Range::rate:
+      return number >= 0 && number < 1 ? "" : fmt::format("{} is not in [0, 1)", value);
     case Range::limit:
     case Range::count:
-      return std::visit([&](auto member) { return static_cast<double>(config.*member) >= 0; }, option.member)
-                 ? ""
-                 : fmt::format("{} must not be negative", value);
-    case Range::width: {
-      const int width = config.*std::get<int RecurrentConfig::*>(option.member);
-      return width >= 0 && width < config.hidden
+      return number >= 0 ? "" : fmt::format("{} must not be negative", value);
+    case Range::width:
+      return number >= 0 && number < config.hidden
                  ? ""
                  : fmt::format("({}) must be less than {}hidden ({}); 0 is for none", value, prefix,
                                config.hidden);
-    }
     case Range::of_gates:
     case Range::of_cell:
     case Range::of_plain: {
@@ -139,7 +137,8 @@ std::optional<OptionFault> fault_in(const CellFacts& cell, const RecurrentConfig
 std::vector<const RecurrentOption*> options_set(const RecurrentConfig& config) {
   std::vector<const RecurrentOption*> result;
   for (const RecurrentOption& option : recurrent_options)
-    if (is_set(option, config) && option.is_key && !option.of && option.acts != Acts::at_first)
+    if (is_set(option, config) && option.name != std::string_view("dropout") && !option.of &&
+        option.acts != Acts::at_first)
       result.push_back(&option);
   return result;
 }
@@ -183,7 +182,8 @@ std::string torch_module(const CellFacts& cell, const RecurrentConfig& config) {
   for (const RecurrentOption* option : options_set(config))
     if (option->torch) {
       const char* quote = functions_of(*option).empty() ? "" : "'";
-      known += fmt::format(", {}={}{}{}", option->torch, quote, value_of(*option, config), quote);
+      const std::string value = option->range == Range::on_off ? "True" : value_of(*option, config);
+      known += fmt::format(", {}={}{}{}", option->torch, quote, value, quote);
     }
   return fmt::format("nn.{}({}, {}, {}{})", cell.title, config.input, config.hidden, config.layers, known);
 }

@@ -84,7 +84,7 @@ struct RecurrentOption {
     width,     // less than hidden; 0: the option is off
     count,     // at least 0; 0: the option is off
     limit,     // at least 0; 0: the option is off
-    number,    // any
+    number,    // any; all are finite
     of_gates,  // one of gate_functions
     of_cell,   // one of cell_functions
     of_plain   // one of plain_functions
@@ -302,7 +302,7 @@ RecurrentConfig without_dropping(RecurrentConfig config);
 // The options that PyTorch's module lacks and that change what the weights compute: "layer_norm, residual", or "".
 // Options that act only in training are left out.
 std::string unknown_to_torch(const RecurrentConfig& config);
-// "nn.LSTM(20, 50, 2, proj_size=10)", or "none: nn.LSTM does not know layer_norm"
+// "nn.LSTM(20, 50, 2, proj_size=10)", without dropout, which acts in training alone; or "none: nn.LSTM does not know layer_norm"
 std::string torch_module(const CellFacts& cell, const RecurrentConfig& config);
 
 }  // namespace unroll

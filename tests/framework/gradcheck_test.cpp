@@ -56,6 +56,17 @@ TEST_CASE("the checker passes a right gradient and reports how far it was off") 
   CHECK(result.worst < 1e-8);
 }
 
+TEST_CASE("a frozen parameter collects nothing and is not compared; the others are") {
+  ParameterSet params(1);
+  Parameter &w = params.add("w", {3}, Init::constant(2)),
+            &frozen = params.add("frozen", {3}, Init::constant(3));
+  frozen.frozen = true;
+  CHECK(gradcheck("product", params, {{3}}, [&](auto& v) { return v[0] * w.var() * frozen.var(); }));
+  CHECK_FALSE(gradcheck("product", params, {{3}}, [&](auto& v) {
+    return product_with(Fault::one_input_missing, v[0] * frozen.var(), w.var());
+  }));
+}
+
 TEST_CASE("the checker refuses a gradient with a wrong factor, however small") {
   for (double factor : {0.0, -2.0, 1.0, 2.01, 2.00002}) {
     const auto result = gradcheck("square", {{3, 5}}, [=](auto& v) {

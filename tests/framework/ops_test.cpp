@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "framework/gradcheck.h"
 #include "framework/loss.h"
@@ -212,6 +213,19 @@ TEST_CASE("one variable as both operands receives both contributions") {
   }
   CHECK(gradcheck("matmul of x and x", {{4, 4}}, [](auto& v) { return matmul(v[0], v[0]); }));
   CHECK(gradcheck("linear of w and w", {{4, 4}, {4}}, [](auto& v) { return linear(v[0], v[0], v[1]); }));
+}
+
+TEST_CASE("a division by a number is one where the number's reciprocal is not") {
+  constexpr real least = std::numeric_limits<real>::min(), most = std::numeric_limits<real>::max();
+  const Var x = tensor({3}, {0, least, 3 * least}), y = tensor({2}, {most, most / 2});
+  CHECK(values(x / (least / 8)) == std::vector<real>{0, 8, 24});
+  CHECK(values(y / most) == std::vector<real>{1, real(0.5)});
+  CHECK(values(y / real(8)) == std::vector<real>{most / 8, most / 16});
+  CHECK(values(tensor({2}, {0, -1}) / real(0))[1] == -std::numeric_limits<real>::infinity());
+  Tape tape;
+  const Var small = tape.watch(tensor({2}, {least, least}));
+  tape.backward(sum(small / (least / 8) * tensor({2}, {0, least / 16})));
+  CHECK(small.grad().to_host() == std::vector<real>{0, real(0.5)});
 }
 
 TEST_CASE("a shorter operand is repeated over the dimensions before its own") {

@@ -50,6 +50,20 @@ TEST_CASE("the graph of y = sum(w·x + x): inputs, names, norms of values and gr
   CHECK_FALSE(graph.operations[7].results[0].gradient_norm);  // the loss does not depend on it
 }
 
+TEST_CASE("an operation of very many inputs is kept and checked as any other, tape after tape") {
+  constexpr int many = 40000;  // their list is larger than a block of the records' memory
+  ParameterSet params;
+  const Var w = params.add("w", {1}, Init::constant(3)).var();
+  for (int tapes = 1; tapes <= 2; ++tapes) {
+    TapeGraph graph;
+    Tape tape({.check_inputs = true, .observer = &graph});
+    tape.backward(sum(concat(Vars(many, w), 0) * 2));
+    REQUIRE(graph.operations[0].inputs.size() == many);
+    CHECK(graph.operations[0].inputs.back().kind == Kind::parameter);
+    CHECK(w.grad().item() == 2 * many * tapes);
+  }
+}
+
 TEST_CASE("operations with several results, and an input used twice") {
   ParameterSet params(1);
   const Lstm lstm(params / "lstm", {.input = 2, .hidden = 3, .engine = Engine::fused});

@@ -323,4 +323,12 @@ TEST_CASE("layers that read both ways, and a verb without words before it, are r
   for (const int at_once : {1, 2})
     CHECK(error_of([&] { (void)measure_agreement(model.parts(), cases, at_once); }) ==
           "agreement: case 1 has no words before the verb");
+  const int vocab = model.decoder.config.out;
+  for (const int word : {-1, vocab}) {
+    const std::string refusal =
+        fmt::format("agreement: case 0 has the word {}, which is not in 0 … {}", word, vocab - 1);
+    const AgreementCase right{.before = {0}, .right = word, .wrong = 1}, wrong{{0}, 1, word};
+    for (const AgreementCase* one : {&right, &wrong})
+      CHECK(error_of([&] { (void)measure_agreement(model.parts(), std::span(one, 1)); }) == refusal);
+  }
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "framework/gradcheck.h"
 #include "framework/ops.h"
@@ -338,6 +339,18 @@ TEST_CASE("forget_bias is the forget gate's where gates are coupled, and in both
     for (int i = 0; i < 15; ++i)
       CHECK(biased.at(name).leaf_value()(i) - plain.at(name).leaf_value()(i) ==
             doctest::Approx(i < 5 ? 2 : 0).epsilon(1e-6));
+}
+
+TEST_CASE("numbers of options that are not finite are refused") {
+  ParameterSet params;
+  constexpr float infinite = std::numeric_limits<float>::infinity();
+  const auto build = [&](float cell_clip, float forget_bias) {
+    const RecurrentConfig config{.input = 2, .hidden = 3, .cell_clip = cell_clip, .forget_bias = forget_bias};
+    return error_of([&] { Lstm(params / "lstm", config); });
+  };
+  CHECK(build(infinite, 0) == "lstm: cell_clip inf is not a finite number");
+  CHECK(build(0, -infinite) == "lstm: forget_bias -inf is not a finite number");
+  CHECK(build(0, std::nanf("")) == "lstm: forget_bias nan is not a finite number");
 }
 
 TEST_CASE("counts and limits below 0, and a rank without a mogrifier or as wide as the layer, are refused") {

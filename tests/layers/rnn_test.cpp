@@ -114,6 +114,9 @@ TEST_CASE("a configuration is described in a line, in PyTorch's terms, and witho
         "3 LSTM layers of 12, the last of 8 (peepholes)");
   CHECK(torch_module(lstm, {.input = 20, .hidden = 50, .layers = 2, .weight_drop = 0.5f, .projection = 10}) ==
         "nn.LSTM(20, 50, 2, proj_size=10)");
+  CHECK(torch_module(gru, {.input = 20, .hidden = 50, .layers = 2, .dropout = 0.5f, .bidirectional = true}) ==
+        "nn.GRU(20, 50, 2, bidirectional=True)");
+  CHECK(describe_layers(gru, {.hidden = 30, .bidirectional = true}) == "1 GRU layer of 30 (bidirectional)");
   CHECK(torch_module(rnn, {.input = 3, .hidden = 4, .nonlinearity = Unary::relu}) ==
         "nn.RNN(3, 4, 1, nonlinearity='relu')");
   CHECK(torch_module(lstm, {.hidden = 4, .recurrent_dropout = 0.5f, .zoneout_h = 0.1f, .layer_norm = true}) ==

@@ -57,6 +57,24 @@ TEST_CASE("a model's weights come back bit for bit, in the file's own type") {
     CHECK(same_bits(read.params.all()[i]->leaf_value(), written.params.all()[i]->leaf_value()));
 }
 
+TEST_CASE("a bias is two in a file only where its name ends in a layer's number") {
+  const Folder folder;
+  ParameterSet written(1), read(2);
+  std::vector<std::string> names;
+  for (const char* name : {"bias_logits", "bias_l", "bias_l2_norm", "bias_hn_last", "bias_l_reverse",
+                           "bias_l10_reverse", "bias_l0"})
+    for (ParameterSet* set : {&written, &read})
+      (*set / "head").add(name, {3}, Init::constant(set == &written ? real(2) : real(0)));
+  for (const NamedTensor& t : state_dict(written)) names.push_back(t.name);
+  CHECK(names == std::vector<std::string>{"head.bias_logits", "head.bias_l", "head.bias_l2_norm",
+                                          "head.bias_hn_last", "head.bias_l_reverse",
+                                          "head.bias_ih_l10_reverse", "head.bias_hh_l10_reverse",
+                                          "head.bias_ih_l0", "head.bias_hh_l0"});
+  write_safetensors(folder / "m.safetensors", state_dict(written));
+  CHECK(load_state_dict(SafetensorsFile(folder / "m.safetensors"), read).empty());
+  CHECK(same_bits(read.values(), written.values()));
+}
+
 TEST_CASE("PyTorch's two biases are summed in the model's precision") {
   const Folder folder;
   const Model from(1);

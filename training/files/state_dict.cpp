@@ -13,6 +13,14 @@ namespace unroll {
 
 namespace {
 
+// "bias_l" of "bias_l0" and of "bias_l0_reverse"; empty if a name does not end in a layer's number so.
+std::string_view kind_of(std::string_view name) {
+  constexpr std::string_view side = "_reverse";
+  const size_t end = name.size() - (name.ends_with(side) ? side.size() : 0);
+  const size_t number = name.substr(0, end).find_last_not_of("0123456789") + 1;
+  return name.substr(0, number < end ? number : 0);
+}
+
 // A parameter's names in a state_dict.
 struct Names {
   std::string name;           // empty: it is part of another tensor
@@ -23,17 +31,17 @@ struct Names {
 Names names_of(const Parameter& p, const ParameterSet& params) {
   const size_t leaf = p.name.rfind('.') + 1;  // 0 where there is no '.'
   const std::string scope = p.name.substr(0, leaf);
-  const std::string_view name = std::string_view(p.name).substr(leaf);
+  const std::string_view name = std::string_view(p.name).substr(leaf), kind = kind_of(name);
   constexpr std::string_view bias = "bias_l", of_new_state = "bias_hn_l";
-  const auto called = [&](std::string_view kind) {
-    return fmt::format("{}{}{}", scope, kind, name.substr(name.find("_l") + 2));
+  const auto called = [&](std::string_view other) {
+    return fmt::format("{}{}{}", scope, other, name.substr(kind.size()));
   };
   // A user's cell may have a bias_hn without a bias that it is the end of.
   const auto is_end = [](const Parameter* end, const Parameter* of) {
     return end && of && end->shape.rank() == 1 && of->shape.rank() == 1 && end->size() <= of->size();
   };
-  if (name.starts_with(of_new_state) && is_end(&p, params.find(called(bias)))) return {};
-  if (!name.starts_with(bias)) return {.name = p.name, .second = {}};
+  if (kind == of_new_state && is_end(&p, params.find(called(bias)))) return {};
+  if (kind != bias) return {.name = p.name, .second = {}};
   Parameter* const last = params.find(called(of_new_state));
   return {
       .name = called("bias_ih_l"), .second = called("bias_hh_l"), .last = is_end(last, &p) ? last : nullptr};
