@@ -48,7 +48,7 @@ Tensor GradientStatistics::root_mean_square() const {
 
 // --- updates -------------------------------------------------------------------------------------
 
-// The mean over parameter tensors of the mean of R.
+// The mean of R over each parameter tensor that has a gradient, and the mean of these. Weights of training alone have none.
 static double typical_root_mean_square(const ParameterSet& params, const Tensor& rms) {
   const auto values = rms.on_host();
   double sum = 0;
@@ -64,7 +64,7 @@ static double typical_root_mean_square(const ParameterSet& params, const Tensor&
       of_tensor += r;
     }
     sum += of_tensor / static_cast<double>(p->size());
-    ++tensors;
+    tensors += of_tensor > 0;
   }
   require_input(sum > 0, "dynamic evaluation: no weight has a gradient in the statistics");
   return sum / tensors;

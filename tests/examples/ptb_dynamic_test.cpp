@@ -208,6 +208,37 @@ TEST_CASE("evaluate --dynamic, with temperature and cache, is the loop that is s
   CHECK_FALSE(json.contains("temperature"));
 }
 
+TEST_CASE("what needs one stream reads one, whatever the recipe's data.eval_batch, and the score says so") {
+  const std::string file = model_of("streams", {"data.eval_batch=4"});
+  const double in_four = evaluate(file, {})["test_perplexity"];
+  for (const auto& [name, settings] : {std::pair{"cache", "window=20"}, {"dynamic", "sgd,rate=0.1"}}) {
+    const Words way = {std::string("--") + name, settings};
+    const auto implied = evaluate(file, way), asked = evaluate(file, way + Words{"--batch", "1"});
+    CHECK(implied["test_perplexity"] == asked["test_perplexity"]);
+    CHECK(implied["test_perplexity"] != in_four);
+    CHECK(implied[name]["perplexity"] == asked[name]["perplexity"]);
+    const auto says = [&](const Words& more) {
+      const std::string out = ptb_out(Words{"evaluate", file} + data_of_text + way + more, with_text().path());
+      return lines_of(out).at(0).ends_with(", in one stream");
+    };
+    CHECK(says({}));
+    CHECK_FALSE(says({"--batch", "1"}));
+  }
+  CHECK(evaluate(file, {"--tune", "quick"}).contains("tune"));
+}
+
+TEST_CASE("what is measured beside dynamic evaluation is of the trained model") {
+  const Words asked = {"evaluate", "model/last.safetensors", "--batch", "1", "--agreement"};
+  const auto alone = ptb_json(asked, trained().path());
+  const Folder elsewhere;
+  const Words sgd = {"sgd,rate=0.5"}, rms = {"rate=0.001", "--statistics", (elsewhere / "statistics").string()};
+  for (const Words& learns : {sgd, rms}) {
+    const auto beside = ptb_json(asked + Words{"--dynamic"} + learns, trained().path());
+    CHECK(beside["agreement"] == alone["agreement"]);
+    CHECK(beside["dynamic"]["perplexity"] != beside["test_perplexity"]);
+  }
+}
+
 TEST_CASE(
     "every kind of model: without a rate the static score, with one a better one; its file stays as it is") {
   const std::vector<std::pair<std::string, Words>> models = {

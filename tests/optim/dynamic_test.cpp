@@ -45,6 +45,12 @@ TEST_CASE("the rule by hand: back towards the beginning, then along the gradient
   CHECK(weights(m.b) == std::vector<real>{-2, -2, -2});
 }
 
+TEST_CASE("weights without a gradient, as those of training alone, do not count in the typical size") {
+  Pair m;
+  const DynamicEvaluation update(m.params, slab_of(m.params, {0, 0}, {1, 3, 5}), {});
+  CHECK(update.typical() == 3);
+}
+
 TEST_CASE("a parameter's own rate multiplies what its gradient does, of rows too, and not the way back") {
   ParameterSet params;
   Parameter& a = params.add("a", {2}, Init::constant(1));

@@ -39,6 +39,7 @@ Split split_named(const std::string& name) {
 struct Wanted {
   std::string split_name = "test", cache, dynamic_words, tune_mode;
   int batch = 0;
+  bool one_stream = false;  // since an option needs it, and the recipe has more
   bool agreement = false;
   Machine machine = {};
   ScoreWays ways;
@@ -66,10 +67,24 @@ std::string describe(const NeuralCacheConfig& cache) {
                      cache.theta, cache.lambda);
 }
 
-void require_one_stream(const Command& command, const char* option, const char* why, int batch) {
-  if (!command.given(option)) return;
-  require_input(batch == 1, "evaluate: --{} needs --batch 1, not {}{}: {}", option, batch,
-                command.given("batch") ? "" : ", the recipe's data.eval_batch", why);
+// How many streams: --batch, or as many as the options allow of `of_recipe`.
+void choose_streams(const Command& command, Wanted& wanted, int of_recipe) {
+  const char* const learns = "what the model learns from a text is of use to what follows in it";
+  bool needs_one = false;
+  for (const auto& [option, why] :
+       {std::pair{"cache",
+                  "the cache of a word is what the text said just before it, and of streams side by side "
+                  "only one is that text"},
+        {"dynamic", learns},
+        {"tune", learns}}) {
+    if (!command.given(option)) continue;
+    require_input(!command.given("batch") || wanted.batch == 1, "evaluate: --{} needs --batch 1, not {}: {}",
+                  option, wanted.batch, why);
+    needs_one = true;
+  }
+  if (command.given("batch")) return;
+  wanted.batch = needs_one ? 1 : of_recipe;
+  wanted.one_stream = needs_one && of_recipe != 1;
 }
 
 // The score over all processes, if several are started.
@@ -89,6 +104,7 @@ void print_static(const Wanted& wanted, const SplitText& text, const TextScores&
        text.whole);
   if (!text.documents.empty())
     show(out, " in {} document{}", text.documents.size(), plural(text.documents.size()));
+  if (wanted.one_stream) show(out, ", in one stream");
   if (text.source)
     show(out, ", the source itself {:.4f}: {:.1f} % above the best possible", *text.source,
          100 * (perplexity / *text.source - 1));
@@ -139,8 +155,9 @@ Result::Dynamic evaluate_dynamically(const Wanted& wanted, SavedModel& saved,
                          .perplexity = scores.tempered.perplexity(),
                          .with_cache = {},
                          .seconds = clock_seconds() - begin};
-  require_input(std::isfinite(result.perplexity), "--dynamic: the perplexity is {}: the rate {} is too large",
-                result.perplexity, settings.rate);
+  const double of_model = scores.model.perplexity();
+  require_input(std::isfinite(of_model), "--dynamic: the perplexity is {}: the rate {} is too large", of_model,
+                settings.rate);
   const std::string how = fmt::format("dynamic: {}", ptb::describe(settings));
   wanted.print_score(result.perplexity, wanted.at_temperature(how));
   if (wanted.ways.cache) {
@@ -163,20 +180,20 @@ void declare(Command& command, Wanted& wanted) {
       .option("batch", wanted.batch, "N",
               "streams read side by side, each from an empty state; with 1 the state is carried through the "
               "whole split")
-      .otherwise("the recipe's data.eval_batch");
+      .otherwise("the recipe's data.eval_batch; 1 with --cache, --dynamic or --tune");
   command.option("temperature", wanted.ways.temperature, "T",
                  "score with logits / T too: above 1 the model is less sure of itself");
   command
       .option(
           "cache", wanted.cache, "SETTINGS",
           "score with a neural cache too, as in window=500,theta=1.0,lambda=0.1 (its defaults): words of the "
-          "last steps become likelier again where the state is like theirs; needs one stream")
+          "last steps become likelier again where the state is like theirs; in one stream")
       .otherwise("");
   command
       .option(
           "dynamic", wanted.dynamic_words, "SETTINGS",
           "score with dynamic evaluation too: the model learns from each segment of the text once it is scored. "
-          "Settings as in rate=5e-5,decay=0.002,epsilon=2e-5,segment=5 (its defaults), or sgd,rate=0.1; needs one "
+          "Settings as in rate=5e-5,decay=0.002,epsilon=2e-5,segment=5 (its defaults), or sgd,rate=0.1; in one "
           "stream. The model's file stays as it is")
       .otherwise("")
       .may_stand_alone("rms", {"rms", "sgd"});
@@ -202,7 +219,7 @@ void declare(Command& command, Wanted& wanted) {
   wanted.machine.add_to(command);
   add_json_option(command, wanted.json);
   command.example("evaluate runs/demo-1/last.safetensors", "perplexity on the test split");
-  command.example("evaluate best.safetensors --batch 1 --cache theta=1.0,lambda=0.1",
+  command.example("evaluate best.safetensors --cache theta=1.0,lambda=0.1",
                   "with a memory of the last 500 words");
   command.example("evaluate best.safetensors --dynamic", "learning from what it has just read");
   command.example("evaluate runs/demo-1/last.safetensors --agreement",
@@ -226,13 +243,6 @@ void read_ways(const Command& command, Wanted& wanted) {
                 "evaluate: --temperature {} is not from 0.001 to 1000", ways.temperature);
   if (command.given("cache")) ways.cache = read_cache_config(wanted.cache);
   if (command.given("dynamic")) wanted.dynamic = read_dynamic_settings(wanted.dynamic_words);
-  const char* const learns = "what the model learns from a text is of use to what follows in it";
-  require_one_stream(command, "cache",
-                     "the cache of a word is what the text said just before it, and of streams side by side "
-                     "only one is that text",
-                     wanted.batch);
-  require_one_stream(command, "dynamic", learns, wanted.batch);
-  require_one_stream(command, "tune", learns, wanted.batch);
   for (const char* other : {"split", "temperature", "cache", "dynamic", "agreement"})
     require_input(
         !command.given("tune") || !command.given(other),
@@ -290,7 +300,7 @@ void evaluate(Command& command) {
   wanted.machine.set_up(command);
 
   SavedModel saved = load_model(command.positional());
-  if (!command.given("batch")) wanted.batch = saved.recipe.data.eval_batch;
+  choose_streams(command, wanted, saved.recipe.data.eval_batch);
   std::optional<AloneForNow> alone;
   if (!is_shared(command, wanted, saved.recipe.training.shards)) {
     if (!is_first_process()) return;

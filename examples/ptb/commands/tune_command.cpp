@@ -101,7 +101,7 @@ void run_tune(const TuneCommand& command, SavedModel& saved, const std::string& 
   show(out, "next         {}\n", line);
   if (!command.json) return;
   Result result(saved.recipe, *saved.model);
-  result.run.count = tuned.tokens * std::ssize(table.trials());
+  result.run.count = tuned.scored;
   result.run.seconds = seconds;
   result.run.rate = static_cast<double>(result.run.count) / seconds;
   result.run.print_json("tokens", "words_per_second", {{"tune", as_json(tuned, table, command, line)}});

@@ -62,8 +62,23 @@ std::unique_ptr<Optimizer> make_dynamic(LanguageModel& model, const DynamicSetti
           .learning_rate = s.rate * longer, .decay = s.decay * longer, .epsilon = s.epsilon});
 }
 
-void score_dynamically(const LanguageModel& model, const ScoredText& text, const DynamicSettings& settings,
+namespace {
+
+// Puts the weights back that a model had.
+struct WeightsForNow {
+  explicit WeightsForNow(ParameterSet& set) : params(set), before(set.values().clone()) {}
+  ~WeightsForNow() { params.changed_values().copy_from(before); }
+  WeightsForNow(const WeightsForNow&) = delete;
+  WeightsForNow& operator=(const WeightsForNow&) = delete;
+  ParameterSet& params;
+  const Tensor before;
+};
+
+}  // namespace
+
+void score_dynamically(LanguageModel& model, const ScoredText& text, const DynamicSettings& settings,
                        Optimizer& optimizer, const std::function<void(const ScoredSegment&)>& scored) {
+  const WeightsForNow changed(model.params);
   ModelState state = model.zero_state(1);
   BpttWindows windows = evaluation_windows(
       text.tokens, text.eos, {.batch = 1, .steps = settings.segment, .documents = text.documents});

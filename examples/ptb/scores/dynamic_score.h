@@ -48,9 +48,9 @@ struct ScoredSegment {
 };
 
 // Scores every token of a text in one stream, as score() does (model.h). Calls `scored` with each segment, then learns
-// from it. A new document resets the state to zeros but keeps the learned weights. Changes the model's weights. Throws
-// Interrupted, LossNotFinite.
-void score_dynamically(const LanguageModel& model, const ScoredText& text, const DynamicSettings& settings,
+// from it. A new document resets the state to zeros but keeps the learned weights. The model has its weights again at the end,
+// also if this throws: Interrupted, LossNotFinite. `optimizer` is for one text.
+void score_dynamically(LanguageModel& model, const ScoredText& text, const DynamicSettings& settings,
                        Optimizer& optimizer, const std::function<void(const ScoredSegment&)>& scored);
 
 }  // namespace ptb

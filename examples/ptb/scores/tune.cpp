@@ -63,6 +63,7 @@ class Tuning : TuneInput {
                                   [&](double decay) { return adapted("decay", tuned.dynamic.rate, decay); });
     choose_temperature(tuned);
     choose_cache(tuned);
+    tuned.scored = scored_;
     return tuned;
   }
 
@@ -83,7 +84,11 @@ class Tuning : TuneInput {
   }
 
   double static_score() {
-    return trial("static", "", [&](Trial& made) { made.perplexity = score(model, text).perplexity(); })
+    return trial("static", "",
+                 [&](Trial& made) {
+                   const Score of_text = score(model, text);
+                   made.perplexity = of_text.perplexity(), scored_ += of_text.tokens;
+                 })
         .perplexity;
   }
 
@@ -92,7 +97,6 @@ class Tuning : TuneInput {
   bool pass(double rate, double decay, std::span<const double> temperatures, Scored scored) {
     const DynamicSettings settings{.rate = rate, .decay = decay};
     const auto optimizer = make_dynamic(model, settings, statistics);
-    auto& update = dynamic_cast<DynamicEvaluation&>(*optimizer);
     const int64_t before = done_ * std::ssize(text.tokens);
     Progress progress(fmt::format("trial {}/{}", done_ + 1, std::max(passes_, done_ + 1)),
                       std::max(passes_, done_ + 1) * std::ssize(text.tokens),
@@ -100,13 +104,13 @@ class Tuning : TuneInput {
     int64_t tokens = 0;
     bool finite = true;
     try {
-      score_dynamically(model, text, settings, update, [&](const ScoredSegment& s) {
+      score_dynamically(model, text, settings, *optimizer, [&](const ScoredSegment& s) {
         scored(s, softmax_cross_entropies(s.logits, s.target, temperatures));
         tokens += s.target.size();
         progress.update(before + tokens);
       });
     } catch (const LossNotFinite&) { finite = false; }
-    update.restore();
+    scored_ += tokens;
     ++done_;
     return finite;
   }
@@ -229,6 +233,7 @@ class Tuning : TuneInput {
 
   std::vector<double> temperatures_;
   int64_t passes_, done_ = 0;  // over the text: as planned, and so far
+  int64_t scored_ = 0;         // tokens, in the trials that no table had
   Tensor h_;                   // [tokens, width], of the chosen settings
   std::vector<double> nats_;   // at the chosen temperature
 };

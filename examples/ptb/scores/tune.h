@@ -15,7 +15,7 @@
 namespace ptb {
 
 // Tuning in stages: the rate at the default decay, the decay, the temperature, the cache. Each stage uses the best of
-// the stages before. If the best value is at the border of its grid, the grid is extended.
+// the stages before. If the best rate or decay is at the border of its grid, that grid is extended.
 struct TunePlan {
   std::string mode = "full";
   int64_t tokens = 20'000;  // of the validation text, its first
@@ -32,7 +32,8 @@ struct Tuned {
   double temperature = 1;
   std::optional<NeuralCacheConfig> cache;  // none: every one made the score worse
   double static_perplexity = 0, perplexity = 0;
-  int64_t tokens = 0;  // that were scored in a trial
+  int64_t tokens = 0;  // of the text of a trial
+  int64_t scored = 0;  // tokens, in all trials that no table had
 };
 
 // Whatever tune() works on.
