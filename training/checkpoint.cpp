@@ -279,6 +279,12 @@ void check_checkpoint_version(const SafetensorsFile& file) {
                   file.path(), one_line(found->second), version));
 }
 
+int64_t step_of(const std::filesystem::path& path) try {
+  const SafetensorsFile file(path, Links::refused);
+  check_checkpoint_version(file);
+  return field_of<int64_t>(parse_json(Metadata(file.metadata())[state_key]), "step");
+} catch (const Error&) { return -1; }
+
 Differences read_checkpoint(const SafetensorsFile& file, Optimizer& optimizer, TrainerState& state,
                             std::span<const NamedTensor> carried, const CheckpointOptions& options) {
   check_checkpoint_version(file);

@@ -111,6 +111,9 @@ inline Differences read_checkpoint(const std::filesystem::path& path, Optimizer&
   return read_checkpoint(SafetensorsFile(path, Links::refused), optimizer, state, carried, options);
 }
 
+// The optimizer's step of a checkpoint; -1: there is none that can be read.
+int64_t step_of(const std::filesystem::path& path);
+
 // Throws InputError if a later version of the library wrote the file. Files without training state pass.
 void check_checkpoint_version(const SafetensorsFile& file);
 

@@ -75,6 +75,13 @@ void Records::reopen() {
   log_->cut_after(training_.step(), training_.state.epoch);
   const auto records = read_log(training_.options.folder / log_file, names());
   if (!records.empty()) seconds_before_ = records.back().seconds;
+  int logged = 0;  // the last epoch
+  for (const LogRecord& record : records)
+    if (record.kind == LogRecord::Kind::epoch) logged = record.epoch;
+  if (missing_log_.empty() && log_->damaged().empty() && logged < training_.state.epoch)
+    missing_log_ =
+        fmt::format("{}: ends with epoch {} of {} that are complete; what was measured since is in no report",
+                    (training_.options.folder / log_file).string(), logged, training_.state.epoch);
 }
 
 void Records::cut() {

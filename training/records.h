@@ -21,8 +21,9 @@ class Records {
   void open();                                       // unless it is open, or the training has no folder
   void reopen();  // the log of a run that goes on, without the records that its checkpoint has not seen
   void cut();  // after the training went back: to its present step. Prints what was left out of a damaged log
-  void note_missing_log();                   // if there is none, damaged() says so
-  std::vector<std::string> damaged() const;  // what was left out of the log
+  void note_missing_log();                                       // if there is none, damaged() says so
+  bool log_is_missing() const { return !missing_log_.empty(); }  // noted
+  std::vector<std::string> damaged() const;  // what was left out of the log, or was never in it
 
   void begin_epoch();  // or what is left of it
   TrainingTimes times_of_epoch() const { return training_.times.since(epoch_begin_); }  // so far
@@ -32,6 +33,9 @@ class Records {
   bool interval_is_due() const { return training_.step() % training_.options.log_every == 0; }
   void write_interval();         // ends an interval of the log
   void write(LogRecord record);  // with times and metrics
+  void sync() {                  // waits until all records are on the disk
+    if (log_) log_->sync();
+  }
   void print(const EpochReport& report) const;
   void print(const std::string& line) const;  // where progress is printed
 

@@ -83,6 +83,8 @@ struct TrainingTask {
   std::function<double()> validate = {};
   // Replaces `validate` if several processes share it. It must give the same bits.
   SharedScore shared_validation = SharedScore();
+  // Whether epochs have a validation score.
+  bool validates() const { return validate || shared_validation.parts > 0; }
   // Returns figures of your own after each epoch, with the weights that `validate` sees. They stand in the epoch's line, in
   // log, TensorBoard and report, each under a name of its own. Rank 0 alone calls it.
   std::function<std::vector<Scalar>()> metrics = {};

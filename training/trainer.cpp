@@ -73,7 +73,7 @@ void Trainer::finish_epoch(const TrainingTask& task) {
                      .seconds = times.training,
                      .rate = times.rate()};
   if (LossScale* const loss = training_.loss_scale()) report.skipped = loss->skipped_in_epoch;
-  if (task.validate) validate(task, report);
+  if (task.validates()) validate(task, report);
   if (task.metrics && ranks_.first()) add_metrics(task, report);
   const LogRecord record{.kind = LogRecord::Kind::epoch,
                          .loss = training_.mean_loss(),
@@ -91,7 +91,7 @@ void Trainer::finish_epoch(const TrainingTask& task) {
   records_.write(record);
   records_.print(report);
   epochs_.push_back(report);
-  // In this order: whoever was killed between two of them comes here again.
+  // In this order: whoever was killed before the best one comes here again, or else goes on from it.
   const int keep_every = options_.checkpoints.keep_every_epochs;
   if (keep_every > 0 && state_.epoch % keep_every == 0) save(task, kept_checkpoint(state_.epoch).c_str());
   if (report.best) save(task, best_checkpoint);
@@ -158,8 +158,8 @@ void Trainer::check(const TrainingTask& task) const {
       "trainer: a run with a folder may go on from the middle of an epoch; its task must say what it carries "
       "(TrainingTask::carried)");
   require(
-      task.validate || (options_.patience == 0 && options_.non_monotone == 0 &&
-                        !(options_.schedule && options_.schedule->kind == Schedule::Kind::plateau)),
+      task.validates() || (options_.patience == 0 && options_.non_monotone == 0 &&
+                           !(options_.schedule && options_.schedule->kind == Schedule::Kind::plateau)),
       "trainer: patience, non_monotone and a plateau schedule look at validation scores; the task has no validate");
   if (!options_.folder.empty() && !records_.has_log() && ranks_.first()) {
     require(finished() || !has_run(options_.folder),

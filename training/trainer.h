@@ -39,8 +39,9 @@
 
 namespace unroll {
 
-// Whether a run's folder has a checkpoint to go on from. If the training was killed between the two files of its first epoch, the
-// best one becomes the last. Throws InputError, which ends with `advice`, if more than that is there and the last is missing.
+// Whether a run's folder has a checkpoint to go on from. If the training was killed between the two files of an epoch, the best
+// one is of a later step than the last, and becomes the last. Throws InputError, which ends with `advice`, if more than that is
+// there and the last is missing.
 bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& names,
                          const std::function<std::string(bool has_best)>& advice = {});
 

@@ -50,6 +50,7 @@ void Trainer::save(const TrainingTask& task, const char* name) {
   std::string diverged;
   if (ranks_.first()) {
     try {
+      records_.sync();  // first: a power cut leaves a log of all that the checkpoint has seen
       write_checkpoint(options_.folder / name, optimizer_, state_, task.carried, options);
     } catch (const Diverged& reason) { diverged = reason.what(); }
   }
@@ -78,8 +79,10 @@ std::optional<Differences> Trainer::resume(const TrainingTask& task) {
         path.string(), state_.window, state_.windows, state_.epoch + 1, options_.epochs);
   }
   if (differences) records_.note_missing_log();
-  if (finished()) return differences;
-  if (differences) note_rate_change(*differences);
+  // A run that is done gets no new log. One of more epochs than asked for is left as it is, for the caller to refuse.
+  if (finished() && (!differences || state_.epoch > options_.epochs || records_.log_is_missing()))
+    return differences;
+  if (differences && !finished()) note_rate_change(*differences);
   if (ranks_.first())
     for (const char* name : {last_checkpoint, best_checkpoint}) remove_partial(options_.folder / name);
   records_.reopen();
@@ -108,16 +111,18 @@ void Trainer::note_rate_change(Differences& differences) const {
 void Trainer::score_anew(const TrainingTask& task) {
   require(!options_.folder.empty(), "trainer: there are no checkpoints to score without a folder");
   const auto score_these = [&]() -> std::optional<double> {
-    if (!task.validate) return {};
+    if (!task.validates()) return {};
     const AveragedWeights averaged(optimizer_);
     return score(task, 0);
   };
-  const int epochs = state_.epoch, best_epoch = state_.best_epoch;
+  const int epochs = state_.epoch;
+  int best_epoch = state_.best_epoch;
   // In the middle of an epoch these weights have no score, and get none before its end.
   const std::optional<double> of_last = state_.window == 0 && epochs > 0 ? score_these() : std::nullopt;
   std::optional<double> of_best;
   if (best_epoch > 0 && has_checkpoint(best_checkpoint)) {
     load(task, best_checkpoint);
+    best_epoch = state_.best_epoch;  // the last one's may be older: of a process killed between the two below
     of_best = score_these();
   }
   const bool last_is_best = of_last && (!of_best || *of_last < *of_best);
@@ -135,12 +140,12 @@ void Trainer::score_anew(const TrainingTask& task) {
   if (state_.best) save(task, best_checkpoint);
   load(task, last_checkpoint);
   remember(of_last);
-  save(task, last_checkpoint);
   if (!records_.has_log()) records_.reopen();
   records_.write({.kind = LogRecord::Kind::anew,
                   .epoch = state_.best_epoch,
                   .valid = state_.best,
                   .best = state_.best.has_value()});
+  save(task, last_checkpoint);  // behind the record: a kill before it brings the run here again
 }
 
 void Trainer::roll_back(const TrainingTask& task, const Diverged& reason) {
@@ -167,16 +172,17 @@ bool has_last_checkpoint(const std::filesystem::path& folder, const LogNames& na
                          const std::function<std::string(bool has_best)>& advice) {
   const std::filesystem::path last = folder / last_checkpoint, best = folder / best_checkpoint,
                               log = folder / log_file;
-  if (has_own_file(last)) return true;
+  const bool has_last = has_own_file(last), is_behind = step_of(last) >= 0 && step_of(best) > step_of(last);
+  if (has_last && !is_behind) return true;
   const bool has_best = has_own_file(best);
   int64_t epochs = 0;
-  if (has_own_file(log)) {
+  if (!has_last && has_own_file(log)) {
     std::vector<std::string> damaged;  // each may have been an epoch's
     epochs = std::ranges::count(read_log(log, names, &damaged), LogRecord::Kind::epoch, &LogRecord::kind);
     epochs += std::ssize(damaged);
   }
   if (epochs <= 1 && !has_best) return false;
-  if (epochs == 1) {
+  if (is_behind || epochs == 1) {
     (void)SafetensorsFile(best, Links::refused);  // throws if it is damaged
     write_file_atomically(last, read_own_file(best, most_bytes_of_text));
     return true;

@@ -177,3 +177,38 @@ TEST_CASE("a run whose last checkpoint is gone is not begun again over what is l
   CHECK(lacks(afresh(), {"has a run already", "resume()"}) == "");
   CHECK(read_text(folder / "log.jsonl") == log);
 }
+
+TEST_CASE("killed between an epoch's best checkpoint and its last one, a run goes on from the best one") {
+  const Folder folder;
+  const auto resume = [&](const auto& use) {
+    TinyTraining tiny({});
+    Trainer trainer(*tiny.optimizer, options(folder, 4));
+    TrainingTask task = tiny.task();
+    task.validate = [&] {
+      return std::vector<double>{5, 4, 7, 6}.at(static_cast<size_t>(trainer.state().epoch));
+    };
+    trainer.resume(task);
+    use(trainer, task);
+  };
+  resume([&](Trainer& trainer, TrainingTask& task) {
+    std::string first;
+    task.after_epoch = [&](const EpochReport& report) {
+      if (report.epoch == 1) first = read_text(folder / "last.safetensors");
+      if (report.epoch == 2) trainer.stop();
+    };
+    trainer.run(task);
+    folder.write("last.safetensors", first);  // as if it had been killed between the two
+  });
+  const std::string best = read_text(folder / "best.safetensors");
+  resume([&](Trainer& trainer, TrainingTask& task) {
+    CHECK(trainer.state().epoch == 2);
+    CHECK(read_text(folder / "last.safetensors") == best);
+    trainer.run(task);
+    CHECK(*trainer.state().best == 4);
+    CHECK(trainer.state().best_epoch == 2);
+  });
+  CHECK(read_text(folder / "best.safetensors") == best);
+  // One that cannot be read keeps nobody from going on.
+  folder.write("best.safetensors", "damaged");
+  resume([&](Trainer& trainer, TrainingTask&) { CHECK(trainer.state().epoch == 4); });
+}

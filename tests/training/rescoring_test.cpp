@@ -1,4 +1,6 @@
 // Validation scores of before and after a change of data: which weights are the best then, and what the log and the report have.
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/program.h"
@@ -61,6 +63,36 @@ TEST_CASE("of the best and the last weights those are the best that score better
   CHECK(w_of(folder, best_checkpoint) == last);
   CHECK(w_of(folder, last_checkpoint) == last);
   CHECK(run.line.value() == last);
+}
+
+TEST_CASE(
+    "scoring anew that was killed half way is made again: the best has its own epoch, and the log says so") {
+  const Folder folder;
+  train(folder, 0);
+  const double last = w_of(folder, last_checkpoint);
+  const std::filesystem::path in_the_way = folder / (std::string(last_checkpoint) + ".unroll-partial");
+  const auto anew = [&] {
+    return std::ranges::count(read_log(folder / log_file, {.unit = "values"}), LogRecord::Kind::anew,
+                              &LogRecord::kind);
+  };
+  {
+    Run run(3);
+    Trainer trainer(run.sgd, run.options(folder));
+    trainer.resume(run.task);
+    std::filesystem::create_directory(in_the_way);  // it ends before the last of its files
+    CHECK(lacks(error_of([&] { trainer.score_anew(run.task); }), {last_checkpoint}) == "");
+    std::filesystem::remove(in_the_way);
+    CHECK(w_of(folder, best_checkpoint) == last);
+    CHECK(anew() == 1);
+  }
+  Run run(3);
+  Trainer trainer(run.sgd, run.options(folder));
+  trainer.resume(run.task);
+  CHECK(trainer.state().best_epoch == 1);  // of the old goal
+  trainer.score_anew(run.task);
+  CHECK(*trainer.state().best == 3 - last);
+  CHECK(trainer.state().best_epoch == 3);
+  CHECK(read_course(folder.path(), {.unit = "values"}).best()->epoch == 3);
 }
 
 TEST_CASE("weights that stay the best have their score of today, and later epochs are held against it") {

@@ -167,3 +167,42 @@ TEST_CASE("a run gets a folder of its own, and none is used twice") {
               {"recipe.toml", "file"}) == "");
   CHECK_THROWS_AS(create_run_folder(named / "recipe.toml/x", "demo", runs), InputError);
 }
+
+TEST_CASE(
+    "the log of a run that is done is cut to its checkpoint, and what it lacks or had damaged is said") {
+  const Folder folder;
+  const auto resume = [&](int epochs, bool trains) {
+    Line line;
+    Sgd sgd(line.params, {.learning_rate = 0.1});
+    Trainer trainer(sgd, {.epochs = epochs, .progress = silent, .folder = folder.path(), .log_every = 1});
+    trainer.resume(line.task());
+    if (trains) trainer.run(line.task());
+    return trainer.damaged_log();
+  };
+  const auto last_step = [&] { return read_log(folder / "log.jsonl").back().step; };
+  CHECK(resume(1, true).empty());
+  const std::string first = read_text(folder / "last.safetensors");
+  resume(2, true);
+  CHECK(last_step() == 6);
+  folder.write("last.safetensors", first);  // as if it had been killed before the second epoch's
+  CHECK(resume(1, false).empty());
+  CHECK(last_step() == 3);
+
+  auto lines = lines_of(read_text(folder / "log.jsonl"));
+  REQUIRE(lines.size() == 4);  // three steps, the epoch
+  const auto write = [&](const std::string& end) { folder.write("log.jsonl", lines[0] + '\n' + end); };
+  write("no record\n" + lines[3] + '\n');
+  CHECK(lacks(resume(1, false).at(0), {"log.jsonl:2: no record", "log.jsonl.damaged"}) == "");
+  write("");  // as a power cut leaves it
+  const auto lacking = resume(1, false);
+  REQUIRE(lacking.size() == 1);
+  CHECK(lacks(lacking[0], {"log.jsonl: ends with epoch 0 of 1"}) == "");
+  // A run of more epochs than are asked for is left alone, and one without a log gets none.
+  resume(2, true);
+  const auto before = folder.listing();
+  CHECK(resume(1, false).empty());
+  CHECK(folder.listing() == before);
+  std::filesystem::remove(folder / "log.jsonl");
+  CHECK(lacks(resume(2, false).at(0), {"log.jsonl: is missing"}) == "");
+  CHECK(!std::filesystem::exists(folder / "log.jsonl"));
+}

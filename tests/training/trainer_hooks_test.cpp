@@ -69,6 +69,25 @@ TEST_CASE("what is scored, measured and done after an epoch is of the average, a
   CHECK(seen[5] != line.value());
 }
 
+TEST_CASE("a score that processes share, and no other, is one to validate by") {
+  Line line;
+  Sgd sgd(line.params, {.learning_rate = 0.1});
+  TrainingTask task = line.task();
+  const TrainerOptions options{.epochs = 5, .patience = 2, .progress = silent};
+  CHECK(lacks(error_of([&] { Trainer(sgd, options).run(task); }), {"the task has no validate"}) == "");
+  task.shared_validation = {
+      .parts = 3,
+      .sum =
+          [](int64_t part) {
+            return ScoreSum{static_cast<double>(part), 1};
+          },
+      .score = [](const ScoreSum& all) { return all.total / static_cast<double>(all.count); }};
+  Trainer trainer(sgd, options);
+  trainer.run(task);
+  CHECK(*trainer.state().best == 1);  // the mean of 0, 1 and 2
+  CHECK(trainer.state().epoch == 3);  // patience is at its end
+}
+
 TEST_CASE("metrics without a name, or with that of another, are refused") {
   Line line;
   Sgd sgd(line.params, {.learning_rate = 0.1});

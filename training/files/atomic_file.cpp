@@ -204,11 +204,11 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view c
   file.commit(replace);
 }
 
-void require_new(std::string_view command, const std::string& path) {
+void require_new(std::string_view command, const std::string& path, std::string_view option) {
   if (path.empty()) return;
   std::error_code error;  // which writing says
-  require_input(!std::filesystem::exists(path, error), "{}: {} is there already; nothing is overwritten",
-                command, path);
+  require_input(!std::filesystem::exists(path, error),
+                "{}: {} is there already; nothing is overwritten (--{} FILE names another)", command, path, option);
   const AtomicFile can_be_written(path);
 }
 
@@ -225,6 +225,11 @@ std::optional<AppendFile> AppendFile::create(const std::filesystem::path& path) 
   if (!file && errno == EEXIST) return {};
   if (!file) throw_system_error(errno, path.string() + ": cannot be written");
   return AppendFile(path.string(), std::move(file));
+}
+
+void AppendFile::sync() {
+  if (retried([&] { return fsync(file_.number()); }) != 0)
+    throw_system_error(errno, path_ + ": cannot be written");
 }
 
 void AppendFile::append(std::string_view bytes) {

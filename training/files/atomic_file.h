@@ -50,6 +50,7 @@ class AppendFile {
   // Hands the bytes to the system at once, without a buffer: a killed process loses nothing, and readers see whole
   // records. Throws Error if the write fails (disk full, …), after removing a partial write.
   void append(std::string_view bytes);
+  void sync();  // waits until they are on the disk. Throws Error
 
  private:
   AppendFile(std::string path, Descriptor file) : path_(std::move(path)), file_(std::move(file)) {}
@@ -75,7 +76,7 @@ inline void write_new_file(const std::filesystem::path& path, std::string_view c
   write_file_atomically(path, contents, false);
 }
 // Early check, before a command computes its output: throws InputError if `path` exists, Error if it cannot be written.
-// Does nothing if `path` is empty.
-void require_new(std::string_view command, const std::string& path);
+// Does nothing if `path` is empty. `option` names the file.
+void require_new(std::string_view command, const std::string& path, std::string_view option = "out");
 
 }  // namespace unroll

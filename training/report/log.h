@@ -8,8 +8,9 @@
 // two runs with the same results differ only there. A program's own metrics stand before it: "metrics":{"accuracy":0.91}.
 //
 // A trainer has one RunLog. It calls write() after a step that completes an interval and after an epoch's validation, both before
-// the checkpoint that follows: so the log has everything that a checkpoint has seen. A run that goes back to a checkpoint calls
-// cut_after() with its position. The checkpoint must keep the sums of the current interval, so that it comes out the same.
+// the checkpoint that follows, and sync() just before that: so the log has everything that a checkpoint has seen, after a power cut
+// too. A run that goes back to a checkpoint calls cut_after() with its position. The checkpoint must keep the sums of the current
+// interval, so that it comes out the same.
 #pragma once
 
 #include <cmath>
@@ -67,6 +68,7 @@ class RunLog {
 
   // Throws Error: disk full, …
   void write(const LogRecord& record);
+  void sync() { file_.sync(); }  // waits for the disk, not for TensorBoard's events. Throws Error
 
   // A message for each time that lines were left out because they are no records, with the file that still has them.
   const std::vector<std::string>& damaged() const { return damaged_; }

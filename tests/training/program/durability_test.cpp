@@ -47,6 +47,15 @@ TEST_CASE("a file and then its name are on the disk before a program goes on") {
     REQUIRE(run(subject, train_tiny(subject) + Words{"run"}, folder).code == 0);
     const std::vector<std::string> made = calls.made();
     CHECK(missing_sync(made) == "");
+    // Before a checkpoint the log that it has seen: each such rename has a sync of the log before it.
+    const std::string folder_of_run = (fs::canonical(folder.path()) / "run").string();
+    bool log_is_synced = false;
+    for (const std::string& call : made) {
+      log_is_synced |= call == "fsync " + folder_of_run + "/log.jsonl";
+      if (!call.starts_with("rename") || !call.ends_with("/last.safetensors")) continue;
+      CHECK_MESSAGE(log_is_synced, call);
+      log_is_synced = false;
+    }
     // Every file of a run's folder that is replaced whole (docs/run-folder.md); of the recipe: three checkpoints at least.
     for (const auto& [name, least] : std::map<std::string, int>{{"last.safetensors", 3},
                                                                 {"best.safetensors", 1},

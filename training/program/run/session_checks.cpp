@@ -9,7 +9,7 @@ TrainingTask Session::one_window_task() const {
   TrainingTask task = run_.task;
   task.windows = 1;
   task.cut = {};
-  task.validate = {};
+  task.validate = {}, task.shared_validation = {};
   return task;
 }
 

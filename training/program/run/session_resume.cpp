@@ -103,7 +103,7 @@ void Session::score_anew(Trainer& trainer) const {
   };
   std::string line =
       now.best ? fmt::format("valid scores are measured anew: the best is {}", score_of(now))
-      : run_.task.validate
+      : run_.task.validates()
           ? fmt::format(
                 "valid scores so far do not count, and there is no {} to score: the next epoch is the best",
                 best_checkpoint)
