@@ -348,6 +348,9 @@ class Sweep(unittest.TestCase):
             self.assertEqual((run.out, len(run.err.splitlines())), ("", 1), run)
             self.assertIn(told, run.err)
             self.assertEqual(sorted(self.folder.iterdir()), before)
+        os.mkfifo(self.folder / "pipe")
+        run = self.run_program("sweep", "series.toml", "--csv", "pipe", "--seeds", "1,2", program="timeseries", code=2)
+        self.assertIn("timeseries: pipe: each trial reads the data anew", run.err)
         # Of a text, and in a sweep that goes on from another folder: nothing is lost.
         text = self.folder / "text"
         text.mkdir()
@@ -431,7 +434,10 @@ class Sweep(unittest.TestCase):
         whole = self.whole()
         first = self.start("sweep", "mine.toml", "--out", "out", *WORDS)
         self.wait_for(lambda: (self.folder / "out/trial-1/mine.toml").exists(), first)
+        plan = (self.folder / "out/sweep.json").read_bytes()
         self.refused("another process", "sweep", "out")
+        self.refused("another process", "sweep", "mine.toml", "--out", "out", *WORDS[:2], "--seeds", "1..3", "--threads", "1")
+        self.assertEqual((self.folder / "out/sweep.json").read_bytes(), plan)
         self.assertEqual(Run(first).code, 0)
         self.assertEqual(self.outcome("out"), whole)
 

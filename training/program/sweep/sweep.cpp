@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include <fmt/ranges.h>
@@ -77,6 +78,9 @@ SweepPlan plan_of(const Request& request, const SweepProgram& program, const std
   if (!request.data.empty()) {
     plan.data = fs::absolute(request.data).lexically_normal();
     require_input(fs::exists(plan.data), "{}: there is no such file or folder", request.data);
+    require_input(fs::is_regular_file(plan.data) || fs::is_directory(plan.data),
+                  "{}: each trial reads the data anew, and this can be read once: save it as a file",
+                  request.data);
   }
   if (!request.seeds.empty()) plan.seeds = seeds_in(request.seeds);
   plan.trials = trials_of(plan, [&](std::vector<Override> overrides) {
@@ -120,21 +124,30 @@ void check_data(const SweepPlan& plan, const SweepProgram& program, const fs::pa
   }
 }
 
-// The sweep's folder, with its plan in it.
-fs::path prepare(const Request& request, const SweepProgram& program, const std::vector<Override>& others) {
+// The sweep's folder, with its plan in it, for this process alone: a plan is read and replaced under `lock`.
+fs::path prepare(const Request& request, const SweepProgram& program, const std::vector<Override>& others,
+                 std::optional<RunFolderLock>& lock) {
   if (is_sweep(request.word)) {
     const fs::path folder = fs::absolute(request.word);
+    lock.emplace(folder);
     check_data(read_plan(folder, request.program), program, folder);
     return folder;
   }
   SweepPlan plan = plan_of(request, program, others);
   const bool goes_on = !request.out.empty() && is_sweep(request.out);
-  if (goes_on) go_on_with(plan, read_plan(request.out, request.program), request.out, program.differing_keys);
+  if (goes_on) {
+    lock.emplace(fs::absolute(request.out));
+    go_on_with(plan, read_plan(request.out, request.program), request.out, program.differing_keys);
+  }
   check_data(plan, program, goes_on ? fs::absolute(request.out) : fs::path());
   const fs::path folder =
-      goes_on ? fs::path(request.out) : create_run_folder(request.out, plan.recipe + "-sweep");
+      fs::absolute(goes_on ? fs::path(request.out) : create_run_folder(request.out, plan.recipe + "-sweep"));
+  if (!goes_on) {
+    lock.emplace(folder);
+    check_run_folder(folder);  // another process may have begun in it just now
+  }
   write_plan(folder, plan);
-  return fs::absolute(folder);
+  return folder;
 }
 
 // --- the trials ------------------------------------------------------------------------------------------------
@@ -303,8 +316,8 @@ void sweep_command(Command& command, SweepProgram program) {
   Request request;
   std::vector<Override> others;
   if (!parse(command, program, request, others)) return;
-  const fs::path folder = prepare(request, program, others);
-  const RunFolderLock lock(folder);  // one process at a time
+  std::optional<RunFolderLock> lock;  // one process at a time
+  const fs::path folder = prepare(request, program, others, lock);
   const SignalGuard guard;
   Sweep sweep(folder, request, program);
   sweep.read_results();
