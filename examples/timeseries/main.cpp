@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
                                  fmt::join(unroll::bundled_recipes("timeseries"), ", ")),
       .commands =
           {{"train", "trains a model from a recipe and a series", timeseries::train, true},
-           {"pretrain", "trains a forecaster of any series, on synthetic ones", timeseries::pretrain, true},
+           {"pretrain", "trains a forecaster of any series, on synthetic ones", timeseries::pretrain},
            {"resume", "goes on with a run that was interrupted, killed, or is to have more epochs",
             timeseries::resume, true},
            {"sweep", "trains a recipe with several values and seeds, and compares them", timeseries::sweep},

@@ -4,7 +4,6 @@
 #include "training/program/cli/options.h"
 #include "training/program/run/first_weights.h"
 #include "training/program/run/machine.h"
-#include "training/program/run/processes.h"
 #include "training/program/run/run_commands.h"
 #include "training/run_folder.h"
 
@@ -37,7 +36,6 @@ void pretrain(Command& command) {
   output.take(command, run, overrides);
   const PretrainRecipe recipe =
       pretrain_form.load(find_recipe(command.positional(), pretrain_program), overrides);
-  check_processes(recipe.training);
   machine.set_up(command, recipe.training.precision);
   run.init_from = first_weights_file(recipe.training);
   check_run_folder(run.out);

@@ -12,7 +12,8 @@ namespace timeseries {
 static void resume_pretraining(const Command& command, const TrainRequest& request) {
   const PretrainRecipe recipe = pretrain_form.load(request.recipe, request.overrides);
   require_input(!request.data_given, "resume: this run makes its series itself, and reads no --csv");
-  check_processes(recipe.training);
+  if (!is_first_process()) return;
+  const AloneForNow alone;  // as pretrain trains it
   request.machine.set_up(command, recipe.training.precision);
   run_pretraining(request.run, recipe);
 }

@@ -17,7 +17,7 @@ void declare_keys(RecipeReader& reader, PretrainRecipe& recipe) {
   declare_recurrent_keys(reader, recipe.model);
   auto& series = recipe.series;
   reader.section("series", "The synthetic series, each of which is read once.");
-  reader.key("seed", series.seed, "of the series; those of validation have another").may_change();
+  reader.key("seed", series.seed, "of the series; those of validation have another").rescores();
   reader.key("steps", series.steps, "steps of an epoch").at_least(1).at_most(1e9).unit("steps").fixed();
   reader
       .key("segments", series.segments,
@@ -47,6 +47,7 @@ void check_rules(const RecipeReader& reader, const PretrainRecipe& recipe) {
 UnreadKeys unread_keys(const PretrainRecipe& recipe) {
   UnreadKeys unread = unread_training_keys(recipe.sections());
   add_unread_recurrent_keys(unread, recipe.model);
+  add_lost_recurrent_keys(unread, recipe.model.cell, recipe.model);
   return unread;
 }
 

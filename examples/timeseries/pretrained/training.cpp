@@ -150,7 +150,7 @@ RunDescription::Table Pretraining::table() const {
 }
 
 void Pretraining::report(std::optional<double> valid, RunDescription& description) {
-  if (by_kind_.empty()) score();
+  score();
   if (valid) console_.print("valid   loss {}, relative {:.4f}\n", format_score(*valid, 5), all_.relative());
   const RunDescription::Table scores = table();
   console_.print("\n{}\n", scores.title), console_.print(scores), console_.print("\n");
@@ -199,6 +199,7 @@ TrainingRun Pretraining::training_run() {
       .sections = recipe_.sections(),
       .params = network_.params,
       .task = task(),
+      .windows = recipe_.series.steps,
       .metadata = metadata(),
       .take_first_weights =
           [this] { load_first_weights(SafetensorsFile(options_.init_from), network_.params); },

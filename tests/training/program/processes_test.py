@@ -395,12 +395,33 @@ def test_what_is_not_shared():
     assert "a step has 4 shards, which 1, 2 or 4 processes can share" in table, table
     result = run(2, "ptb", ["train", "recipe.toml", "--dry-run"], folder)
     assert result.code == 0 and "shared  by 2 processes over Open MPI" in result.out, result
+    # A pretraining, from its beginning and resumed.
+    words = ["pretrain", "forecaster", *sets("model.hidden=8", "series.steps=4", "series.segments=144", "series.valid=40")]
+    for processes, out in ((2, "shared"), (1, "by-one")):
+        for each in ([*words, *sets("training.epochs=1"), "--out", out], ["resume", out, *sets("training.epochs=2")]):
+            result = run(processes, "timeseries", each, folder)
+            assert result.code == 0, result
+    assert bits(folder / "shared") == bits(folder / "by-one")
 
 
 def test_the_script_for_slurm():
     page = (pathlib.Path(__file__).resolve().parents[3] / "docs/processes.md").read_text()
     script = re.search(r"```bash\n(#!/bin/bash\n.*?)```", page, re.S)[1]
     subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+    # It begins a run, also over what a job left that was ended before its run began, and goes on with one.
+    folder = new_folder(srun="#!/bin/sh\necho $*\n")
+    (folder / "srun.toml").rename(folder / "srun")
+    (folder / "srun").chmod(0o755)
+    def words(*there):
+        (folder / "run").mkdir(exist_ok=True)
+        for name in there:
+            (folder / "run" / name).touch()
+        done = subprocess.run(["bash"], input=script.replace("/shared/runs/medium", str(folder / "run")), text=True, check=True,
+                              capture_output=True, env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+        return done.stdout.split(" ptb ")[1].split()[0]
+    assert words() == "train"
+    assert words("start.json") == "train"
+    assert words("recipe.toml") == "resume"
 
 
 if __name__ == "__main__":
