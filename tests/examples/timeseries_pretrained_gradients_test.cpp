@@ -12,7 +12,7 @@ TEST_CASE("gradients of the pretrained forecaster's network") {
     ForecastBatch batch(2, 1, 2);
     RandomStream random(1, "series");
     for (int place = 0; place < 2; ++place) {
-      std::vector<float> x;
+      std::vector<double> x;
       for (int i = 0; i < 12 + place; ++i) x.push_back(static_cast<float>(random.normal()));
       REQUIRE(batch.put(place, x, 4));
     }

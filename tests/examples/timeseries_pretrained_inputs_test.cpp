@@ -8,12 +8,12 @@ using namespace timeseries;
 
 namespace {
 
-constexpr float nothing = std::numeric_limits<float>::quiet_NaN();
+constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
 // The inputs of a series a second time: each number from the values alone.
 struct PlainInputs {
   std::vector<double> context, ahead, base;
-  PlainInputs(const std::vector<float>& x, int64_t told, int context_segments, int ahead_segments) {
+  PlainInputs(const std::vector<double>& x, int64_t told, int context_segments, int ahead_segments) {
     const double none = std::nan("");
     const int64_t n = std::ssize(x), s = told < n ? told : 1;
     const auto value = [&](int64_t t) {
@@ -26,7 +26,7 @@ struct PlainInputs {
       return count > 0 ? sum / count : none;
     };
     std::vector<double> observed, squares, zeros, levels, seasonal, steps;
-    for (const float v : x)
+    for (const double v : x)
       if (!std::isnan(v)) {
         if (!observed.empty()) steps.push_back(std::abs(static_cast<double>(v) - observed.back()));
         observed.push_back(static_cast<double>(v)), zeros.push_back(v == 0);
@@ -118,7 +118,7 @@ struct PlainInputs {
 
 TEST_CASE("a series' inputs by hand") {
   // Two seasons of four rows, levels 3 and 7 without the row before them, and one row that is missing.
-  const std::vector<float> x = {9, 1, 2, 4, 5, 5, 6, nothing, 10};
+  const std::vector<double> x = {9, 1, 2, 4, 5, 5, 6, nothing, 10};
   ForecastBatch batch(2, 1, 1);
   REQUIRE(batch.put(0, x, 4));
   CHECK(batch.level[0] == doctest::Approx(7));  // of 5, 6, 10
@@ -141,10 +141,10 @@ TEST_CASE("a series' inputs by hand") {
   CHECK(batch.ahead[3] == 1);
   CHECK(batch.ahead[5] == 0);  // three before: none
 
-  CHECK_FALSE(batch.put(0, std::vector<float>(9, 5.0f), 4));
+  CHECK_FALSE(batch.put(0, std::vector<double>(9, 5.0), 4));
   CHECK(batch.level[0] == 5);
   // Levels 1, none, 4, 6 and 8 of two rows each, of which the oldest may be missing: 2.
-  const auto slope = [&](const std::vector<float>& values) {
+  const auto slope = [&](const std::vector<double>& values) {
     REQUIRE(batch.put(0, values, 2));
     return 3 * std::sinh(static_cast<double>(batch.ahead[8]) / 3) * batch.scale[0];
   };
@@ -154,11 +154,11 @@ TEST_CASE("a series' inputs by hand") {
 
 TEST_CASE("each segment tells what the series is like, by hand") {
   // Two seasons of four rows: levels 1.5 and 4, differences 0, 4 and 2.
-  const std::vector<float> x = {0, 2, 0, 4, nothing, 2, 4, 6};
+  const std::vector<double> x = {0, 2, 0, 4, nothing, 2, 4, 6};
   ForecastBatch batch(1, 1, 1);
   REQUIRE(batch.put(0, x, 4));
   double squares = 0;
-  for (const float v : x)
+  for (const double v : x)
     if (!std::isnan(v)) squares += std::pow(static_cast<double>(v) - 18.0 / 7, 2) / 7;
   const auto squash = [](double z) { return 3 * std::asinh(z / 3); };
   const std::vector<double> facts = {std::log(4.0) / 4,
@@ -180,14 +180,14 @@ TEST_CASE("each segment tells what the series is like, by hand") {
   CHECK(batch.context[8 * 8 + 12] == doctest::Approx(-1.0 / 64));  // a segment before the origin, of 64
   CHECK(batch.ahead[13 * 8 + 12] == 0);
   // A season that is longer than the series has its phases, and no values of a season before.
-  REQUIRE(batch.put(0, std::vector<float>{1, 2, 4, 3, 5}, 12));
+  REQUIRE(batch.put(0, std::vector<double>{1, 2, 4, 3, 5}, 12));
   CHECK(batch.context[7 * 8 + 6] == doctest::Approx(-0.5));  // the sine of a twelfth before the origin
   CHECK(batch.context[8 * 8] == doctest::Approx(std::log(12.0) / 4));
   CHECK(batch.context[8 * 8 + 1] == 0);
   CHECK(batch.context[8 * 8 + 6] == 1);
   // For a value that is missing one and two seasons before stands that of three.
   ForecastBatch longer(2, 1, 1);
-  REQUIRE(longer.put(0, std::vector<float>{1, 2, 3, 4, 5, nothing, 7, 8, 9, nothing, 11, 12}, 4));
+  REQUIRE(longer.put(0, std::vector<double>{1, 2, 3, 4, 5, nothing, 7, 8, 9, nothing, 11, 12}, 4));
   CHECK(longer.base[1] == doctest::Approx((2 - longer.level[0]) / longer.scale[0]));
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("the inputs of series of all lengths, with any season, gaps and signs,
           const int kind :
           {0, 1, 2, 3,
            4}) {  // all there and positive; with gaps; with zeros; the last seasons missing; alike each season
-        std::vector<float> x;
+        std::vector<double> x;
         for (int t = 0; t < rows; ++t)
           x.push_back(static_cast<float>(30 + (kind == 4 ? 0 : 0.1) * t +
                                          9 * std::sin(t * 6.2832 / static_cast<double>(season)) +

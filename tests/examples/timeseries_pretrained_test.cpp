@@ -14,12 +14,12 @@ using namespace timeseries;
 
 namespace {
 
-constexpr float nothing = std::numeric_limits<float>::quiet_NaN();
+constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
 // Months with a trend, a season and noise.
-std::vector<float> months(int rows, uint64_t seed = 1) {
+std::vector<double> months(int rows, uint64_t seed = 1) {
   RandomStream random(seed, "months");
-  std::vector<float> x;
+  std::vector<double> x;
   for (int i = 0; i < rows; ++i)
     x.push_back(static_cast<float>(50 + 0.3 * i + 8 * std::sin(i * 2 * 3.14159265 / 12) + random.normal()));
   return x;
@@ -78,8 +78,8 @@ TEST_CASE(
       const SyntheticSeries series = synthetic_series(1, (step << 20) + place, rows + ahead);
       CHECK(batch.kinds[static_cast<size_t>(place)] == series.kind);
       ForecastBatch own(batch.context_segments, batch.ahead_segments, 1);
-      const bool has_scale =
-          own.put(0, std::span(series.values).first(static_cast<size_t>(rows)), series.season);
+      const std::vector<double> before(series.values.begin(), series.values.begin() + rows);
+      const bool has_scale = own.put(0, before, series.season);
       const int64_t season = series.season < rows ? series.season : 1;
       for (int64_t i = 0; i < ahead; ++i) {
         const size_t at = batch.at(place, i);
@@ -168,35 +168,35 @@ TEST_CASE("the network's values by hand") {
 }
 
 TEST_CASE("quantiles never cross, and a series' unit multiplies them") {
-  const std::vector<float> x = months(40);
+  const std::vector<double> x = months(40);
   const auto forecast = forecaster().forecast(x, 12, 100);
   REQUIRE(forecast.size() == 100);
   for (const auto& row : forecast) {
     REQUIRE(row.size() == forecaster().levels().size());
     CHECK(std::ranges::is_sorted(row));
-    for (const float v : row) CHECK(std::isfinite(v));
+    for (const double v : row) CHECK(std::isfinite(v));
   }
   // A power of two rounds nothing.
-  std::vector<float> four = x;
-  for (float& v : four) v *= 4;
+  std::vector<double> four = x;
+  for (double& v : four) v *= 4;
   const auto larger = forecaster().forecast(four, 12, 100);
   for (size_t i = 0; i < 100; ++i)
     for (size_t k = 0; k < forecast[i].size(); ++k) CHECK(larger[i][k] == 4 * forecast[i][k]);
 }
 
 TEST_CASE("rows that are missing before the first value change nothing, nor do rows before the last 512") {
-  const std::vector<float> x = months(30);
+  const std::vector<double> x = months(30);
   for (const int before : {1, 3, 8, 100, 700}) {
-    std::vector<float> longer(static_cast<size_t>(before), nothing);
+    std::vector<double> longer(static_cast<size_t>(before), nothing);
     longer.insert(longer.end(), x.begin(), x.end());
     CHECK((forecaster().forecast(longer, 12, 10) == forecaster().forecast(x, 12, 10)));
   }
-  const std::vector<float> many = months(700);
+  const std::vector<double> many = months(700);
   CHECK((forecaster().forecast(many, 12, 10) == forecaster().forecast(std::span(many).last(512), 12, 10)));
 }
 
 TEST_CASE("many series together have the bits of each alone, on any number of threads") {
-  std::vector<std::vector<float>> all;
+  std::vector<std::vector<double>> all;
   std::vector<PretrainedInput> inputs;
   for (int i = 0; i < 45; ++i) all.push_back(months(3 + i * 7 % 90, static_cast<uint64_t>(i)));
   for (size_t i = 0; i < all.size(); ++i) inputs.push_back({all[i], i % 2 ? 12 : 1});
@@ -208,7 +208,7 @@ TEST_CASE("many series together have the bits of each alone, on any number of th
 
 TEST_CASE(
     "after 64 steps a forecast goes on from its own medians, and deviations add up as independent ones") {
-  std::vector<float> x = months(50);
+  std::vector<double> x = months(50);
   const auto whole = forecaster().forecast(x, 12, 80);
   const auto first = forecaster().forecast(x, 12, 64);
   for (size_t i = 0; i < 64; ++i) CHECK(whole[i] == first[i]);
@@ -235,15 +235,15 @@ TEST_CASE(
 }
 
 TEST_CASE("series that are short, constant, or no series") {
-  const auto forecast = forecaster().forecast(std::vector<float>{1, 2, 4}, 12, 3);
+  const auto forecast = forecaster().forecast(std::vector<double>{1, 2, 4}, 12, 3);
   for (const auto& row : forecast) CHECK(std::ranges::is_sorted(row));
-  for (const auto& row : forecaster().forecast(std::vector<float>(20, 0.1f), 4, 70))
-    for (const float v : row) CHECK(v == 0.1f);
-  const auto error = [](const std::vector<float>& x, int64_t season = 1, int64_t steps = 1) {
+  for (const auto& row : forecaster().forecast(std::vector<double>(20, 0.1), 4, 70))
+    for (const double v : row) CHECK(v == 0.1);
+  const auto error = [](const std::vector<double>& x, int64_t season = 1, int64_t steps = 1) {
     return error_of([&] { (void)forecaster().forecast(x, season, steps); });
   };
   CHECK(error({1, nothing, 2}) == "forecast: 3 values are needed, and 2 of the last 512 are there");
-  CHECK(error({1, 2, 3, HUGE_VALF}) == "forecast: a value is infinite");
+  CHECK(error({1, 2, 3, HUGE_VAL}) == "forecast: a value is infinite");
   CHECK(error({1, 2, 3}, 0) == "forecast: a season of 0 rows is none");
   CHECK(error({1, 2, 3}, 1, 0) == "forecast: 0 steps are none");
 }
@@ -251,7 +251,7 @@ TEST_CASE("series that are short, constant, or no series") {
 TEST_CASE("the bundled forecaster beats the seasonal naive forecast on months that nobody trained on") {
   double own = 0, naive = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
-    const std::vector<float> x = months(72, seed);
+    const std::vector<double> x = months(72, seed);
     const auto forecast = PretrainedForecaster::bundled().forecast(std::span(x).first(60), 12, 12);
     for (size_t i = 0; i < 12; ++i)
       own += std::abs(forecast[i][5] - x[60 + i]), naive += std::abs(x[48 + i] - x[60 + i]);
@@ -320,6 +320,27 @@ TEST_CASE("no epoch of a training reads the series of another") {
     if (const auto record = nlohmann::json::parse(line); record["kind"] == "epoch")
       losses.insert(record["loss"].get<double>());
   CHECK(losses.size() == 3);
+}
+
+TEST_CASE("the scores at the end are of the kept weights and of the series that the recipe names") {
+  const Folder folder;
+  (void)timeseries_out(
+      tiny + set({"training.keep=best", "optimizer.average_decay=0"}) + Words{"--out", "run"}, folder.path());
+  const Words spoilt = Words{"resume", "run"} + set({"training.epochs=4", "optimizer.learning_rate=3"});
+  const nlohmann::json scored = timeseries_json(spoilt, folder.path());
+  std::vector<double> valid;
+  for (const std::string& line : lines_of(read_text(folder / "run" / "log.jsonl")))
+    if (const auto record = nlohmann::json::parse(line); record["kind"] == "epoch")
+      valid.push_back(record["valid_loss"]);
+  REQUIRE(valid.size() == 4);
+  const double best = std::ranges::min(valid);
+  REQUIRE(valid[3] > best);
+  CHECK(scored["valid_loss"] == best);
+  // Other series to validate on have other scores, which are measured before the run goes on.
+  const std::string other = timeseries_out(
+      Words{"resume", "run"} + set({"series.seed=2", "training.epochs=5", "optimizer.learning_rate=0.001"}),
+      folder.path());
+  CHECK_MESSAGE(other.find("valid scores are measured anew") != std::string::npos, other);
 }
 
 TEST_CASE("a training that was killed goes on to the same bits, and leaves a forecaster") {

@@ -7,6 +7,7 @@
 #include "examples/timeseries/baselines/combination.h"
 #include "examples/timeseries/files/series_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
+#include "framework/random.h"
 #include "tests/series/fitted.h"
 #include "tests/support.h"
 
@@ -31,9 +32,9 @@ TEST_CASE("median and interval are its quantiles, and a filled-in row is missing
   series.filled[11] = 1, series.values[11] = 900;
   const auto baseline = fitted(pretrained, series, {{0, 30, 0}}, {.period = 4});
   REQUIRE(baseline);
-  std::vector<float> read;
+  std::vector<double> read;
   for (int64_t row = 0; row < 30; ++row)
-    read.push_back(row == 11 ? std::nanf("") : static_cast<float>(series.at(row, 0)));
+    read.push_back(row == 11 ? std::nan("") : series.at(row, 0));
   const auto& forecaster = PretrainedForecaster::bundled();
   const auto quantiles = forecaster.forecast(read, 4, 5);
   const auto place = [&](double level) {
@@ -84,6 +85,28 @@ TEST_CASE("another series, and another one in the same file, are forecast by the
   const Series both = parse_series(csv, "x.csv", {.time = "t", .id = "id"});
   const Series b = make_series({"y"}, Values(other.values.begin(), other.values.begin() + 10));
   CHECK(found(both, 50) == found(b, 10));
+}
+
+TEST_CASE("a level far above the spread, and a small unit, cost no digits") {
+  RandomStream random(2, "level");
+  Values noise;
+  for (int t = 0; t < 60; ++t) noise.push_back(random.normal() + 10 * std::sin(t * 2 * 3.14159265 / 12));
+  const auto quantiles = [&](double level, double unit) {
+    Values y;
+    for (const double v : noise) y.push_back(level + unit * v);
+    auto found = PretrainedForecaster::bundled().forecast(y, 12, 12);
+    for (Values& row : found)
+      for (double& v : row) v = (v - level) / unit;
+    return found;
+  };
+  // 0 is as far away for both of the first: more than 10,000 scales.
+  const auto plain = quantiles(1e5, 1), high = quantiles(1e9, 1), small = quantiles(0, 1e-200),
+             of_zero = quantiles(0, 1);
+  for (size_t h = 0; h < 12; ++h)
+    for (size_t k = 0; k < small[h].size(); ++k) {
+      CHECK(high[h][k] == doctest::Approx(plain[h][k]).epsilon(1e-3));
+      CHECK(small[h][k] == doctest::Approx(of_zero[h][k]).epsilon(1e-3));
+    }
 }
 
 TEST_CASE("three rows are enough, and two observed ones are not") {

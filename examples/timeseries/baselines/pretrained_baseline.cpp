@@ -13,14 +13,13 @@ namespace {
 
 using timeseries::PretrainedForecaster;
 
-std::vector<float> read(const Series& series, int64_t origin, int channel) {
+std::vector<double> read(const Series& series, int64_t origin, int channel) {
   return timeseries::values_before(series, series.begin_of(series.member_of(origin - 1)), origin, channel);
 }
 
-bool can_be_read(std::span<const float> values) {
-  constexpr int64_t least = 3;
-  return std::ranges::count_if(values, [](float v) { return std::isfinite(v); }) >= least &&
-         std::ranges::none_of(values, [](float v) { return std::isinf(v); });
+bool can_be_read(std::span<const double> values) {
+  return std::ranges::count_if(values, [](double v) { return std::isfinite(v); }) >= 3 &&
+         std::ranges::none_of(values, [](double v) { return std::isinf(v); });
 }
 
 // Forecasts that were made, by origin and channel, of one series.
@@ -32,7 +31,7 @@ struct Kept {
   // Makes those that are not there, or too short, all at once. A forecast that cannot be made has no steps.
   void make(const Series& now, std::span<const int64_t> origins, int channel, std::size_t steps) {
     if (series != &now) series = &now, found.clear();
-    std::vector<std::vector<float>> rows;
+    std::vector<std::vector<double>> rows;
     std::vector<int64_t> wanted;
     for (const int64_t origin : origins) {
       const auto known = found.find({origin, channel});
@@ -42,7 +41,7 @@ struct Kept {
     }
     if (wanted.empty()) return;
     std::vector<timeseries::PretrainedInput> inputs;
-    for (const std::vector<float>& values : rows) inputs.push_back({values, period});
+    for (const std::vector<double>& values : rows) inputs.push_back({values, period});
     auto quantiles = PretrainedForecaster::bundled().forecast(inputs, static_cast<int64_t>(steps));
     for (std::size_t k = 0; k < wanted.size(); ++k) found[{wanted[k], channel}] = std::move(quantiles[k]);
   }
@@ -55,7 +54,7 @@ struct Kept {
     require(place < std::ssize(levels), "pretrained: no quantile {}", level);
     const auto& all = found[{origin, channel}];
     for (std::size_t h = 0; h < to.size(); ++h)
-      to[h] = h < all.size() ? static_cast<double>(all[h][static_cast<std::size_t>(place)]) : std::nan("");
+      to[h] = h < all.size() ? all[h][static_cast<std::size_t>(place)] : std::nan("");
   }
 };
 

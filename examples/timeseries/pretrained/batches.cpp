@@ -27,9 +27,9 @@ SyntheticBatch synthetic_batch(const PretrainRecipe& recipe, uint64_t seed, int6
         least + random.below(static_cast<uint32_t>(int64_t{context} * segment_rows - least + 1));
     const SyntheticSeries series =
         synthetic_series(seed, step * series_of_step + place, rows + int64_t{ahead} * segment_rows);
-    const std::span<const float> values(series.values);
+    const std::vector<double> values(series.values.begin(), series.values.end());
     batch.kinds.push_back(series.kind), batch.rows.push_back(rows);
-    if (!batch.put(place, values.first(static_cast<size_t>(rows)), series.season)) continue;
+    if (!batch.put(place, std::span(values).first(static_cast<size_t>(rows)), series.season)) continue;
     for (int i = 0; i < ahead * segment_rows; ++i) {
       const double value = values[rows + i];
       if (std::isnan(value)) continue;

@@ -16,13 +16,13 @@ SafetensorsFile bundled_forecaster() {
           {unroll_forecaster, static_cast<size_t>(unroll_forecaster_end - unroll_forecaster)}};
 }
 
-std::vector<float> values_before(const Series& series, int64_t begin, int64_t origin, int channel) {
-  std::vector<float> values;
+std::vector<double> values_before(const Series& series, int64_t begin, int64_t origin, int channel) {
+  std::vector<double> values;
   for (int64_t row = std::max(begin, origin - most_context); row < origin; ++row)
     if (!series.is_filled(row, channel))
-      values.push_back(static_cast<float>(series.at(row, channel)));
+      values.push_back(series.at(row, channel));
     else if (!values.empty())
-      values.push_back(std::numeric_limits<float>::quiet_NaN());
+      values.push_back(std::numeric_limits<double>::quiet_NaN());
   return values;
 }
 
@@ -47,11 +47,11 @@ struct OngoingForecast {
   OngoingForecast(const PretrainedInput& input)
       : values(input.values.begin(), input.values.end()), season(input.season) {
     keep_last_rows();
-    values.erase(values.begin(), std::ranges::find_if(values, [](float v) { return !std::isnan(v); }));
-    const int64_t observed = std::ranges::count_if(values, [](float v) { return !std::isnan(v); });
+    values.erase(values.begin(), std::ranges::find_if(values, [](double v) { return !std::isnan(v); }));
+    const int64_t observed = std::ranges::count_if(values, [](double v) { return !std::isnan(v); });
     require_input(observed >= 3, "forecast: 3 values are needed, and {} of the last {} are there", observed,
                   most_context);
-    require_input(std::ranges::none_of(values, [](float v) { return std::isinf(v); }),
+    require_input(std::ranges::none_of(values, [](double v) { return std::isinf(v); }),
                   "forecast: a value is infinite");
     require_input(season >= 1, "forecast: a season of {} rows is none", season);
   }
@@ -59,23 +59,22 @@ struct OngoingForecast {
     if (std::ssize(values) > most_context) values.erase(values.begin(), values.end() - most_context);
   }
   // Takes the quantiles of the next rows, in the series' unit: [rows][levels].
-  void go_on(const PretrainedForecaster::Quantiles& rows) {
+  void go_on(PretrainedForecaster::Quantiles rows) {
     const std::vector<double> before = spread;
-    for (const std::vector<float>& row : rows) {
+    for (std::vector<double>& row : rows) {
       const double median = row[median_level];
-      std::vector<float> result = row;
       for (size_t k = 0; k < row.size(); ++k) {
         const double deviation = row[k] - median;
         spread[k] = std::copysign(std::hypot(deviation, before[k]), deviation);
-        result[k] = static_cast<float>(median + spread[k]);
+        row[k] = median + spread[k];
       }
-      forecast.push_back(std::move(result));
-      values.push_back(row[median_level]);
+      forecast.push_back(std::move(row));
+      values.push_back(median);
     }
     keep_last_rows();
   }
 
-  std::vector<float> values;
+  std::vector<double> values;
   int64_t season;
   std::vector<double> spread =
       std::vector<double>(forecast_levels.size());  // of the last row: quantiles less the median
@@ -94,12 +93,11 @@ void forecast_together(const PretrainedNetwork& network, std::span<OngoingForeca
     PretrainedForecaster::Quantiles rows;
     for (int64_t i = 0; i < steps; ++i) {
       const size_t at = batch.at(static_cast<int>(place), i);
-      std::vector<float>& row = rows.emplace_back();
+      std::vector<double>& row = rows.emplace_back();
       for (const std::vector<real>& quantile : quantiles)
-        row.push_back(
-            static_cast<float>(batch.value(static_cast<int>(place), static_cast<double>(quantile[at]))));
+        row.push_back(batch.value(static_cast<int>(place), static_cast<double>(quantile[at])));
     }
-    series[place]->go_on(rows);
+    series[place]->go_on(std::move(rows));
   }
 }
 
@@ -123,7 +121,7 @@ std::vector<PretrainedForecaster::Quantiles> PretrainedForecaster::forecast(
   return result;
 }
 
-PretrainedForecaster::Quantiles PretrainedForecaster::forecast(std::span<const float> values, int64_t season,
+PretrainedForecaster::Quantiles PretrainedForecaster::forecast(std::span<const double> values, int64_t season,
                                                                int64_t steps) const {
   const PretrainedInput input{values, season};
   return std::move(forecast(std::span(&input, 1), steps).front());

@@ -18,11 +18,11 @@ struct PretrainedNetwork;
 unroll::SafetensorsFile bundled_forecaster();
 
 // The rows [begin, origin) of a channel, 512 at most, from the first observed one on. NaN: missing.
-std::vector<float> values_before(const unroll::Series& series, int64_t begin, int64_t origin, int channel);
+std::vector<double> values_before(const unroll::Series& series, int64_t begin, int64_t origin, int channel);
 
 // One series to forecast. NaN: the value is missing.
 struct PretrainedInput {
-  std::span<const float> values;  // [rows], at least 3 of the last 512 observed
+  std::span<const double> values;  // [rows], at least 3 of the last 512 observed
   int64_t season = 1;             // rows in one; 1: none
 };
 
@@ -30,7 +30,7 @@ struct PretrainedInput {
 class PretrainedForecaster {
  public:
   // [steps][quantiles], in the order of levels(), never crossing.
-  using Quantiles = std::vector<std::vector<float>>;
+  using Quantiles = std::vector<std::vector<double>>;
 
   // The forecaster that ships with the program. It is read once.
   static const PretrainedForecaster& bundled();
@@ -44,7 +44,7 @@ class PretrainedForecaster {
   // its own medians, and the deviations from the median add up as those of independent errors. A series whose observed values are
   // all alike is forecast by that value. Throws InputError if fewer than 3 of these rows are observed, a value is infinite, or season
   // or steps are below 1.
-  Quantiles forecast(std::span<const float> values, int64_t season, int64_t steps) const;
+  Quantiles forecast(std::span<const double> values, int64_t season, int64_t steps) const;
   // Many series at once: the same bits as one by one, in less time.
   std::vector<Quantiles> forecast(std::span<const PretrainedInput> series, int64_t steps) const;
 

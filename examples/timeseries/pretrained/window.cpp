@@ -25,7 +25,7 @@ struct Mean {
 
 // All that the inputs take from one series.
 struct SeriesFacts {
-  SeriesFacts(std::span<const float> values, int64_t given_season)
+  SeriesFacts(std::span<const double> values, int64_t given_season)
       : x(values), rows(std::ssize(values)), told_season(std::max<int64_t>(given_season, 1)) {
     season = told_season < rows ? told_season : 1;
     find_spread();
@@ -34,16 +34,16 @@ struct SeriesFacts {
     if (season > 1) find_shape();
   }
 
-  double at(int64_t t) const { return t >= 0 && t < rows ? static_cast<double>(x[t]) : no_value; }
+  double at(int64_t t) const { return t >= 0 && t < rows ? x[t] : no_value; }
 
   void find_spread() {
-    Mean mean, squares, zeros;
-    for (const float v : x)
+    Mean mean, zeros;
+    for (const double v : x)
       if (!std::isnan(v)) mean.add(v), zeros.add(v == 0), last = v, all_positive &= v > 0;
-    for (const float v : x)
-      if (!std::isnan(v)) squares.add((v - mean()) * (v - mean()));
+    for (const double v : x)  // squares of values of 1e-200 would be 0
+      if (!std::isnan(v)) deviation = std::hypot(deviation, v - mean());
     observed = mean.count;
-    deviation = std::sqrt(squares());
+    deviation /= std::sqrt(static_cast<double>(observed));
     share_of_zeros = zeros();
   }
 
@@ -52,8 +52,8 @@ struct SeriesFacts {
     for (int64_t k = 0; k < std::min<int64_t>(rows / season, 8); ++k) {
       Mean mean;
       for (int64_t t = rows - (k + 1) * season; t < rows - k * season; ++t)
-        if (!std::isnan(at(t))) mean.add(at(t));
-      levels.push_back(mean());
+        if (!std::isnan(at(t))) mean.add(at(t) - last);  // of values that are alike exactly theirs
+      levels.push_back(last + mean());
     }
     level = std::isnan(levels[0]) ? last : levels[0];
     size_t oldest = levels.size() - 1;
@@ -73,7 +73,7 @@ struct SeriesFacts {
       if (!std::isnan(before)) steps.add(std::abs(at(t) - before));
       before = at(t);
     }
-    if (observed >= 3)
+    if (observed >= 3 && steps() > 0)
       scale = std::max(season > 1 && seasonal.count >= 3 ? seasonal() : steps(), deviation / 20);
   }
 
@@ -111,7 +111,7 @@ struct SeriesFacts {
     return std::isnan(shape_at(t)) ? level : level + shape_at(t);
   }
 
-  std::span<const float> x;
+  std::span<const double> x;
   int64_t rows, told_season, season = 1, observed = 0;
   double last = 0, deviation = 0, share_of_zeros = 0, level = 0, slope = 0, scale = 0;
   bool all_positive = true;
@@ -139,7 +139,7 @@ void write_facts(const SeriesFacts& s, double place, Writer& out) {
   out.number(std::log(static_cast<double>(s.rows)) / 4);
   out.number(std::log(static_cast<double>(s.rows) / static_cast<double>(s.season)) / 4);
   out.number(static_cast<double>(s.observed) / static_cast<double>(s.rows));
-  out.number(squash(-s.level / s.scale) / 3);  // where 0 lies
+  out.number(squash(std::clamp(-s.level / s.scale, -1e4, 1e4)) / 3);  // where 0 lies: no farther off than in training
   out.number(s.all_positive);
   out.number(s.share_of_zeros);
   out.number(std::log(s.deviation / s.scale) / 2);
@@ -191,7 +191,7 @@ ForecastBatch::ForecastBatch(int context_count, int ahead_count, int series)
       scale(static_cast<size_t>(series)),
       season(static_cast<size_t>(series)) {}
 
-bool ForecastBatch::put(int place, std::span<const float> values, int64_t told_season) {
+bool ForecastBatch::put(int place, std::span<const double> values, int64_t told_season) {
   const SeriesFacts s(values, told_season);
   level[place] = s.level, scale[place] = s.scale;
   season[place] = s.season;

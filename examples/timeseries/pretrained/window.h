@@ -27,7 +27,7 @@ struct ForecastBatch {
   // Fills a series' place. values [rows], NaN: missing; they need as many segments as this batch has, and no more. A season
   // below 2, or of more rows than there are, is none. Returns false if the series has no scale: fewer than 3 values are
   // observed, or all are alike. Its inputs are then 0.
-  bool put(int place, std::span<const float> values, int64_t season);
+  bool put(int place, std::span<const double> values, int64_t season);
   // The index of a row ahead in what is [ahead_segments, batch, segment_rows].
   size_t at(int place, int64_t row) const {
     return static_cast<size_t>((row / segment_rows * batch + place) * segment_rows + row % segment_rows);
