@@ -184,8 +184,8 @@ def baselines(channels, train, window, horizon, period):
 class Interval:
     """Of one channel: as wide as the errors before were, each step by itself (examples/timeseries/series/conformal.h)."""
 
-    def __init__(self, channel, window, horizon, deviation, least):
-        self.channel, self.window, self.deviation, self.least = channel, window, deviation, least
+    def __init__(self, channel, window, horizon, deviation, least, level):
+        self.channel, self.window, self.deviation, self.least, self.level = channel, window, deviation, least, level
         self.to_come = [[] for _ in range(horizon)]  # (row, error)
         self.known = [[] for _ in range(horizon)]  # errors, as they became known
 
@@ -213,16 +213,16 @@ class Interval:
             while self.to_come[h] and self.to_come[h][0][0] < origin:
                 self.known[h].append(self.to_come[h].pop(0)[1])
                 self.known[h] = self.known[h][-500:]
-            width = self.unit(origin) * self.quantile(h, 0.8)
+            width = self.unit(origin) * self.quantile(h, self.level)
             result.append((max(self.least, f - width), f + width))
         return result
 
 
-def scored_rows(channels, forecasts, train, valid, end, window, horizon, deviations):
+def scored_rows(channels, forecasts, train, valid, end, window, horizon, deviations, level):
     """The test's forecasts of one baseline as rows of the file that `evaluate --out` writes."""
     names = [chr(ord("a") + k) for k in range(len(channels))]
     least = [0.0 if min(c.y[:train]) >= 0 else -math.inf for c in channels]
-    intervals = [Interval(c, window, horizon, d, low) for c, d, low in zip(channels, deviations, least)]
+    intervals = [Interval(c, window, horizon, d, low, level) for c, d, low in zip(channels, deviations, least)]
 
     def origins(begin, end):
         rows = range(begin, end - horizon + 1)

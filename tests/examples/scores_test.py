@@ -61,13 +61,13 @@ def scales(rows):
     return result
 
 
-def baselines_of(rows, test):
-    """By name, what `evaluate --out` would write of each baseline on the rows from `test` on."""
+def baselines_of(rows, test, level):
+    """By name, what `evaluate --out` would write of each baseline on the rows from `test` on, with intervals of this level."""
     channels = [plain_baselines.Channel([row[k] for row in rows]) for k in range(2)]
     found = plain_baselines.baselines(channels, TRAIN, WINDOW, HORIZON, PERIOD)
     deviations = [deviation for deviation, _ in scales(rows)]
     return {
-        name: plain_baselines.scored_rows(channels, forecasts, TRAIN, test, ROWS, WINDOW, HORIZON, deviations)
+        name: plain_baselines.scored_rows(channels, forecasts, TRAIN, test, ROWS, WINDOW, HORIZON, deviations, level)
         for name, forecasts in found.items()
     }
 
@@ -166,7 +166,7 @@ def check(program, folder, name, level, loss="", more=""):
     check_line(of_model[0], "the model", [overall[k] for k in ERRORS], faults)
     check_line(of_model[1], "the model", [overall[k] for k in of_intervals], faults)
     # The errors by step have a table of their own, the model in its first column, then the baselines.
-    found = baselines_of(rows, VALID)
+    found = baselines_of(rows, VALID, level)
     told = json.loads(run("evaluate", model, "--csv", "series.csv", "--json"))["scores"]["test"]
     # A new baseline needs no second definition; one that is defined there is left out on both sides, or on none.
     defined = ("last value", "drift", "seasonal naive", "mean of training", "ridge regression", "Theta")
@@ -174,8 +174,8 @@ def check(program, folder, name, level, loss="", more=""):
         faults.append(f"{sorted(told)} are in the table, and {sorted(found)} are computed here")
     by_step = {"the model": [steps[k]["scaled_mse"] for k in range(HORIZON)]}
     for baseline, own in found.items():
-        overall = scores(own, of, 0.8)
-        by_step[baseline] = [scores([r for r in own if r["step"] == k + 1], of, 0.8)["scaled_mse"] for k in range(HORIZON)]
+        overall = scores(own, of, level)
+        by_step[baseline] = [scores([r for r in own if r["step"] == k + 1], of, level)["scaled_mse"] for k in range(HORIZON)]
         for key in ERRORS + of_intervals:
             if not math.isclose(told[baseline][key], overall[key], rel_tol=1e-6):
                 faults.append(f"{baseline}: {key}: {told[baseline][key]} is {overall[key]} by its definition")

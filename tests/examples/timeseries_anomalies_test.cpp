@@ -173,6 +173,21 @@ TEST_CASE("what cannot be watched is refused in one line") {
   check({"anomalies", "sensor.csv", "--out", "found", "--plot", "./found"},
         "are one file; each needs its own");
   check({"anomalies", "sensor.csv", "--column", "laod"}, "did you mean 'load'?");
+  folder.write("nine.csv", "y\n1\n3\n2\n5\n4\n6\n5\n7\n6\n");
+  const ProgramRun few = started({"anomalies", "nine.csv", "--set", "data.window=1"}, folder.path());
+  CHECK(few.code == 2);  // behind what was found in the file
+  CHECK_MESSAGE(lines_of(few.err).back().find("nine.csv: too few rows") != std::string::npos, few.err);
+}
+
+TEST_CASE("rows that all hold one value have no width, and its cells are empty") {
+  const Folder folder;
+  std::string csv = "y\n";
+  for (int i = 0; i < 60; ++i) csv += "5\n";
+  folder.write("constant.csv", csv);
+  const ProgramRun run = started({"anomalies", "constant.csv"}, folder.path());
+  CHECK_MESSAGE(run.code == 0, run.err);
+  CHECK(run.out.find("nan") == std::string::npos);
+  CHECK_MESSAGE(run.out.find(",y,5,5,,,0,") != std::string::npos, run.out);
 }
 
 TEST_CASE("one of several series in a file is watched as if it stood alone, and is asked for by its name") {

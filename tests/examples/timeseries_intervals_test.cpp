@@ -1,5 +1,6 @@
 // Intervals around forecasts: what they hold, and where there is none.
 #include <algorithm>
+#include <array>
 
 #include "examples/timeseries/series/series.h"
 #include "tests/environment.h"
@@ -159,6 +160,19 @@ TEST_CASE("quantiles of 98 % that few errors cannot widen say so") {
                 run.err);
 }
 
+TEST_CASE(
+    "intervals of baselines are meant for as many values as the model's are, or their scores do not compare") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  folder.write("wave.csv", wave(400));
+  const std::string out =
+      timeseries_out(Words{"train", "tiny.toml", "--out", "run", "--csv", "wave.csv"} +
+                         set({"data.horizon=1", "data.channels=[\"load\"]", "training.loss=quantile",
+                              "training.quantiles=[0.25, 0.5, 0.75]"}),
+                     folder.path());
+  CHECK_MESSAGE(out.find("Each is meant for 50 %") != std::string::npos, out);
+}
+
 TEST_CASE("a step of which too few errors are known has no interval, and its coverage is null") {
   const Folder folder;
   folder.write("tiny.toml", tiny);
@@ -192,4 +206,25 @@ TEST_CASE("no share of values within is measured where the rows that validate ha
   CHECK_FALSE((of_short.contains("coverage") || of_short.contains("interval_coverage")));
   CHECK(timeseries_out(evaluate + Words{"short.csv"}, folder.path())
             .find("how many values lie within is not measured") != std::string::npos);
+}
+
+TEST_CASE(
+    "look at a file: its forecast keeps to 0 where no value lies below, or to the bounds that are asked for") {
+  const Folder folder;
+  const auto of_counts = [&](int less, const Words& more) {
+    std::string csv = "day,count\n";
+    for (int row = 0; row < 84; ++row)
+      csv +=
+          fmt::format("2020-{:02}-{:02},{}\n", 1 + row / 28, 1 + row % 28,
+                      std::array{0, 0, 4, 0, 1, 0, 0}[static_cast<size_t>(row * row + row / 9) % 7] - less);
+    folder.write("counts.csv", csv);
+    timeseries_out(Words{"look", "counts.csv", "--out", fmt::format("{}-{}.html", less, more.size())} +
+                       set({"data.horizon=3", "data.period=7"}) + more,
+                   folder.path());
+    return models_in(read_text(folder / fmt::format("{}-{}.html", less, more.size())))[0]["series"]["low"]
+        .get<std::vector<double>>();
+  };
+  for (const double low : of_counts(2, {})) CHECK(low < -2);  // where values lie on both sides
+  for (const double low : of_counts(0, {})) CHECK(low == 0);
+  for (const double low : of_counts(2, set({"data.bounds=[-1.5, 9.0]"}))) CHECK(low == -1.5);
 }

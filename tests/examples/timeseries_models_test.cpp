@@ -107,7 +107,7 @@ TEST_CASE("quantiles of an untrained kind of noise lie where they should") {
       std::ranges::find_if(tables, [](const auto& table) { return table["title"] == "Intervals: test"; });
   REQUIRE(intervals != tables.end());
   CHECK(std::string((*intervals)["note"])
-            .starts_with("The model's is meant for 50 %, a baseline's for 80 %. Winkler: "));
+            .starts_with("Each is meant for 50 %. Winkler: "));
   const auto lines =
       lines_of(timeseries_out({"forecast", "run/best.safetensors", "--csv", "noise.csv"}, folder.path()));
   REQUIRE(lines.size() == 2);

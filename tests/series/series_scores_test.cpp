@@ -71,7 +71,7 @@ TEST_CASE("an interval's coverage, Winkler and pinball scores, by hand") {
   ForecastScores scores(windows);
   const double none = std::nan("");
   // Four values: 2 lies within [1, 4], 4 below [5, 7], 6 above [2, 5], and 8 has no interval.
-  scores.add(windows.origins(), Values{3, 6, 4, 8}, {Values{1, 5, 2, none}, Values{4, 7, 5, none}, 0.5});
+  scores.add(windows.origins(), Values{3, 6, 4, 8}, {Values{1, 5, 2, none}, Values{4, 7, 5, none}, 0.25, 0.25});
   const ForecastErrors errors = scores.overall();
   CHECK(errors.count == 4);
   CHECK(errors.intervals == 3);
@@ -82,6 +82,12 @@ TEST_CASE("an interval's coverage, Winkler and pinball scores, by hand") {
   const double first = 0.25 * 1 + 0.5 * 1 + 0.25 * 2, second = 0.75 * 1 + 0.5 * 2 + 0.25 * 3,
                third = 0.25 * 4 + 0.5 * 2 + 0.75 * 1;
   CHECK(errors.scaled_pinball == doctest::Approx((first + second + third) / 3 / 3 / 2));
+  // 0.5 and 0.9: half of the values lie below, a tenth above.
+  ForecastScores unlike(windows);
+  unlike.add(windows.origins(), Values{3, 6, 4, 8}, {Values{1, 5, 2, none}, Values{4, 7, 5, none}, 0.5, 0.1});
+  CHECK(unlike.overall().scaled_winkler == doctest::Approx((3 + (2 + 1 / 0.5) + (3 + 1 / 0.1)) / 2.0 / 3));
+  const double of_all = 0.5 * 1 + 0.5 * 1 + 0.1 * 2 + 0.5 * 1 + 0.5 * 2 + 0.1 * 3 + 0.5 * 4 + 0.5 * 2 + 0.9 * 1;
+  CHECK(unlike.overall().scaled_pinball == doctest::Approx(of_all / 3 / 3 / 2));
   CHECK(std::isnan(ForecastScores(windows).overall().coverage));
   CHECK(lacks(error_of([&] {
                 scores.add(windows.origins(), Values{1, 2, 3, 4}, {Values{1}, Values{1}});

@@ -60,6 +60,7 @@ class Watch {
   std::unique_ptr<SeriesModel> model_;
   std::optional<ForecastBaseline> baseline_;  // in the model's place
   std::vector<WatchedValue> values_;          // in order of time
+  std::string interval_;                      // its name
   int64_t known_ = 0;                         // errors known before the first row, by target
   std::string errors_of_ = "the test's rows before";
   int64_t not_watched_ = 0;  // rows whose inputs lack values, as too few earlier ones did
@@ -116,6 +117,8 @@ Watch::Watch(const Command& command, const AnomaliesOptions& asked) : rate_(aske
   print_notes({.out = stderr}, *data_);
   baseline_ = baseline_row("combination")
                   ->make({recipe_.data, series(), series().rows(), data_->split.train, targets()});
+  require_input(baseline_.has_value(),
+                "anomalies: {}: too few rows: the first 30 % forecast the others, and need 3", csv);
 }
 
 void Watch::watch() {
@@ -124,6 +127,7 @@ void Watch::watch() {
   LackingErrors lacking;
   ForecastInterval interval =
       make_interval(recipe_, data_->facts.trained, windows, recipe_.data.horizon, false);
+  interval_ = name_of(interval, recipe_);
   const Forecasts noting = [&](SeriesWindows& valid, const ForecastUse& use) {
     return forecasts(valid, [&](WindowForecast& forecast) {
       if (const int64_t missing = missing_before(valid, forecast.origin))
@@ -165,11 +169,12 @@ void Watch::watch() {
 
 std::string Watch::csv() const {
   std::string text = "time,channel,value,forecast,low,high,error,p,anomaly\n";
+  const auto end = [](double v) { return std::isnan(v) ? "" : fmt::format("{:.10g}", v); };  // none without width
   for (const WatchedValue& value : values_)
     text +=
-        fmt::format("{},{},{:.10g},{:.10g},{:.10g},{:.10g},{:.6g},{:.6g},{}\n",
-                    series().times.text(value.row), csv_cell(channel(value.target)), at(value),
-                    value.forecast, value.low, value.high, value.error, value.p, is_anomaly(value) ? 1 : 0);
+        fmt::format("{},{},{:.10g},{:.10g},{},{},{:.6g},{:.6g},{}\n", series().times.text(value.row),
+                    csv_cell(channel(value.target)), at(value), value.forecast, end(value.low),
+                    end(value.high), value.error, value.p, is_anomaly(value) ? 1 : 0);
   return text;
 }
 
@@ -179,7 +184,7 @@ RunDescription::Table Watch::table() const {
   std::ranges::copy_if(values_, std::back_inserter(found),
                        [&](const WatchedValue& value) { return is_anomaly(value); });
   RunDescription::Table table{
-      .title = "Anomalies", .note = {}, .columns = {"time", "value", "forecast", "80 %", "p"}};
+      .title = "Anomalies", .note = {}, .columns = {"time", "value", "forecast", interval_, "p"}};
   if (targets().size() > 1) table.columns.insert(table.columns.begin() + 1, "channel");
   std::ranges::stable_sort(found, std::greater{}, &WatchedValue::error);
   if (found.size() > most)
@@ -188,7 +193,7 @@ RunDescription::Table Watch::table() const {
   for (const WatchedValue& value : found) {
     table.rows.push_back({series().times.text(value.row), fmt::format("{:.6g}", at(value)),
                           fmt::format("{:.6g}", value.forecast),
-                          fmt::format("{:.6g} to {:.6g}", value.low, value.high),
+                          std::isnan(value.low) ? "" : fmt::format("{:.6g} to {:.6g}", value.low, value.high),
                           fmt::format("{:.2g}", value.p)});
     if (targets().size() > 1) table.rows.back().insert(table.rows.back().begin() + 1, channel(value.target));
   }
@@ -210,7 +215,7 @@ Chart Watch::chart(size_t target) const {
     chart.x_texts.push_back(series().times.text(row));
   constexpr size_t most = 600;
   const bool has_band = values_.size() / targets().size() <= most;
-  if (has_band) chart.band = {.name = "80 % interval"};
+  if (has_band) chart.band = {.name = interval_};
   for (const WatchedValue& value : values_) {
     if (value.target != target) continue;
     const auto x = static_cast<double>(value.row - first);

@@ -106,8 +106,10 @@ ForecastInterval make_interval(const Recipe& recipe, const TrainedOn& trained, c
                                int steps, bool quantiles) {
   ConformalInterval::Options options{
       .steps = steps, .has_quantiles = quantiles, .bounds = bound_options(recipe, trained, windows)};
-  if (quantiles) options.level = recipe.training.quantiles.back() - recipe.training.quantiles.front();
-  return {.widths = ConformalInterval(windows, options)};
+  if (!recipe.has_quantiles() || recipe.outputs() == 1) return {.widths = ConformalInterval(windows, options)};
+  const double low = recipe.training.quantiles.front(), high = recipe.training.quantiles.back();
+  options.level = high - low;
+  return {.widths = ConformalInterval(windows, options), .below = low, .above = 1 - high};
 }
 
 bool learn_from(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& valid, bool chose,
@@ -129,7 +131,6 @@ bool learn_from(ForecastInterval& interval, const Forecasts& forecasts, SeriesWi
 bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& windows,
                 std::span<const int64_t> first, bool counts, ForecastScores& scores,
                 const ForecastUse& seen) {
-  const double level = interval.widths.options().level;
   return forecasts(windows, [&](WindowForecast& forecast) {
     if (forecast.origin < first[windows.series().member_of(forecast.origin)]) {
       interval.widths.bounds().clamp(forecast.origin, forecast.values);
@@ -139,7 +140,8 @@ bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWi
     }
     if (counts) {
       interval.count(windows.series(), forecast, windows.options().targets);
-      scores.add({&forecast.origin, 1}, forecast.values, {forecast.low, forecast.high, level});
+      scores.add({&forecast.origin, 1}, forecast.values,
+                 {forecast.low, forecast.high, interval.below, interval.above});
     } else {
       scores.add({&forecast.origin, 1}, forecast.values);
     }

@@ -36,6 +36,7 @@ Forecasts forecasts_of(const ForecastBaseline& baseline);
 
 struct ForecastInterval {
   ConformalInterval widths;
+  double below = 0.1, above = 0.1;  // shares of the values that should lie outside
   std::string errors_of = {};       // by which the widths began: "the validation split"
   std::string bound = {};           // "not below 0", of the latest forecast; empty: none
   int64_t within = 0, counted = 0;  // values of the test that lie within, of so many
@@ -56,7 +57,7 @@ bool has_quantile_interval(const Recipe& recipe, int steps);
 // The bounds of a series: the recipe's, or 0, by its rows and those that trained.
 SeriesBounds bounds_of(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows);
 // One that knows no errors yet, of so many steps of the windows' targets. `quantiles`: of a model that has them, else of a point
-// forecast.
+// forecast, for as many of the values as lie between the model's outer quantiles: scores of two levels do not compare.
 ForecastInterval make_interval(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows,
                                int steps, bool quantiles);
 // "80 %, by the errors of the last 48 forecasts of the validation split and the test split, not below 0; of the test's 48 values

@@ -94,20 +94,15 @@ RunDescription::Table table_by_step(const Evaluation& evaluation) {
 RunDescription::Table table_of_intervals(const Evaluation& evaluation) {
   RunDescription::Table table =
       table_with("Intervals: " + evaluation.part, {"", "coverage"}, interval_measures);
-  std::vector<double> levels;
   for (const ForecastRow& row : evaluation.forecasts) {
     const ForecastErrors errors = row.scores.overall();
     if (errors.intervals == 0) continue;
-    levels.push_back(row.level);
+    table.note = fmt::format(
+        "Each is meant for {:.0f} %. Winkler: the mean width, and what lies outside of it; pinball: of both ends and "
+        "of the forecast.",
+        100 * row.level);
     add_row(table, {row.name, fmt::format("{:.1f} %", 100 * errors.coverage)}, interval_measures, errors);
   }
-  if (levels.empty()) return table;
-  table.note = levels.front() == levels.back()
-                   ? fmt::format("Each is meant for {:.0f} %", 100 * levels.back())
-                   : fmt::format("The model's is meant for {:.0f} %, a baseline's for {:.0f} %",
-                                 100 * levels.front(), 100 * levels.back());
-  table.note +=
-      ". Winkler: the mean width, and what lies outside of it; pinball: of both ends and of the forecast.";
   return table;
 }
 

@@ -32,14 +32,14 @@ void ForecastScores::Sums::add_interval(double truth, double forecast, const For
                                         std::size_t i, double scale) {
   const double low = ends.low[i], high = ends.high[i];
   if (!std::isfinite(low) || !std::isfinite(high)) return;
-  const double tail = (1 - ends.level) / 2, outside = std::max({low - truth, truth - high, 0.0});
+  const double under = std::max(low - truth, 0.0), over = std::max(truth - high, 0.0);
   const auto loss = [&](double q, double quantile) {
     return truth >= quantile ? q * (truth - quantile) : (1 - q) * (quantile - truth);
   };
   ++intervals;
-  within += outside == 0;
-  winkler += (high - low + outside / tail) / scale;
-  pinball += (loss(tail, low) + loss(0.5, forecast) + loss(1 - tail, high)) / 3 / scale;
+  within += under == 0 && over == 0;
+  winkler += (high - low + under / ends.below + over / ends.above) / scale;
+  pinball += (loss(ends.below, low) + loss(0.5, forecast) + loss(1 - ends.above, high)) / 3 / scale;
 }
 
 ForecastErrors ForecastScores::Sums::errors() const {

@@ -24,7 +24,7 @@ struct ForecastErrors {
   // Predictions that have an interval. The next three cover only these; NaN if there are none.
   int64_t intervals = 0;
   double coverage = 0;  // share of values within the interval
-  // Mean of the width plus 2 / (1 - level) times the distance of values outside (Winkler 1972).
+  // Mean of the width plus the distance of values outside, over the share that should lie on that side (Winkler 1972).
   double scaled_winkler = 0;
   // Mean quantile loss of the lower end, the forecast as the median, and the upper end.
   double scaled_pinball = 0;
@@ -33,7 +33,7 @@ struct ForecastErrors {
 // Intervals in the predictions' shape, in original units. NaN: the prediction has none.
 struct ForecastEnds {
   std::span<const double> low = {}, high = {};
-  double level = 0.8;  // share of values that they should cover
+  double below = 0.1, above = 0.1;  // shares of values that should lie outside
 };
 
 class ForecastScores {
