@@ -157,6 +157,24 @@ TEST_CASE("too few windows, or a channel that does not change, have none") {
   CHECK(!fitted(ridge, series, {{0, 60, 0}}, {.window = 1, .horizon = 2}));  // it would read nothing
 }
 
+TEST_CASE("windows that would take too long to solve are not tried, and shorter ones stand in their place") {
+  const Series series = make_series({"y"}, [] {
+    RandomStream random(1, "long");
+    Values y;
+    for (int t = 0; t < 3000; ++t) y.push_back(std::sin(2 * std::numbers::pi * t / 24) + 0.1 * random.uniform());
+    return y;
+  }());
+  const auto history = [&](const BaselineKeys& keys) {
+    const auto found = fitted(ridge, series, {{0, 3000, 0}}, keys);
+    REQUIRE(found.has_value());
+    return found->history;
+  };
+  CHECK(history({.window = 0, .horizon = 600, .period = 24}) <= 72);  // not 600, nor 1,200
+  // Windows of a season of 500 and of 700 rows to forecast: more than 7e7 multiplications to solve each.
+  const auto long_season = history({.window = 0, .horizon = 700, .period = 500});
+  CHECK((long_season >= 3 && long_season <= 24));
+}
+
 TEST_CASE("waves of both seasons are known, however short the window is") {
   Values y;
   for (int t = 0; t < 420; ++t)

@@ -155,6 +155,12 @@ TEST_CASE("days of business and of the month are told by the clock of the offset
   CHECK(rows_after(midnights(ends, "+01:00", "+02:00", "2020-03-29"), 2) ==
         "2020-05-31 00:00:00+02:00, 2020-06-30 00:00:00+02:00");
   CHECK(rows_after({"2021-03-01T00:00+01:00", "2021-04-01T00:00+02:00"}, 1) == "2021-05-01 00:00:00+02:00");
+  // The clock that is written stands at midnight alone: what it is in UTC needs no word.
+  std::string days = "t,x\n";
+  for (const char* day : {"27", "28"}) days += fmt::format("2021-03-{}T00:00+01:00,1\n", day);
+  for (const char* day : {"29", "30"}) days += fmt::format("2021-03-{}T00:00+02:00,1\n", day);
+  for (const std::string& note : parse_series(days, "x.csv").notes)
+    CHECK_MESSAGE(note.find("rows stand at") == std::string::npos, note);
   // An offset that is another each day is no zone's.
   CHECK(step_of({"2020-01-02T00:00+01:00", "2020-01-03T00:00+03:00", "2020-01-04T00:00+05:00"}) ==
         "22 hours");

@@ -217,14 +217,18 @@ Choice best_penalty(const RidgeForm& form, const Equations& e, double unit) {
 // The window and the reference that forecast the last fifth best. All are tried on the same rows. If the window that is asked for
 // is above 0, only this window minus its last value is tried. If rows are too few, the error is infinite.
 Choice search(const Channel& of, const RidgeForm& asked) {
-  constexpr double most = 1e8;
+  constexpr double most = 1e8, most_to_solve = 7e7;  // multiplications; it is solved for each penalty and reference
   constexpr std::size_t least_equations = 10;
   const auto& [asked_window, horizon, periods, last] = asked;
   const int64_t begin = of.train.back().begin,
                 border = of.train.back().end - std::max<int64_t>(longest_span(of.train) / 5, horizon + 4);
   std::set<int64_t> windows = {horizon, 2 * int64_t{horizon}};
   for (const int64_t period : periods) windows.insert({period, 2 * period, 3 * period});
-  if (periods.empty()) windows.insert({3, 6, 12, 24});
+  std::erase_if(windows, [&](int64_t window) {
+    const double columns = RidgeForm{static_cast<int>(window), horizon, periods}.columns();
+    return columns * columns * (columns / 6 + horizon) > most_to_solve;
+  });
+  if (periods.empty() || windows.empty()) windows.insert({3, 6, 12, 24});
   if (asked_window > 0) windows = {asked_window};
   Choice best{};
   for (const int64_t window : windows)
@@ -242,7 +246,7 @@ Choice search(const Channel& of, const RidgeForm& asked) {
 
 // The model of one channel.
 std::optional<RidgeModel> fit(const Channel& of, const RidgeForm& asked) {
-  constexpr double most = 1e10;
+  constexpr double most = 3e9;
   if (!(of.unit > 0) || !std::isfinite(of.unit)) return std::nullopt;
   const Choice choice = search(of, asked);
   if (!std::isfinite(choice.error)) return std::nullopt;

@@ -140,7 +140,7 @@ Season by_autocorrelation(std::span<const double> y) {
                             least_correlation, largest)};
   // Multiples of the season correlate as well, and a neighbour may by noise.
   std::size_t first = least;
-  while (!is_peak(first) || correlation[first] < std::max(least_correlation, near_largest * largest)) ++first;
+  while (!is_peak(first) || correlation[first] < near_largest * largest) ++first;
   std::size_t best = first;
   for (std::size_t lag = first; lag < most && 2 * lag < 3 * first; ++lag)
     if (correlation[lag] > correlation[best]) best = lag;
@@ -221,10 +221,10 @@ Season by_levels(std::span<const double> y) {
           .why = fmt::format("strength {:.2f} of the means of its eighths", best->strength)};
 }
 
-// By the differences, if the other season is not stronger; and a second one of seven, as a week has days.
+// By the differences, if the other season is neither stronger nor a part as strong; and a second one of seven, as a week has days.
 Season by_values(std::span<const double> y) {
   Season season = by_autocorrelation(y), smooth = by_levels(y);
-  constexpr double noise = 0.02;
+  const double noise = season.period > smooth.period && season.period % smooth.period == 0 ? -0.02 : 0.02;
   if (smooth.period > 1 && (season.period == 1 || strength_of_season(y, smooth.period) >
                                                       strength_of_season(y, season.period) + noise))
     season = smooth;

@@ -309,7 +309,7 @@ FoundStep find_step(TimeForm form, std::span<const int64_t> at, std::span<const 
   else
     found = spaced(Unit::microsecond, clock.times, clock.whole_days ? one_day : 1);
   found->step.summer = clock.summer;
-  if (clock.summer >= 0)
+  if (clock.summer >= 0 && !written)
     found->notes.push_back(fmt::format(
         "rows stand at {} and, for a part of the year, at {}, as a zone's midnight does in UTC: they are taken as {} "
         "apart, and rows beyond the last keep to its {}",
