@@ -29,6 +29,22 @@ std::set<std::string> kernels_in(std::string_view text) {
   return names;
 }
 
+// An identifier for a name: none that begins with a digit, and no word of C, C++ or their headers.
+std::string identifier(std::string name) {
+  constexpr std::string_view words =
+      " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await co_return "
+      "co_yield compl concept const const_cast consteval constexpr constinit continue decltype default delete do "
+      "double dynamic_cast else enum explicit export extern false float for friend goto if inline int linux long "
+      "mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
+      "reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct "
+      "switch template this thread_local throw true try typedef typeid typename typeof union unix unsigned using "
+      "virtual void volatile wchar_t while xor xor_eq NAN NULL INFINITY HUGE_VAL ";
+  std::ranges::replace_if(
+      name, [](char c) { return !is_word(c); }, '_');
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "n");
+  return words.find(" " + name + " ") == words.npos ? name : name + '_';
+}
+
 std::string replaced(std::string text, std::string_view from, std::string_view to) {
   for (size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size())
     text.replace(at, from.size(), to);
@@ -49,10 +65,11 @@ std::vector<std::pair<std::string, std::string>> kernel_texts() {
   return result;
 }
 
-std::string number_text(float value) {
+template <class Number>
+std::string number_text(Number value) {
   std::string text = fmt::format("{}", value);
   if (text.find_first_of(".e") == text.npos) text += ".0";
-  return text + 'f';
+  return sizeof(Number) == sizeof(float) ? text + 'f' : text;
 }
 
 template <class Range, class Text>
@@ -83,11 +100,11 @@ std::string quoted(std::string_view word) {
 class Writer {
  public:
   Writer(const StepPlan& plan, const CHeaderOptions& options) : plan_(plan), options_(options) {
-    std::set<std::string> taken = {"state", "turn0", "turn1", plan.token};
+    std::set<std::string> taken = {"state", "turn0", "turn1", token_};
     for (const StepArray& array : plan.arrays) {
-      std::string name = array.name;
-      std::ranges::replace_if(
-          name, [](char c) { return !is_word(c); }, '_');
+      const bool has_values = !array.values.empty() || !array.values64.empty();
+      std::string name = has_values ? options.name + "_w_" : array.kind == Kind::work ? "v_" : "";
+      name += identifier(array.name);
       while (!taken.insert(name).second) name += '_';
       names_.push_back(name);
     }
@@ -139,13 +156,14 @@ class Writer {
   std::string parameters() const {
     std::string list = has_state() ? fmt::format("{}_state* state", options_.name) : "";
     const auto add = [&](const std::string& text) { list += (list.empty() ? "" : ", ") + text; };
-    if (plan_.token_end > 0) add("int " + plan_.token);
-    each(Kind::input, [&](const StepArray& array, const std::string& name) {
-      add(fmt::format("const float {}[{}]", name, array.size));
-    });
-    each(Kind::output, [&](const StepArray& array, const std::string& name) {
-      add(fmt::format("float {}[{}]", name, array.size));
-    });
+    if (plan_.token_end > 0) add("int " + token_);
+    for (const auto& one : {std::pair{Kind::input, "const float"},
+                            {Kind::input64, "const double"},
+                            {Kind::output, "float"},
+                            {Kind::output64, "double"}})
+      each(one.first, [&](const StepArray& array, const std::string& name) {
+        add(fmt::format("{} {}[{}]", one.second, name, array.size));
+      });
     return list;
   }
 
@@ -158,8 +176,7 @@ class Writer {
         options_.name, matrices + constants, matrices, options_.bits, constants, plan_.numbers(Kind::state),
         4 * plan_.numbers(Kind::work));
     if (plan_.token_end > 0)
-      text +=
-          fmt::format("\n   Requires: {} in {} ... {}.", plan_.token, plan_.first_token, plan_.token_end - 1);
+      text += fmt::format("\n   Requires: {} in {} ... {}.", token_, plan_.first_token, plan_.token_end - 1);
     if (!options_.says.empty())
       text += "\n   " + replaced(replaced(options_.says, "*/", "* /"), "\n", "\n   ");
     return text + " */\n";
@@ -177,32 +194,34 @@ class Writer {
       needed.merge(kernels_in(at->second));
       text.insert(0, "\n" + at->second);
     }
-    return replaced(replaced(text, "unroll_", options_.name + "_"), "UNROLL_", upper_name() + "_");
+    // Capitals first: in them stands no "unroll_".
+    return replaced(replaced(text, "UNROLL_", upper_name() + "_"), "unroll_", options_.name + "_");
   }
 
   std::string weights() const {
     std::string text;
-    const auto require_finite = [&](const std::string& name, const std::vector<float>& values) {
-      for (const float v : values)
-        require_input(std::isfinite(v), "{}: weight {} holds a number that is not finite", options_.name,
-                      name);
+    const auto require_finite = [](const std::string& name, const auto& values) {
+      for (const auto v : values)
+        require_input(std::isfinite(v), "a C header: {} holds a number that is not finite", name);
     };
-    const auto floats = [&](const std::string& name, const std::vector<float>& values) {
+    const auto numbers = [&]<class Number>(const std::string& name, const std::vector<Number>& values) {
       require_finite(name, values);
-      text += fmt::format("\nstatic const float {}_{}[{}] = {{\n{}\n}};\n", options_.name, name,
-                          values.size(), table(values, number_text));
+      text += fmt::format("\nstatic const {} {}[{}] = {{\n{}\n}};\n",
+                          sizeof(Number) == sizeof(float) ? "float" : "double", name, values.size(),
+                          table(values, number_text<Number>));
     };
     each(Kind::matrix, [&](const StepArray& array, const std::string& name) {
-      if (!is_small(array)) return floats(name, array.values);
+      if (!is_small(array)) return numbers(name, array.values);
       require_finite(name, array.values);
       const WholeNumbers<int8_t> small = in_whole_numbers<int8_t>(array);
-      text +=
-          fmt::format("\nstatic const int8_t {}_{}[{}] = {{\n{}\n}};\n", options_.name, name,
-                      small.numbers.size(), table(small.numbers, [](int8_t v) { return std::to_string(v); }));
-      floats(name + "_scale", small.scale);
+      text += fmt::format("\nstatic const int8_t {}[{}] = {{\n{}\n}};\n", name, small.numbers.size(),
+                          table(small.numbers, [](int8_t v) { return std::to_string(v); }));
+      numbers(scale_name(name), small.scale);
     });
     each(Kind::constant,
-         [&](const StepArray& array, const std::string& name) { floats(name, array.values); });
+         [&](const StepArray& array, const std::string& name) { numbers(name, array.values); });
+    each(Kind::constant64,
+         [&](const StepArray& array, const std::string& name) { numbers(name, array.values64); });
     if (!options_.words.empty())
       text += fmt::format("\nstatic const char* const {}_words[{}] = {{\n{}\n}};\n", options_.name,
                           options_.words.size(), table(options_.words, quoted));
@@ -222,21 +241,20 @@ class Writer {
                       options_.name, reset);
   }
 
+  // NAME_s_WEIGHT for NAME_w_WEIGHT
+  std::string scale_name(std::string of) const { return of[options_.name.size() + 1] = 's', of; }
   std::string place_text(const StepPlace& place) const {
     const StepArray& array = array_of(place);
     const std::string& name = names_[static_cast<size_t>(place.array)];
-    std::string text = array.kind == Kind::state ? "state->" + name
-                       : array.kind == Kind::constant || array.kind == Kind::matrix
-                           ? options_.name + "_" + name
-                           : name;
-    const std::string scale = is_small(array) ? fmt::format(", {}_scale", text) : "";
+    std::string text = array.kind == Kind::state ? "state->" + name : name;
+    const std::string scale = is_small(array) ? ", " + scale_name(name) : "";
     if (place.at) text += fmt::format(" + {}", place.at);
     for (const int loop : {0, 1})
       if (place.by_turn[loop]) text += fmt::format(" + {} * turn{}", place.by_turn[loop], loop);
     return text + scale;
   }
 
-  std::string size_text(int size) const { return size == token_size ? plan_.token : std::to_string(size); }
+  std::string size_text(int size) const { return size == token_size ? token_ : std::to_string(size); }
 
   std::string function() const {
     std::string text = fmt::format("\nstatic inline void {}_step({}) {{\n", options_.name, parameters());
@@ -267,6 +285,7 @@ class Writer {
 
   const StepPlan& plan_;
   const CHeaderOptions& options_;
+  const std::string token_ = identifier(plan_.token);
   std::vector<std::string> names_;
   std::set<int> used_;  // arrays in calls
 };

@@ -62,7 +62,8 @@ constexpr std::pair<std::string_view, Run> kernels_by_name[] = {
     {"softmax", run_kernel<unroll_softmax>},
     {"add_share", run_kernel<unroll_add_share>},
     {"log", run_kernel<unroll_log>},
-    {"exp", run_kernel<unroll_exp>},
+    {"scaled", run_kernel<unroll_scaled>},
+    {"in_units", run_kernel<unroll_in_units>},
     {"standardize", run_kernel<unroll_standardize>},
     {"sort", run_kernel<unroll_sort>},
     {"remember", run_kernel<unroll_remember>},
@@ -91,17 +92,25 @@ RealTimeStep::RealTimeStep(const StepPlan& plan, StepWeightsIn weights) {
   const auto floats_of = [&](const StepArray& array) {
     return static_cast<size_t>(small && array.kind == Kind::matrix ? array.out : array.size);
   };
-  size_t floats = 0;
-  for (const StepArray& array : plan.arrays) floats += floats_of(array);
-  memory_.resize(floats);
+  size_t floats = 0, doubles = 0;
+  for (const StepArray& array : plan.arrays) (array.is_64() ? doubles : floats) += floats_of(array);
+  memory_.resize(floats), memory64_.resize(doubles);
   eight_bits_.resize(small ? static_cast<size_t>(plan.numbers(Kind::matrix)) : 0);
   state_size_ = static_cast<size_t>(plan.numbers(Kind::state));
 
   std::vector<Bound> bound(plan.arrays.size());
   float *next_state = memory_.data(), *next = next_state + state_size_;
+  double* next64 = memory64_.data();
   int8_t* next_byte = eight_bits_.data();
   for (size_t k = 0; k < bound.size(); ++k) {
     const StepArray& array = plan.arrays[k];
+    if (array.is_64()) {
+      bound[k] = {reinterpret_cast<char*>(next64), sizeof(double), nullptr};
+      std::ranges::copy(array.values64, next64);
+      if (array.kind != Kind::constant64) given64_.push_back({array.name, {next64, floats_of(array)}});
+      next64 += floats_of(array);
+      continue;
+    }
     float*& place = array.kind == Kind::state ? next_state : next;
     if (small && array.kind == Kind::matrix) {
       const WholeNumbers<int8_t> in_bytes = in_whole_numbers<int8_t>(array);
@@ -161,8 +170,11 @@ void RealTimeStep::operator()(int token) noexcept {
         call.places[k] =
             call.begins[k] + call.by_turn[k][0] * loops[0].turn + call.by_turn[k][1] * loops[1].turn;
       call.run(call.sizes.data(), call.numbers.data(), call.places.data());
-    } else if (!call.sizes.empty()) {
+    } else if (!call.sizes.empty() && call.sizes[0] > 0) {
       loops[depth++] = {at, 0, call.sizes[0]};
+    } else if (!call.sizes.empty()) {  // no turn: on behind its end
+      for (int open = 1; open > 0;)
+        if (const Call& next = calls_[++at]; !next.run) open += next.sizes.empty() ? -1 : 1;
     } else if (++loops[depth - 1].turn < loops[depth - 1].turns) {
       at = loops[depth - 1].first;
     } else {
@@ -171,11 +183,15 @@ void RealTimeStep::operator()(int token) noexcept {
   }
 }
 
-std::span<float> RealTimeStep::operator[](std::string_view name) const {
-  const auto found = std::ranges::find(given_, name, &Named::name);
-  require(found != given_.end(), "step: no input and no output is called {}", name);
+template <class Number>
+std::span<Number> RealTimeStep::find(const std::vector<Named<Number>>& given, std::string_view name) {
+  const auto found = std::ranges::find(given, name, &Named<Number>::name);
+  require(found != given.end(), "step: no input and no output of {} bits is called {}", 8 * sizeof(Number),
+          name);
   return found->numbers;
 }
+template std::span<float> RealTimeStep::find(const std::vector<Named<float>>&, std::string_view);
+template std::span<double> RealTimeStep::find(const std::vector<Named<double>>&, std::string_view);
 
 void RealTimeStep::reset() noexcept { std::ranges::fill(state(), 0.0f); }
 

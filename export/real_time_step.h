@@ -24,7 +24,9 @@ class RealTimeStep {
   RealTimeStep(RealTimeStep&&) = default;  // no copies: calls hold addresses
 
   // The memory of an input or an output, to be filled before a step or read after it. Throws Error if there is none of this name.
-  std::span<float> operator[](std::string_view name) const;
+  std::span<float> operator[](std::string_view name) const { return find(given_, name); }
+  // As above, for one in 64 bits: a window and a forecast of series.
+  std::span<double> in_64(std::string_view name) const { return find(given64_, name); }
   // One step. Requires: a token in [first_token, token_end) if the plan reads one; nothing is checked here.
   void operator()(int token = 0) noexcept;
   // Makes the state zero, as it is at first.
@@ -45,15 +47,20 @@ class RealTimeStep {
     std::vector<std::array<std::ptrdiff_t, 2>> by_turn = {};
     int token_at = -1;  // the size that is the token
   };
+  template <class Number>
   struct Named {
     std::string name;
-    std::span<float> numbers;
+    std::span<Number> numbers;
   };
+  template <class Number>
+  static std::span<Number> find(const std::vector<Named<Number>>& given, std::string_view name);
   static Call bind(const StepCall& call, std::span<const Bound> arrays, bool in_loop);
 
   std::vector<float> memory_;  // states, then all other arrays of float
+  std::vector<double> memory64_;
   std::vector<int8_t> eight_bits_;
-  std::vector<Named> given_;
+  std::vector<Named<float>> given_;
+  std::vector<Named<double>> given64_;
   std::vector<Call> calls_;
   size_t state_size_ = 0;
 };

@@ -34,19 +34,38 @@ StepVector StepBuilder::add(const std::string& name, StepArray::Kind kind, int s
   return {{.array = at}, size};
 }
 
+StepVector StepBuilder::only(const std::string& name, StepArray::Kind kind, int size) {
+  require(
+      find(name) < 0,
+      "step: a second {}: each use of a layer needs a state of its own (recurrent_state), each output a name",
+      name);
+  return add(name, kind, size);
+}
+
+StepVector StepBuilder::result(const std::string& name, int size) {
+  std::string own = name;
+  for (int k = 2; find(own) >= 0; ++k) own = fmt::format("{}_{}", name, k);
+  return work(own, size);
+}
+
 StepVector StepBuilder::input(const std::string& name, int size) {
   return add(name, StepArray::Kind::input, size);
 }
-StepVector StepBuilder::output(const std::string& name, int size) {
-  return add(name, StepArray::Kind::output, size);
+StepVector StepBuilder::output64(const std::string& name, int size) {
+  return only(name, StepArray::Kind::output64, size);
 }
 void StepBuilder::output(const std::string& name, const StepVector& from) {
   copy(output(name, from.size), from);
 }
 
 StepVector StepBuilder::constant(const std::string& name, std::vector<float> values) {
-  const StepVector result = add(name, StepArray::Kind::constant, static_cast<int>(values.size()));
-  plan_.arrays[static_cast<size_t>(result.place.array)].values = std::move(values);
+  const StepVector result = only(name, StepArray::Kind::constant, static_cast<int>(values.size()));
+  plan_.arrays.back().values = std::move(values);
+  return result;
+}
+StepVector StepBuilder::constant64(const std::string& name, std::vector<double> values) {
+  const StepVector result = only(name, StepArray::Kind::constant64, static_cast<int>(values.size()));
+  plan_.arrays.back().values64 = std::move(values);
   return result;
 }
 StepVector StepBuilder::constant(const StepWeight& weight) {
@@ -138,7 +157,7 @@ StepVector StepBuilder::embedding(const std::string& weight, int vocab, int dim)
   require(plan_.token_end == 0 || plan_.token_end == vocab, "step: two embeddings, of {} and {} tokens",
           plan_.token_end, vocab);
   read_token("token", 0, vocab);
-  const StepVector y = work(weight + "_row", dim);
+  const StepVector y = result(weight + "_row", dim);
   call({.kernel = "column",
         .sizes = {dim, vocab, token_size},
         .places = {y.place, matrix(weight, vocab, dim)}});
@@ -147,14 +166,14 @@ StepVector StepBuilder::embedding(const std::string& weight, int vocab, int dim)
 
 StepVector StepBuilder::dense(const std::string& weight, const std::string& bias, int out,
                               const StepVector& x) {
-  const StepVector y = work(weight + "_sums", out);
+  const StepVector y = result(weight + "_sums", out);
   bias.empty() ? call("zero", y) : copy(y, constant({bias, {out}}));
   product(y, x, weight);
   return y;
 }
 
 StepVector StepBuilder::layer_norm(const std::string& path, const StepVector& x, float epsilon) {
-  const StepVector y = work(path + ".y", x.size);
+  const StepVector y = result(path + ".y", x.size);
   copy(y, x);
   call("norm", epsilon, y, {constant({path + ".weight", {x.size}})});
   call("add", y, {constant({path + ".bias", {x.size}})});

@@ -37,29 +37,38 @@ class StepBuilder {
   // Numbers that the caller gives, and takes.
   StepVector input(const std::string& name, int size);
   void output(const std::string& name, const StepVector& from);
-  StepVector output(const std::string& name, int size);
+  StepVector output(const std::string& name, int size) { return only(name, StepArray::Kind::output, size); }
+  // In 64 bits, for kernels that read or write them: input64, output64, constant64.
+  StepVector input64(const std::string& name, int size) { return add(name, StepArray::Kind::input64, size); }
+  StepVector output64(const std::string& name, int size);
+  StepVector constant64(const std::string& name, std::vector<double> values);
 
   // Row `token` of a table [vocab, dim]; the step gets a token. A matrix that a dense layer reads, too, stands once in the plan.
   StepVector embedding(const std::string& weight, int vocab, int dim);
   // y = W x + b, weight [out, x.size]. bias "": none.
   StepVector dense(const std::string& weight, const std::string& bias, int out, const StepVector& x);
-  // Layers under a path, by a state that they change. Returns y [config.output()]. Throws Error for layers that read backwards,
-  // for sizes that do not fit, and for cells and options that no equation is here for.
+  // Layers under a path, by a state that they change, or by that of the path. Returns y [config.output()], which the next use of
+  // the state may change. Throws Error for layers that read backwards, for a second use of the path's state, for sizes that do not
+  // fit, and for cells and options that no equation is here for.
   StepVector recurrent(const std::string& path, CellKind cell, const RecurrentConfig& config,
                        const StepVector& x, const RecurrentPlaces& state);
   StepVector recurrent(const std::string& path, CellKind cell, const RecurrentConfig& config,
                        const StepVector& x) {
     return recurrent(path, cell, config, x, recurrent_state(path, cell, config));
   }
-  // A state of layers. From step to step; or, as `work`, zero from this place of each step on.
+  // A state of layers. From step to step, one for each path; or, as `work`, zero from this place of each step on.
   RecurrentPlaces recurrent_state(const std::string& path, CellKind cell, const RecurrentConfig& config,
                                   StepArray::Kind kind = StepArray::Kind::state);
   // y = gain (x - mean) / deviation + bias
   StepVector layer_norm(const std::string& path, const StepVector& x, float epsilon = 1e-5f);
 
-  // Parts, for layers that this class lacks (export/step_transformer.h adds one): state, work, constant, matrix, copy.
-  StepVector state(const std::string& name, int size) { return add(name, StepArray::Kind::state, size); }
+  // Parts, for layers that this class lacks (export/step_transformer.h adds one): state, work, result, constant, matrix, copy.
+  StepVector state(const std::string& name, int size) { return only(name, StepArray::Kind::state, size); }
+  // One array for each name: it holds what is read before the next work of this name.
   StepVector work(const std::string& name, int size) { return add(name, StepArray::Kind::work, size); }
+  // A layer's result: an array of its own each time. The second one of a name is called NAME_2.
+  StepVector result(const std::string& name, int size);
+  // Numbers of one name: a weight's, however often it is read, or others, once.
   StepVector constant(const StepWeight& weight);
   StepVector constant(const std::string& name, std::vector<float> values);
   StepPlace matrix(const std::string& weight, int out, int in);  // of a weight [out, in]
@@ -84,6 +93,7 @@ class StepBuilder {
 
  private:
   StepVector add(const std::string& name, StepArray::Kind kind, int size);
+  StepVector only(const std::string& name, StepArray::Kind kind, int size);  // Throws Error if there is one
   int find(const std::string& name) const;
 
   StepWeights weights_;

@@ -124,11 +124,12 @@ RecurrentPlaces StepBuilder::recurrent_state(const std::string& path, CellKind c
   RecurrentPlaces state;
   for (int k = 0; k < config.layers; ++k) {
     const bool narrow = config.last_hidden > 0 && k == config.layers - 1;
-    state.h.push_back(
-        add(fmt::format("{}.h_l{}", path, k), kind, narrow ? config.last_hidden : config.width()));
-    if (facts_of(cell).has_c)
-      state.c.push_back(
-          add(fmt::format("{}.c_l{}", path, k), kind, narrow ? config.last_hidden : config.hidden));
+    const auto made = [&](char of, int size) {
+      const std::string name = fmt::format("{}.{}_l{}", path, of, k);
+      return kind == StepArray::Kind::state ? this->state(name, size) : result(name, size);
+    };
+    state.h.push_back(made('h', narrow ? config.last_hidden : config.width()));
+    if (facts_of(cell).has_c) state.c.push_back(made('c', narrow ? config.last_hidden : config.hidden));
   }
   if (kind == StepArray::Kind::state) return state;
   for (const auto* vectors : {&state.h, &state.c})
@@ -165,7 +166,7 @@ StepVector StepBuilder::recurrent(const std::string& path, CellKind cell, const 
     if (h_before.size) call("carry", config.zoneout_h, h, {h_before});
     if (c_before.size) call("carry", config.zoneout_c, c, {c_before});
     if (config.residual && k > 0) {
-      const StepVector sum = layer.work("sum", h.size);
+      const StepVector sum = result(layer.name("sum"), h.size);
       copy(sum, h);
       call("add", sum, {in});
       in = sum;

@@ -137,12 +137,12 @@ UNROLL_STEP float unroll_within(float x, float limit) {
 
 /* Returns p, and 2^k in `power`: e^x = power + power p, x between -87 and 87. p is e^r - 1 of the rest r, |r| <= log(2)/2, by its
    Taylor series, whose eighth term is below half a unit of the last place. Adding 1.5 * 2^23 rounds to a whole number, which then
-   stands in the last bits. */
+   stands in the last bits: it is read there, since -ffast-math would take the sum and a difference away together. */
 UNROLL_STEP float unroll_exp_parts(float x, float* power) {
-  const float shifted = x * 1.44269504f + 12582912.0f, k = shifted - 12582912.0f;
-  const float r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
+  const float shifted = x * 1.44269504f + 12582912.0f;
   uint32_t bits;
   memcpy(&bits, &shifted, sizeof bits);
+  const float k = (float)((int32_t)(bits & 0x7fffffu) - 0x400000), r = (x - k * 0.693359375f) + k * 2.12194440e-4f;
   bits = (bits + 127u) << 23;
   memcpy(power, &bits, sizeof bits);
   return r + r * r * (0.5f + r * (1.0f / 6 + r * (1.0f / 24 + r * (1.0f / 120 + r * (1.0f / 720 + r * (1.0f / 5040))))));
@@ -235,9 +235,17 @@ UNROLL_STEP void unroll_log(int n, float* y) {
   for (int i = 0; i < n; ++i) y[i] = logf(y[i]);
 }
 
-/* y = e^y */
-UNROLL_STEP void unroll_exp(int n, float* y) {
-  for (int i = 0; i < n; ++i) y[i] = expf(y[i]);
+/* y[t step] = (x[t step] - shift) / scale, of the series `which`; with is_log of log x */
+UNROLL_STEP void unroll_scaled(int n, int step, int which, int is_log, float* UNROLL_RESTRICT y, const double* UNROLL_RESTRICT x, const double* UNROLL_RESTRICT shift, const double* UNROLL_RESTRICT scale) {
+  for (int t = 0; t < n * step; t += step) y[t] = (float)(((is_log ? log(x[t]) : x[t]) - shift[which]) / scale[which]);
+}
+
+/* y[t step] = scale x[t step] + shift, of the series `which`, with is_log e^that; between both ends */
+UNROLL_STEP void unroll_in_units(int n, int step, int which, int is_log, double* UNROLL_RESTRICT y, const float* UNROLL_RESTRICT x, const double* UNROLL_RESTRICT shift, const double* UNROLL_RESTRICT scale, const double* UNROLL_RESTRICT ends) {
+  for (int t = 0; t < n * step; t += step) {
+    const double z = (double)x[t] * scale[which] + shift[which], value = is_log ? exp(z) : z;
+    y[t] = value < ends[0] ? ends[0] : value > ends[1] ? ends[1] : value;
+  }
 }
 
 /* Of y [rows][columns] the first `some` columns, less their mean over the first `window` rows, over their deviation there */
@@ -281,13 +289,13 @@ UNROLL_STEP void unroll_attend(int heads, int dim, int places, float* UNROLL_RES
   const float scale = 1.0f / sqrtf((float)width);
   for (int h = 0; h < heads; ++h) {
     const float slope = exp2f(-8.0f * (float)(h + 1) / (float)heads);
-    float most = -INFINITY, sum = 0.0f;
+    float most = 0.0f, sum = 0.0f;
     for (int d = 0; d < count; ++d) {
       const float* const key = keys + (((int)past[0] - d + places) % places) * dim + h * width;
       float product = 0.0f;
       for (int i = 0; i < width; ++i) product += query[h * width + i] * key[i];
       scores[d] = scale * product - slope * (float)d;
-      most = scores[d] > most ? scores[d] : most;
+      most = d == 0 || scores[d] > most ? scores[d] : most;
     }
     for (int i = 0; i < width; ++i) y[h * width + i] = 0.0f;
     for (int d = 0; d < count; ++d) {

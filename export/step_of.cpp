@@ -61,7 +61,7 @@ StepVector append(StepBuilder& step, const MixtureSoftmax& layer, const Dense& d
   const auto& [in, width, components, dropout] = layer.config;
   const StepVector shares = append(step, layer.prior, x), latent = append(step, layer.latent, x);
   const int vocab = decoder.config.out;
-  const StepVector p = step.work("mixture", vocab);
+  const StepVector p = step.result("mixture", vocab);
   step.call("softmax", shares);
   step.call("zero", p);
   step.loop(components);

@@ -37,13 +37,20 @@ struct StepArray {
     input,     // of the caller
     output,    // of the caller
     constant,  // biases and gains
-    matrix     // [in][out], perhaps in 8 bits
+    matrix,    // [in][out], perhaps in 8 bits
+    // In 64 bits, for values in the unit of a file, whose differences float may lose.
+    input64,
+    output64,
+    constant64
   };
   std::string name;  // "lstm.h_l0"
   Kind kind = Kind::work;
   int64_t size = 0;
-  std::vector<float> values = {};  // of a constant or a matrix
-  int out = 0;                     // of a matrix
+  std::vector<float> values = {};     // of a constant or a matrix
+  int out = 0;                        // of a matrix
+  std::vector<double> values64 = {};  // of a constant64
+
+  bool is_64() const { return kind >= Kind::input64; }  // its numbers are double
 };
 
 // A matrix in whole numbers of 8 or 16 bits, from -most to most, times a scale for each output.

@@ -33,7 +33,7 @@ static void layer(StepBuilder& step, const std::string& path, const TransformerC
 StepVector transformer(StepBuilder& step, const std::string& path, const TransformerConfig& config,
                        const StepVector& x) {
   require(x.size == config.dim, "step: {} reads {} numbers, and is given {}", path, config.dim, x.size);
-  const StepVector y = step.work(path + ".x", config.dim), past = step.state(path + ".past", 2);
+  const StepVector y = step.result(path + ".x", config.dim), past = step.state(path + ".past", 2);
   step.copy(y, x);
   for (int k = 0; k < config.layers; ++k) layer(step, fmt::format("{}.layers.{}", path, k), config, y, past);
   step.call({.kernel = "advance", .sizes = {config.memory + 1}, .places = {past.place}});

@@ -117,9 +117,11 @@ class PythonSide(unittest.TestCase):
         series.forecast(pathlib.Path("a.csv"), 5, future=pathlib.Path("b.csv"))
         self.assertEqual(self.asked(), ("forecast", "a.csv", 5, "b.csv"))
         series.look("page.html", "a.csv")
-        self.assertEqual(self.asked(), ("look", "a.csv", "page.html"))
+        self.assertEqual(self.asked(), ("look", "a.csv", "page.html", "", "", ""))
         series.look("page.html")
-        self.assertEqual(self.asked(), ("look", "", "page.html"))
+        self.assertEqual(self.asked(), ("look", "", "page.html", "", "", ""))
+        series.look("page.html", series="north", at="2020-03", target="sales")
+        self.assertEqual(self.asked(), ("look", "", "page.html", "north", "2020-03", "sales"))
         self.assertEqual((self.unroll.glibc, self.unroll.Error.__module__), ("2.31", "unroll"))
 
 

@@ -134,8 +134,8 @@ Json LiveOption::plan_json(const StepPlan& plan, const std::string& cell, const 
                            const std::string& path) const {
   for (const StepCall& call : plan.calls)
     require_input(std::ranges::find(kernels_of_page, call.kernel) != std::end(kernels_of_page),
-                  "{}: look --live: the model's step calls {}, which the page does not have", path,
-                  call.kernel);
+                  "{}: look --live: the page computes no {}: look without --live shows the model", path,
+                  call.kernel == "norm" ? "model.layer_norm" : call.kernel);
   const int64_t count = plan.numbers(StepArray::Kind::matrix);
   require_input(count <= most_numbers, "{}: look --live: the model has {} weights; a page runs {} at most",
                 path, with_commas(count), with_commas(most_numbers));

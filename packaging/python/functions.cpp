@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <regex>
 
 #include <fmt/format.h>
 
@@ -50,8 +51,19 @@ void look_at_text(TextModel& model, const std::string& text, const std::string& 
              ptb::look_json(model.saved, looked, fs::path(model.path).stem().string(), model.path), out);
 }
 
-std::string forecast_by_model(const SeriesModel& model, const std::string& csv, int steps,
-                              const std::string& future) {
+// Returns what `made` returns. Its messages name arguments, "series=north", where a command's name options, "--series north".
+template <class Made>
+static auto with_arguments(Made made) {
+  try {
+    return made();
+  } catch (const InputError& error) {
+    static const std::regex option("--(csv|steps|future|series|at|target)\\b ?");
+    throw InputError(std::regex_replace(error.what(), option, "$1="));
+  }
+}
+
+static std::string forecast_of(const SeriesModel& model, const std::string& csv, int steps,
+                               const std::string& future) {
   const timeseries::SavedModel& saved = model.saved;
   timeseries::Forecaster forecaster(saved, csv, steps > 0 ? steps : saved.recipe.data.horizon, future);
   const timeseries::ForecastOutput output = forecaster.forecast_all();
@@ -60,14 +72,21 @@ std::string forecast_by_model(const SeriesModel& model, const std::string& csv, 
   return json_text(found);
 }
 
-void look_at_series(const SeriesModel& model, const std::string& csv, const std::string& out) {
-  require_new("look", out);
-  const timeseries::SavedModel saved = timeseries::one_series(model.saved, "look", "");
-  const std::string path = saved.path.string();
-  const timeseries::LookedWindow window(saved, csv, "", "");
-  write_page(path,
-             timeseries::look_json(window, timeseries::look_inside(window), saved.path.stem().string(), path),
-             out);
+std::string forecast_by_model(const SeriesModel& model, const std::string& csv, int steps,
+                              const std::string& future) {
+  return with_arguments([&] { return forecast_of(model, csv, steps, future); });
+}
+
+void look_at_series(const SeriesModel& model, const std::string& csv, const std::string& out,
+                    const std::string& series, const std::string& at, const std::string& target) {
+  with_arguments([&] {
+    require_new("look", out);
+    const timeseries::SavedModel saved = timeseries::one_series(model.saved, "look", series);
+    const std::string path = saved.path.string();
+    const timeseries::LookedWindow window(saved, csv, at, target);
+    const timeseries::LookedSeries look = timeseries::look_inside(window);
+    write_page(path, timeseries::look_json(window, look, saved.path.stem().string(), path), out);
+  });
 }
 
 std::string forecast_file(const std::string& csv, int steps, const std::vector<std::string>& columns) {

@@ -93,7 +93,7 @@ TEST_CASE("look --live: what the page cannot run is refused in one line, by name
     std::vector<std::string> parts;
   } cases[] = {
       {{"large/last.safetensors", "--live"}, {"large/last.safetensors", "weights", "2,000,000 at most"}},
-      {{"normed/last.safetensors", "--live"}, {"normed/last.safetensors", "norm"}},
+      {{"normed/last.safetensors", "--live"}, {"normed/last.safetensors", "model.layer_norm"}},
       {{"document.safetensors", "--live"}, {"document.safetensors", "data.reset"}},
       {{"model/last.safetensors", "--live", "--against", "normed/last.safetensors"},
        {"--live", "--against normed/last.safetensors"}},

@@ -41,11 +41,11 @@ struct Case {
 
 // Throws Error unless a step's output is the layers' to rounding. Weights and inputs are below 1/2 or scaled, so errors stay those of a
 // few sums and functions.
-inline void require_step(const std::string& name, std::span<const float> found,
-                         std::span<const real> expected) {
+// Values of `level` and its neighbourhood count from there.
+inline void require_step(const std::string& name, const auto& found, const auto& expected, double level = 0) {
   double most = 1, error = 0;
   for (size_t k = 0; k < expected.size(); ++k) {
-    most = std::max(most, std::abs(static_cast<double>(expected[k])));
+    most = std::max(most, std::abs(static_cast<double>(expected[k]) - level));
     error = std::max(error, std::abs(static_cast<double>(found[k]) - static_cast<double>(expected[k])));
   }
   require(found.size() == expected.size() && error <= 1e-6 * most,
@@ -54,12 +54,12 @@ inline void require_step(const std::string& name, std::span<const float> found,
 }
 
 // The steps of a case for C: FOLDER/NAME.c takes them by the header NAME.h, FOLDER/NAME_8bit.c those with 8 bits a weight, and
-// NAME_error() is how far one lies from RealTimeStep's at most, in shares of 1, or of the largest value above it. The headers are
-// the model's own.
+// NAME_error() is how far one lies from RealTimeStep's at most, in shares of 1, or of the largest distance from `level` above it. The
+// headers are the model's own.
 class StepsInC {
  public:
-  StepsInC(std::filesystem::path folder, std::string name, const StepPlan& plan)
-      : path_(folder / name), plan_(plan), small_(plan, StepWeightsIn::eight_bits) {}
+  StepsInC(std::filesystem::path folder, std::string name, const StepPlan& plan, double level = 0)
+      : path_(folder / name), plan_(plan), small_(plan, StepWeightsIn::eight_bits), level_(level) {}
   std::filesystem::path header(bool small) const { return path_.string() + (small ? "_8bit.h" : ".h"); }
   // A step that RealTimeStep has made; a state goes on from the step before.
   void add(const RealTimeStep& made, int token) {
@@ -69,27 +69,36 @@ class StepsInC {
       std::ranges::copy(made[array.name], small_[array.name].begin());
       append(given_, made[array.name]);
     });
+    each(StepArray::Kind::input64, [&](const StepArray& array) {
+      std::ranges::copy(made.in_64(array.name), small_.in_64(array.name).begin());
+      append(given_, made.in_64(array.name));
+    });
     small_(token);
     each(StepArray::Kind::output, [&](const StepArray& array) {
       append(right_[0], made[array.name]), append(right_[1], small_[array.name]);
+    });
+    each(StepArray::Kind::output64, [&](const StepArray& array) {
+      append(right_[0], made.in_64(array.name)), append(right_[1], small_.in_64(array.name));
     });
   }
   void write(std::initializer_list<bool> of_8_bits = {false, true}) const {
     for (const bool small : of_8_bits) {
       const std::string name = header(small).stem().string();
-      const int64_t in = plan_.numbers(StepArray::Kind::input), out = plan_.numbers(StepArray::Kind::output);
+      using Kind = StepArray::Kind;
+      const int64_t in64 = plan_.numbers(Kind::input64), out64 = plan_.numbers(Kind::output64),
+                    in = plan_.numbers(Kind::input) + in64, out = plan_.numbers(Kind::output) + out64;
       const bool state = plan_.numbers(StepArray::Kind::state) > 0;
       std::string words = state ? "&state, " : "";
       if (plan_.token_end > 0) words += "tokens[t], ";
       int64_t at = 0;
-      each(StepArray::Kind::input, [&](const StepArray& array) {
+      each(in64 > 0 ? Kind::input64 : Kind::input, [&](const StepArray& array) {
         words += fmt::format("given + {} * t + {}, ", in, at), at += array.size;
       });
       std::ofstream(path_.parent_path() / (name + ".c")) << fmt::format(
           "#include \"{0}.h\"\nstatic double {0}_error(void) {{\n  static const int tokens[] = {{{1}}};\n"
-          "  static const float given[] = {{{2}0}}, right[] = {{{3}}};\n{4}  static float y[{6}];\n"
+          "  static const {8} given[] = {{{2}0}};\n  static const double right[] = {{{3}}};\n{4}  static {9} y[{6}];\n"
           "  double most = 1, error = 0;\n  for (int t = 0; t < {5}; ++t) {{\n    {0}_step({7}y);\n"
-          "    for (int k = 0; k < {6}; ++k) {{\n      most = fmax(most, fabs(right[t * {6} + k]));\n"
+          "    for (int k = 0; k < {6}; ++k) {{\n      most = fmax(most, fabs(right[t * {6} + k] - {10}));\n"
           "      const double e = fabs((double)y[k] - right[t * {6} + k]);\n      if (!(e <= error)) error = e;\n"
           "    }}\n  }}\n  (void)tokens, (void)given;\n  return error / most;\n}}\n",
           name, tokens_, given_, right_[small ? 1 : 0],
@@ -97,7 +106,7 @@ class StepsInC {
                       "  static {0}_state state;\n  memset(&state, 255, sizeof state), {0}_reset(&state);\n",
                       name)
                 : "",
-          steps_, out, words);
+          steps_, out, words, in64 > 0 ? "double" : "float", out64 > 0 ? "double" : "float", level_);
     }
   }
 
@@ -106,13 +115,14 @@ class StepsInC {
     for (const StepArray& array : plan_.arrays)
       if (array.kind == kind) use(array);
   }
-  static void append(std::string& text, std::span<const float> numbers) {
-    for (const float number : numbers) text += fmt::format("{}, ", number);
+  static void append(std::string& text, const auto& numbers) {
+    for (const auto number : numbers) text += fmt::format("{}, ", number);
   }
 
   std::filesystem::path path_;
   StepPlan plan_;
   RealTimeStep small_;
+  double level_;
   int steps_ = 0;
   std::string tokens_, given_, right_[2];
 };

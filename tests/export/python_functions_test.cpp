@@ -1,5 +1,7 @@
 // The functions of the Python package, without Python (packages_test.py has the package itself).
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -115,9 +117,85 @@ TEST_CASE("a model of a series forecasts what the program forecasts with it, and
     CHECK(wanted[0]["time"].size() == (steps > 0 ? 5 : 2));
     CHECK(wanted[0]["time"][0] == (csv.empty() ? "2021-01" : "2020-06"));
   }
-  look_at_series(model, "", folder / "look.html");
+  look_at_series(model, "", folder / "look.html", "", "", "");
   CHECK(text_of(folder / "look.html").find("<title>last: a look inside") != std::string::npos);
-  CHECK_THROWS_AS(look_at_series(model, "", folder / "look.html"), InputError);  // it is there
+  CHECK_THROWS_AS(look_at_series(model, "", folder / "look.html", "", "", ""), InputError);  // it is there
+}
+
+TEST_CASE("a model of several series is looked at by a series' name, a row and a column; messages name arguments") {
+  const Folder folder;
+  std::string text = "shop,month,sales,cost\n";
+  for (const char* shop : {"north", "south"})
+    for (int i = 0; i < 60; ++i)
+      text += fmt::format("{},{}-{:02},{},{}\n", shop, 2015 + i / 12, i % 12 + 1, 100 + i + i % 12, 50 + i % 5);
+  folder.write("shops.csv", text);
+  folder.write("net.toml", "[model]\nhidden = 3\n[data]\nfile = \"" + (folder / "shops.csv").string() +
+                               "\"\nid = \"shop\"\nwindow = 6\nhorizon = 2\n[training]\nepochs = 1\n");
+  output_of(run_program(program_named("timeseries"), {"train", "net.toml", "--out", "run", "--threads", "1"},
+                        folder.path()));
+  const auto model = std::get<SeriesModel>(load(folder / "run/last.safetensors"));
+  const auto look = [&](const std::string& series, const std::string& at, const std::string& target) {
+    const std::string page = folder / fmt::format("{}{}.html", series, at);
+    look_at_series(model, "", page, series, at, target);
+    return text_of(page);
+  };
+  const auto refused = [&](const std::string& series, const std::string& at, const std::string& target) {
+    try {
+      look(series, at, target);
+    } catch (const InputError& error) { return std::string(error.what()); }
+    return std::string();
+  };
+  CHECK(look("north", "2019-03", "cost").find("2019-03") != std::string::npos);
+  CHECK(look("south", "", "") != look("south", "2019-03", ""));
+  for (const auto& [message, part] : {std::pair{refused("", "", ""), "series=NAME says which, as in series=north"},
+                                      {refused("east", "", ""), "east"},
+                                      {refused("north", "1999-03", ""), "at=1999-03 is not the time of a row"},
+                                      {refused("north", "", "shop"), "shop"}})
+    CHECK_MESSAGE((message.find(part) != std::string::npos && message.find("--") == std::string::npos), message);
+}
+
+TEST_CASE("docs/packages.md shows what the program and the package forecast") {
+  const Folder folder;
+  const std::vector<std::string> page = lines_of(text_of("docs/packages.md"));
+  // Numbers that a line separates by commas, but for their last digits: other processors round otherwise.
+  const auto check = [](const std::string& found, const std::string& shown) {
+    std::istringstream a(found), b(shown);
+    std::string one, other;
+    while (std::getline(b, other, ',')) {
+      REQUIRE(std::getline(a, one, ','));
+      const bool number = other.find_first_not_of("0123456789. ") == std::string::npos;
+      CHECK_MESSAGE((number ? std::abs(std::stod(one) / std::stod(other) - 1) < 1e-3 : one == other), found, ": ", shown);
+    }
+  };
+  int commands = 0, calls = 0;
+  for (size_t at = 0; at < page.size(); ++at) {
+    const std::string& line = page[at];
+    if (line.starts_with("$ echo sales ")) {
+      const std::string path = std::filesystem::path(program_named("timeseries")).parent_path().string(),
+                        docker = "docker run -i --rm unroll ";
+      std::string command = line.substr(2);
+      if (const size_t in = command.find(docker); in != command.npos) command.erase(in, docker.size());
+      const std::vector<std::string> printed =
+          lines_of(output_of(run_program("/bin/sh", {"-c", "PATH=" + path + ":$PATH; " + command}, folder.path())));
+      REQUIRE(printed.size() == 4);
+      for (const std::string& one : printed) check(one, page.at(++at));
+      ++commands;
+    } else if (line.starts_with("$ python3 -c 'import unroll")) {
+      const size_t values = line.find("forecast([") + 10;
+      std::string csv = "value\n" + line.substr(values, line.find(']', values) - values) + "\n";
+      std::ranges::replace(csv, ',', '\n');
+      folder.write("values.csv", csv);
+      const auto found = nlohmann::json::parse(forecast_file(folder / "values.csv", 3, {}));
+      std::string printed;
+      for (const double value : found["forecasts"][0]["forecast"]["value"]["values"])
+        printed += fmt::format("{}{:.1f}", printed.empty() ? "" : ", ", value);
+      const std::string& shown = page.at(++at);
+      check(printed, shown.substr(1, shown.size() - 2));
+      ++calls;
+    }
+  }
+  CHECK(commands == 2);
+  CHECK(calls == 1);
 }
 
 TEST_CASE("a file that is no model of a program is refused") {

@@ -63,6 +63,57 @@ TEST_CASE("the two biases of a GRU in PyTorch's file are added but for the new s
   }
 }
 
+TEST_CASE("a layer that stands in a step twice has a result for each; its state has one use") {
+  ParameterSet params;
+  const Dense dense(params / "dense", {.in = 3, .out = 3, .activation = Activation::relu});
+  const LayerNorm norm(params / "norm", {.dim = 3});
+  const RecurrentLayer lstm(params / "lstm", CellKind::lstm, {.input = 3, .hidden = 3});
+  params.initialize(Init::uniform(-0.5f, 0.5f));
+  StepBuilder step(weights_of(params));
+  const StepVector x = step.input("x", 3);
+  const StepVector once = append(step, norm, append(step, dense, x)),
+                   twice = append(step, norm, append(step, dense, once));
+  step.call("subtract", twice, {once});
+  step.output("y", twice);
+  const Var given = Tensor::from({1, 3}, {0.5f, -0.25f, 0.75f});
+  const Var first = norm(dense(given));
+  const Tensor expected = (norm(dense(first)) - first).value();
+  RealTimeStep made(step.plan());
+  std::ranges::copy(given.value().to_host(), made["x"].begin());
+  made();
+  for (size_t k = 0; k < 3; ++k) CHECK(std::abs(made["y"][k] - expected.to_host()[k]) <= tolerance(expected));
+  // The weights stand in the plan once.
+  CHECK(step.plan().numbers(StepArray::Kind::matrix) == 9);
+
+  append(step, lstm, x);
+  CHECK(lacks(error_of([&] { append(step, lstm, once); }), {"lstm.h_l0", "a state of its own"}) == "");
+  CHECK(lacks(error_of([&] { step.output("y", x); }), {"y"}) == "");
+  const RecurrentConfig config{.input = 3, .hidden = 3};
+  step.recurrent("lstm", CellKind::lstm, config, once,
+                 step.recurrent_state("another", CellKind::lstm, config));
+  CHECK(step.plan().numbers(StepArray::Kind::state) == 2 * 2 * 3);
+}
+
+TEST_CASE("a loop of no turn is left out, with those within") {
+  StepBuilder step([](const StepWeight&) { return std::vector<float>(); });
+  step.read_token("turns", 0, 4);
+  const StepVector y = step.state("sum", 2), one = step.constant("one", {1});
+  step.loop(token_size);
+  step.call("add_share", y.part(0, 1), {one, one});
+  step.loop(token_size);
+  step.call("add_share", y.part(1, 2), {one, one});
+  step.end_loop();
+  step.end_loop();
+  step.output("y", y);
+  RealTimeStep made(step.plan());
+  for (const int turns : {0, 2, 0, 3}) {
+    made.reset();
+    made(turns);
+    CHECK(made["y"][0] == turns);
+    CHECK(made["y"][1] == turns * turns);
+  }
+}
+
 TEST_CASE("after construction no step asks for memory") {
   for (const StepModel& model : step_models()) {
     CAPTURE(model.name);

@@ -5,6 +5,7 @@
 #include "examples/timeseries/export/onnx_series.h"
 #include "examples/timeseries/pretrained/model_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
+#include "examples/timeseries/series/bounds.h"
 #include "tests/export/cases.h"
 #include "training/files/state_dict.h"
 
@@ -19,6 +20,9 @@ struct SeriesCase {
   std::string name;
   Recipe recipe;
   int members = 1;
+  double level = 0, unit = 0;  // values are the level and whole numbers of units; 0: any
+  timeseries::TrainedOn trained = {};
+  Bound bound = {};  // of all targets
 
   Series series() const {
     std::vector<std::string> names{"a", "b", "c"};
@@ -31,8 +35,10 @@ struct SeriesCase {
     constexpr int rows = 60;
     std::vector<double> values;
     for (int row = 0; row < rows; ++row) {
-      for (int k = 0; k < 3; ++k)
-        values.push_back(10 * (k + 1) + 5 * std::sin(0.7 * row + k) + random.uniform());
+      for (int k = 0; k < 3; ++k) {
+        const double value = 10 * (k + 1) + 5 * std::sin(0.7 * row + k) + random.uniform();
+        values.push_back(level + (unit > 0 ? unit * std::round(value) : value));
+      }
       if (recipe.detects()) values.back() = random.uniform() < 0.5;
       for (int k = 0; k < calendar; ++k) values.push_back(2 * random.uniform() - 1);
     }
@@ -46,23 +52,28 @@ struct SeriesCase {
 };
 
 // Row b of [steps, batch, …], or of [outputs, horizon, batch, targets].
-std::vector<real> row_of(const Tensor& all, int b, int batch, int64_t width) {
-  std::vector<real> result;
-  const std::vector<real> numbers = all.to_host();
-  for (int64_t t = 0; t < all.size() / batch / width; ++t)
-    result.insert(result.end(), numbers.begin() + (t * batch + b) * width,
-                  numbers.begin() + (t * batch + b + 1) * width);
+template <class Number>
+std::vector<Number> row_of(const std::vector<Number>& all, int b, int batch, int64_t width) {
+  std::vector<Number> result;
+  for (int64_t t = 0; t < std::ssize(all) / batch / width; ++t)
+    result.insert(result.end(), all.begin() + (t * batch + b) * width,
+                  all.begin() + (t * batch + b + 1) * width);
   return result;
 }
+std::vector<real> row_of(const Tensor& all, int b, int batch, int64_t width) {
+  return row_of(all.to_host(), b, batch, width);
+}
 
+// found: [outputs, horizon, batch, targets]
 void check_step(const SeriesCase& of, RealTimeStep& step, StepsInC& in_c, int b, const Tensor& x, int member,
-                const Tensor& found) {
+                const std::vector<double>& found, int targets) {
   const int batch = x.dim(1);
-  std::ranges::copy(row_of(x, b, batch, x.dim(2)), step["x"].begin());
+  std::ranges::copy(row_of(x, b, batch, x.dim(2)), step.in_64("x").begin());
   const int place = of.members > 1 ? member : 0;
   step(place), in_c.add(step, place);
-  require_step(of.name, step[of.recipe.detects() ? "probability" : "forecast"],
-               row_of(found, b, batch, found.dim(3)));
+  const std::vector<double> expected = row_of(found, b, batch, targets);
+  of.recipe.detects() ? require_step(of.name, step["probability"], expected)
+                      : require_step(of.name, step.in_64("forecast"), expected, of.level);
 }
 
 void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
@@ -77,9 +88,10 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
   if (of.members > 1) windows.shuffle(1, 1);  // else the first ones are all of one series
   timeseries::SeriesModel model(recipe, timeseries::columns_of(windows));
   model.params.initialize(Init::uniform(-0.4f, 0.4f));
-  timeseries::SavedModel saved{.path = "model.safetensors",
-                               .recipe = recipe,
-                               .facts = {.channels = series.channels, .scaling = scaling}};
+  timeseries::SavedModel saved{
+      .path = "model.safetensors",
+      .recipe = recipe,
+      .facts = {.channels = series.channels, .scaling = scaling, .trained = of.trained}};
   for (const SeriesMember& member : series.members) saved.facts.members.push_back(member.name);
   auto weights = std::make_shared<std::map<std::string, Tensor>>();
   for (const NamedTensor& tensor : state_dict(model.params)) weights->emplace(tensor.name, tensor.tensor);
@@ -88,17 +100,20 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
   timeseries::write_onnx(one.onnx(), saved);
   const StepPlan plan = timeseries::step_plan(saved);
   RealTimeStep step(plan);
-  StepsInC in_c(folder, one.name, plan);
+  StepsInC in_c(folder, one.name, plan, of.level);
   for (const bool small : {false, true}) timeseries::write_c(in_c.header(small), saved, small ? 8 : 32);
 
   const SeriesWindowOptions& options = windows.options();
   const int read = options.window + (options.known.empty() ? 0 : options.horizon),
             inputs = static_cast<int>(options.inputs.size());
+  int at_ends = 0, within = 0;
   for (const int size : {4, 1}) {
     one.begin_call();
     const SeriesBatch batch = windows.batch(1, size);
     Tensor x({read, size, inputs}), members({size});
     Tensor found = model.predict(batch.input).clone();  // [outputs, horizon, batch, targets]
+    const std::vector<real> scaled = found.to_host();
+    std::vector<double> exact(scaled.begin(), scaled.end());
     for (int b = 0; b < size; ++b) {
       const int64_t origin = batch.origins[static_cast<size_t>(b)],
                     first = origin - options.lead - options.window + 1;
@@ -115,20 +130,25 @@ void write_series(const std::filesystem::path& folder, const SeriesCase& of) {
       const int targets = static_cast<int>(options.targets.size());
       for (int64_t o = 0; o < found.size() / size / targets; ++o)  // outputs and steps
         for (int k = 0; k < targets && !recipe.detects(); ++k) {
-          real& value = found.data()[(o * size + b) * targets + k];
-          value = static_cast<real>(scaling.undo(
-              static_cast<double>(value), scaling.place(options.targets[static_cast<size_t>(k)], member)));
+          const int64_t at = (o * size + b) * targets + k;
+          double& value = exact[static_cast<size_t>(at)];
+          value = scaling.undo(value, scaling.place(options.targets[static_cast<size_t>(k)], member));
+          const double bounded = std::clamp(value, of.bound.least, of.bound.most);
+          (bounded == value ? within : at_ends) += 1;
+          found.data()[at] = static_cast<real>(value = bounded);
         }
     }
     const std::vector<real> from = members.to_host();
     require(of.members == 1 || size == 1 || std::ranges::count(from, from[0]) < size,
             "{}: all windows are of one series", of.name);
     for (int b = 0; b < size; ++b)
-      check_step(of, step, in_c, b, x, static_cast<int>(members.data()[b]), found);
+      check_step(of, step, in_c, b, x, static_cast<int>(members.data()[b]), exact, found.dim(3));
     one.input("x", x);
     if (of.members > 1) one.input("series", members);
     recipe.detects() ? one.output("probability", found.reshape({size})) : one.output("forecast", found);
   }
+  require(of.bound == Bound{} || (at_ends > 0 && within > 0), "{}: {} forecasts at a bound, {} within",
+          of.name, at_ends, within);
   one.write();
   of.name.starts_with("together") ? in_c.write({false}) : in_c.write();
 }
@@ -179,6 +199,19 @@ std::vector<SeriesCase> series_cases() {
       [](SeriesCase& c) { c.recipe.model.normalization = Normalization::last, c.recipe.data.known = {"b"}; });
   add("other_targets", "direct",
       [](SeriesCase& c) { c.recipe.data.channels = {"a"}, c.recipe.data.targets = {"b"}; });
+  add("large", "direct", [](SeriesCase& c) { c.level = 1.7e9, c.unit = 128; });  // that of float there
+  add("bounds", "direct", [&](SeriesCase& c) {
+    c.recipe.data.bounds = {9.75, 10.25}, c.bound = {9.75, 10.25}, c.recipe.data.targets = {"a"};
+    c.members = 3, c.recipe.data.id = "id", with_quantiles(c.recipe);
+  });
+  add("not_below_0", "direct", [](SeriesCase& c) {
+    c.level = -20, c.recipe.data.targets = {"b", "a"};
+    c.trained.least = {0, 0, -1}, c.trained.most = {1, 1, 1}, c.bound.least = 0;
+  });
+  add("not_above_0", "linear", [](SeriesCase& c) {
+    c.level = -10, c.recipe.data.targets = {"a"};
+    c.trained.least = {-1, 0, 0}, c.trained.most = {0, 1, 1}, c.bound.most = 0;
+  });
   // Options together, by lot.
   RandomStream random(5, "together");
   const auto chance = [&] { return random.below(2) == 0; };
@@ -223,9 +256,9 @@ void write_pretrained(const std::filesystem::path& folder) {
     const int segments = timeseries::segments_of(rows);
     timeseries::ForecastBatch inputs(segments, ahead, batch);
     for (int place = 0; place < batch; ++place) {
-      std::vector<float> values;
+      std::vector<double> values;
       for (int t = 0; t < rows; ++t)
-        values.push_back(static_cast<float>(100 + 10 * std::sin(0.52 * t) + 0.1 * t + 3 * random.normal()));
+        values.push_back(100 + 10 * std::sin(0.52 * t) + 0.1 * t + 3 * random.normal());
       inputs.put(place, values, place == 0 ? 1 : 12);
     }
     one.begin_call();

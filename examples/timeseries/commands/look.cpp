@@ -77,7 +77,8 @@ void look_at_file(const Command& command, const LookOptions& asked) {
                               .origin = asked.at.empty() ? std::min(end, std::max(begin + 3, end - steps))
                                                          : row_at(series, asked.at, begin, end + 1),
                               .steps = steps,
-                              .season = season.period};
+                              .season = season.period,
+                              .bounds = recipe.data.bounds};
   require_new("look", asked.page.out);
   const std::string title = std::filesystem::path(path).stem().string() + (only.empty() ? "" : ", " + only);
   asked.page.write(title, std::vector{look_json(looked, title, path)}, begun);

@@ -43,7 +43,7 @@ void ModelOrSeries::add_output(Command& command, const char* plot_says, const ch
 
 void ModelOrSeries::check(const Command& command) {
   const std::string &name = command.name(), &word = command.positional();
-  require_new(name, plot);
+  require_new(name, plot, "plot");
   require_new(name, out);
   require_input(plot.empty() || out.empty() || !same_file(plot, out),
                 "{}: --plot {} and --out {} are one file; each needs its own", name, plot, out);

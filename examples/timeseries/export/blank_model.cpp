@@ -1,5 +1,7 @@
 #include "examples/timeseries/export/blank_model.h"
 
+#include <cmath>
+
 #include "examples/timeseries/data/series_data.h"
 
 namespace timeseries {
@@ -26,6 +28,25 @@ BlankModel::BlankModel(const SavedModel& saved, const std::string& form) : serie
   model = one.make_model(windows);
   const SeriesWindowOptions& options = windows.options();
   inputs = options.inputs, targets = options.targets;
+  if (saved.recipe.detects()) return;
+  const Series unseen = make_series(series.channels, {});
+  const SeriesBounds of(
+      unseen, targets,
+      {.asked = saved.recipe.data.bounds, .least = facts.trained.least, .most = facts.trained.most});
+  for (size_t k = 0; k < targets.size(); ++k) bounds.push_back(of.at(0, k));
+}
+
+std::string BlankModel::bounds_text() const {
+  std::string text;
+  for (size_t k = 0; k < bounds.size(); ++k) {
+    const auto& [least, most] = bounds[k];
+    if (bounds[k] == Bound{}) continue;
+    text += (text.empty() ? "" : ", ") + series.channels[static_cast<size_t>(targets[k])];
+    text += !std::isfinite(most)    ? fmt::format(" not below {}", least)
+            : !std::isfinite(least) ? fmt::format(" not above {}", most)
+                                    : fmt::format(" from {} to {}", least, most);
+  }
+  return text;
 }
 
 std::vector<std::string> BlankModel::names(const std::vector<int>& channels) const {

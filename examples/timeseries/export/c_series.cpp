@@ -1,5 +1,8 @@
 #include "examples/timeseries/export/c_series.h"
 
+#include <algorithm>
+#include <limits>
+
 #include <fmt/ranges.h>
 
 #include "examples/timeseries/export/blank_model.h"
@@ -11,64 +14,46 @@ namespace timeseries {
 
 namespace {
 
-// Channels between a file's units and the network's.
+// Channels between a file's units, in 64 bits, and the network's.
 struct StepScaling {
   StepBuilder& step;
   const Scaling& scaling;
 
-  // f(channel, its place) for several series side by side, as the step needs one.
-  template <class F>
-  StepVector table(const char* name, const std::vector<int>& channels, F f) const {
-    std::vector<float> values;
+  // A number of each channel in each of several series: [channels, series].
+  StepVector table(const std::string& name, const std::vector<int>& channels,
+                   double (ChannelScaling::*number)() const) const {
+    std::vector<double> values;
     for (const int channel : channels)
       for (int member = 0; member < scaling.members; ++member)
-        values.push_back(static_cast<float>(f(static_cast<size_t>(scaling.place(channel, member)))));
-    const int width = static_cast<int>(channels.size());
-    const StepVector all = step.constant(std::string(name) + "_table", values);
-    const StepVector own = step.work(name, width);
-    step.call({.kernel = "column",
-               .sizes = {width, scaling.members, scaling.members > 1 ? token_size : 0},
-               .places = {own.place, all.place}});
-    return own;
+        values.push_back((scaling.at(scaling.place(channel, member)).*number)());
+    return step.constant64(name, values);
   }
-
-  // x [rows, channels]
-  void apply(const StepVector& x, const std::vector<int>& channels) const {
-    const int width = static_cast<int>(channels.size()), rows = x.size / width;
-    each_log(x, channels, "column", "log");
-    const StepVector shift = table("shift", channels, [&](size_t at) { return shift_of(at); });
-    const StepVector factor = table("factor", channels, [&](size_t at) { return 1 / scale_of(at); });
-    step.loop(rows);
-    const StepVector row = step.turned(x.part(0, width), width);
-    step.call("subtract", row, {shift});
-    step.call("multiply", row, {factor});
-    step.end_loop();
-  }
-  double scale_of(size_t at) const { return scaling.channels[at].used_scale(); }
-  double shift_of(size_t at) const { return scaling.channels[at].used_shift(); }
-  // A function of each channel whose logarithm is scaled.
-  void each_log(const StepVector& x, const std::vector<int>& channels, const char* name,
-                const char* function) const {
-    const int width = static_cast<int>(channels.size()), rows = x.size / width;
-    for (int k = 0; k < width; ++k) {
-      if (!scaling.at(channels[static_cast<size_t>(k)]).is_log) continue;
-      const StepVector own = step.work(name, rows), place = x.part(k, x.size);
-      step.call({.kernel = "move", .sizes = {rows, 1, width}, .places = {own.place, place.place}});
-      step.call(function, own);
-      step.call({.kernel = "move", .sizes = {rows, width, 1}, .places = {place.place, own.place}});
+  // y from x [rows, channels], in a loop over each run of channels that are alike. bounds: of values in a file's units, by channel;
+  // none: into the network's scale.
+  void convert(const StepVector& y, const StepVector& x, const std::vector<int>& channels,
+               const std::vector<Bound>& bounds = {}) const {
+    const int width = static_cast<int>(channels.size()), rows = y.size / width, members = scaling.members;
+    const auto is_log = [&](int k) { return scaling.at(channels[static_cast<size_t>(k)]).is_log; };
+    const std::string of = bounds.empty() ? "" : " of targets";
+    const StepVector shift = table("shift" + of, channels, &ChannelScaling::used_shift),
+                     scale = table("scale" + of, channels, &ChannelScaling::used_scale);
+    constexpr double most = std::numeric_limits<double>::max();  // a header has no infinity
+    std::vector<double> ends;
+    for (const Bound& b : bounds) ends.insert(ends.end(), {std::max(b.least, -most), std::min(b.most, most)});
+    const StepVector all_ends = bounds.empty() ? StepVector() : step.constant64("bounds", ends);
+    for (int k = 0, end = 0; k < width; k = end) {
+      for (end = k + 1; end < width && is_log(end) == is_log(k);) ++end;
+      step.loop(end - k);
+      const auto place = [&](const StepVector& all, int each) {
+        return step.turned(all.part(k * each, all.size), each).place;
+      };
+      StepCall call{.kernel = bounds.empty() ? "scaled" : "in_units",
+                    .sizes = {rows, width, members > 1 ? token_size : 0, is_log(k)},
+                    .places = {place(y, 1), place(x, 1), place(shift, members), place(scale, members)}};
+      if (!bounds.empty()) call.places.push_back(place(all_ends, 2));
+      step.call(call);
+      step.end_loop();
     }
-  }
-  // y [rows, channels]
-  void undo(const StepVector& y, const std::vector<int>& channels) const {
-    const int width = static_cast<int>(channels.size()), rows = y.size / width;
-    const StepVector shift = table("shift_of_targets", channels, [&](size_t at) { return shift_of(at); });
-    const StepVector scale = table("scale_of_targets", channels, [&](size_t at) { return scale_of(at); });
-    step.loop(rows);
-    const StepVector row = step.turned(y.part(0, width), width);
-    step.call("multiply", row, {scale});
-    step.call("add", row, {shift});
-    step.end_loop();
-    each_log(y, channels, "column_of_targets", "exp");
   }
 };
 
@@ -76,18 +61,18 @@ struct StepScaling {
 
 static StepPlan plan_of(const SavedModel& saved, const BlankModel& blank) {
   const NetworkPlan& plan = blank.model->plan();
-  const bool detects = plan.task.detects;
   StepBuilder step(weights_of(blank.model->params));
-  const StepVector x = step.input("x", plan.rows_read() * plan.columns.inputs);
+  const StepVector x = step.input64("x", plan.rows_read() * plan.columns.inputs);
   const Scaling& scaling = saved.facts.scaling;
   if (scaling.members > 1) step.read_token("series", 0, scaling.members);
   const StepVector scaled = step.work("scaled", x.size);
-  step.copy(scaled, x);
   const StepScaling between{step, scaling};
-  between.apply(scaled, blank.inputs);
+  between.convert(scaled, x, blank.inputs);
   const StepVector y = forecast_step(step, plan, scaled);
-  if (!detects) between.undo(y, blank.targets);
-  step.output(detects ? "probability" : "forecast", y);
+  if (plan.task.detects)
+    step.output("probability", y);
+  else
+    between.convert(step.output64("forecast", y.size), y, blank.targets, blank.bounds);
   return step.plan();
 }
 
@@ -142,9 +127,10 @@ StepPlan step_plan(const PretrainedNetwork& network) {
 
 void write_c(const std::filesystem::path& path, const SavedModel& saved, int bits) {
   const BlankModel blank(saved, "a C header");
-  std::string says =
-      fmt::format("x: {} of each row. The output: {}", fmt::join(blank.names(blank.inputs), ", "),
-                  fmt::join(blank.names(blank.targets), ", "));
+  std::string says = blank.bounds_text();
+  if (!says.empty()) says = "Bounds of the output: " + says + ".\n";
+  says += fmt::format("x: {} of each row. The output: {}", fmt::join(blank.names(blank.inputs), ", "),
+                      fmt::join(blank.names(blank.targets), ", "));
   write_c_header(path, plan_of(saved, blank), {.name = c_name(path), .bits = bits, .says = says});
 }
 

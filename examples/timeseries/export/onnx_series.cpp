@@ -138,6 +138,14 @@ OnnxValue in_order(const OnnxValue& y, int outputs) {  // quantiles that cross
                       {{"axis", int64_t{0}}, {"largest", int64_t{0}}})[0];
 }
 
+OnnxValue bounded(const OnnxValue& y, const BlankModel& blank) {  // y [outputs, horizon, batch, targets]
+  if (blank.bounds_text().empty()) return y;
+  std::vector<double> least, most;
+  for (const Bound& bound : blank.bounds) least.push_back(bound.least), most.push_back(bound.most);
+  OnnxGraph& graph = *y.graph;
+  return graph.op("Min", {graph.op("Max", {y, graph.reals(least)}), graph.reals(most)});
+}
+
 }  // namespace
 
 void write_onnx(const std::filesystem::path& path, const SavedModel& saved) {
@@ -160,13 +168,15 @@ void write_onnx(const std::filesystem::path& path, const SavedModel& saved) {
     const int outputs = task.outputs(), width = plan.width(), targets = plan.targets();
     const OnnxValue apart = reshape(y, {-1, targets / width, outputs, task.horizon, width});
     const OnnxValue found = reshape(permute(apart, {2, 3, 0, 1, 4}), {outputs, task.horizon, -1, targets});
-    graph.output("forecast", scaling.undo(cast(in_order(found, outputs), OnnxType::real64), blank.targets),
-                 {outputs, task.horizon, "batch", targets}, OnnxType::real64);
+    const OnnxValue values = scaling.undo(cast(in_order(found, outputs), OnnxType::real64), blank.targets);
+    graph.output("forecast", bounded(values, blank), {outputs, task.horizon, "batch", targets},
+                 OnnxType::real64);
   }
   const auto names = [&](const std::vector<int>& channels) {
     return json_text(nlohmann::ordered_json(blank.names(channels)));
   };
   graph.note("inputs", names(blank.inputs)), graph.note("targets", names(blank.targets));
+  if (const std::string bounds = blank.bounds_text(); !bounds.empty()) graph.note("bounds", bounds);
   for (const auto& [key, text] : model_metadata(saved.recipe, facts, *model)) graph.note(key, text);
   graph.write(path);
 }

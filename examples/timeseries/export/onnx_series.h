@@ -11,7 +11,8 @@ namespace timeseries {
 // them if the model knows some of their columns; then other columns may hold anything there. Scaling and normalization are in the
 // graph. A calendar's columns are numbers that the program computes of times (docs/timeseries.md). Another input is `series` [batch]
 // if it was trained on several, by their places in its file. Output: `forecast` [outputs, horizon, batch, targets] in the same
-// units, by quantile; of a detector `probability` [batch]. Intervals are not in it. The file's metadata have the recipe, channels and series.
+// units, by quantile, within BlankModel::bounds; of a detector `probability` [batch]. Intervals are not in it. The file's metadata have
+// the recipe, channels, bounds and series.
 // Throws InputError as export/onnx.h, and for several series of which each has a transform of its own.
 void write_onnx(const std::filesystem::path& path, const SavedModel& saved);
 

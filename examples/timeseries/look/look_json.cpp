@@ -7,6 +7,7 @@
 #include "examples/timeseries/look/look_numbers.h"
 #include "examples/timeseries/pretrained/model_file.h"
 #include "examples/timeseries/pretrained/pretrained.h"
+#include "examples/timeseries/series/bounds.h"
 #include "framework/one_line.h"
 #include "framework/ops.h"
 #include "framework/signals.h"
@@ -118,19 +119,18 @@ namespace {
 constexpr double moved_by = 0.02;  // of the series' scale
 
 // [steps, rows]: of the median, by each value; 0 where none is observed.
-Tensor slopes(const std::vector<float>& values, const LookedForecast& looked, double scale) {
+Tensor slopes(const std::vector<double>& values, const LookedForecast& looked, double scale) {
   const auto rows = static_cast<int>(values.size()), steps = static_cast<int>(looked.steps);
-  const auto by = static_cast<float>(moved_by * scale);
-  std::vector<std::vector<float>> moved;
+  std::vector<std::vector<double>> moved;
   std::vector<double> apart;  // each pair of values, as they were rounded
-  for (const float& value : values) {
+  for (const double& value : values) {
     if (std::isnan(value)) continue;
     const auto at = static_cast<size_t>(&value - values.data());
-    for (const float sign : {1.0f, -1.0f}) moved.push_back(values), moved.back()[at] += sign * by;
-    apart.push_back(static_cast<double>(moved[moved.size() - 2][at]) - moved.back()[at]);
+    for (const double by : {moved_by, -moved_by}) moved.push_back(values), moved.back()[at] += by * scale;
+    apart.push_back(moved[moved.size() - 2][at] - moved.back()[at]);
   }
   std::vector<PretrainedInput> inputs;
-  for (const std::vector<float>& series : moved) inputs.push_back({series, looked.season});
+  for (const std::vector<double>& series : moved) inputs.push_back({series, looked.season});
   const auto found = PretrainedForecaster::bundled().forecast(inputs, looked.steps);
   std::vector<real> slopes(static_cast<size_t>(rows * steps));
   for (size_t row = 0, pair = 0; row < values.size(); ++row) {
@@ -165,7 +165,7 @@ std::string look_json(const LookedForecast& looked, const std::string& title, co
                 "look: {} rows are forecast, and a page of this network has {} at most (data.horizon)",
                 looked.steps, most_ahead);
   const Series& rows = looked.series;
-  const std::vector<float> values =
+  const std::vector<double> values =
       values_before(rows, rows.begin_of(rows.member_of(looked.origin)), looked.origin, looked.channel);
   ForecastBatch batch(std::max(segments_of(std::ssize(values)), 1), segments_of(looked.steps), 1);
   require_input(
@@ -174,9 +174,10 @@ std::string look_json(const LookedForecast& looked, const std::string& title, co
       looked.series.times.text(looked.origin));
   const auto network = read_forecaster(bundled_forecaster());
   const auto levels = PretrainedForecaster::bundled().forecast(values, looked.season, looked.steps);
+  const Bound bound = SeriesBounds(rows, {looked.channel}, {.asked = looked.bounds}).at(looked.origin, 0);
   std::vector<std::vector<double>> forecast(forecast_levels.size());  // [levels][steps]
-  for (const std::vector<float>& step : levels)
-    for (size_t k = 0; k < step.size(); ++k) forecast[k].push_back(step[k]);
+  for (const std::vector<double>& step : levels)
+    for (size_t k = 0; k < step.size(); ++k) forecast[k].push_back(bound.clamp(step[k]));
   const int64_t origin = looked.origin;
   Json series = series_json(
       rows, {looked.channel}, looked.channel, {origin - std::ssize(values), origin},

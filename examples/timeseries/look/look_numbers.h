@@ -109,6 +109,7 @@ struct LookedForecast {
   int64_t rows;          // end of the rows that the file has of this series; the origin is not beyond it
   int channel;
   int64_t origin, steps, season;
+  std::vector<double> bounds;  // data.bounds
 };
 
 // The JSON that the page reads, as look_json has it for a trained model. A row's gradient is the central difference of the

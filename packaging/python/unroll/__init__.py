@@ -73,9 +73,13 @@ class SeriesModel:
         """
         return _forecasts(self._model.forecast(_path(csv), _steps(steps), _path(future)))
 
-    def look(self, path: Path, csv: Path | None = None) -> None:
-        """Writes an HTML page: the model's values while it reads its last window, and what the forecast rests on."""
-        self._model.look(_path(csv), os.fspath(path))
+    def look(self, path: Path, csv: Path | None = None, *, series: str = "", at: str = "", target: str = "") -> None:
+        """Writes an HTML page: the model's values while it reads a window, and what the forecast rests on.
+
+        series: which one, of a model of several. at: the first row to forecast, by its time; of a detector, the row to give a
+        label. "": the last whose truth is known. target: the column whose forecast is looked at. "": the first.
+        """
+        self._model.look(_path(csv), os.fspath(path), series, at, target)
 
 
 def load(path: Path) -> LanguageModel | SeriesModel:
