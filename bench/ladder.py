@@ -14,6 +14,7 @@ import math
 import pathlib
 import re
 import sys
+import tomllib
 from dataclasses import dataclass, field
 from html import escape
 
@@ -27,9 +28,10 @@ class Curve:
     parameters: str = "?"
     seed: str = "?"
     test: str = "not measured"
+    kept: float | None = None  # the validation perplexity of the weights that the test text was scored with
 
-    def best(self) -> float:
-        return min(valid for _, _, valid in self.points)
+    def valid(self) -> float:
+        return self.kept or min(valid for _, _, valid in self.points)
 
     def to_rung(self, rung: float, axis: int) -> float | None:
         """Tokens (axis 0) or minutes (1) at the end of the first epoch that is there."""
@@ -40,8 +42,14 @@ def of_folder(name: str, folder: pathlib.Path) -> Curve:
     curve = Curve(name)
     for line in (folder / "log.jsonl").read_text().splitlines():
         record = json.loads(line)
-        if record["kind"] == "epoch" and "valid_perplexity" in record:
-            curve.points.append((record["words"], record["time"]["seconds"] / 60, record["valid_perplexity"]))
+        if record["kind"] != "epoch" or record.get("valid_perplexity") is None:  # null: it was not finite
+            continue
+        if "words" not in record:
+            raise SystemExit(f"ladder: {folder}: a run of characters; the ladder counts words")
+        curve.points.append((record["words"], record["time"]["seconds"] / 60, record["valid_perplexity"]))
+    recipe = tomllib.loads((folder / "recipe.toml").read_text()) if (folder / "recipe.toml").exists() else {}
+    if curve.points and recipe.get("training", {}).get("keep") == "last":
+        curve.kept = curve.points[-1][2]
     report = json.loads((folder / "report.json").read_text()) if (folder / "report.json").exists() else {}
     facts = {fact["name"] or fact["value"]: fact["value"] for fact in report.get("facts", [])}
     if found := re.search(r"([\d,]+) parameters", facts.get("model", "")):
@@ -69,6 +77,8 @@ def of_log(name: str, text: str) -> Curve:
     for key, pattern in (("parameters", r"([\d,]+) parameters"), ("seed", r"seed (\d+)"), ("test", r"^test +perplexity ([\d.]+)")):
         if found := re.search(pattern, text, re.M):
             setattr(curve, key, found[1])
+    if found := re.search(r"^valid:? +perplexity ([\d.]+)", text, re.M):
+        curve.kept = float(found[1])
     return curve
 
 
@@ -95,7 +105,7 @@ def read(word: str) -> Curve:
 def rows(curves: list[Curve]) -> str:
     lines = ["| entry | parameters | training tokens | seed | valid | test |", "| --- | ---: | ---: | ---: | ---: | ---: |"]
     for c in curves:
-        lines.append(f"| {c.name} | {c.parameters} | {c.points[-1][0] / 1e6:.1f} M | {c.seed} | {c.best():.2f} | {c.test} |")
+        lines.append(f"| {c.name} | {c.parameters} | {c.points[-1][0] / 1e6:.1f} M | {c.seed} | {c.valid():.2f} | {c.test} |")
     lines += ["", "| million tokens (minutes) to a valid of | " + " | ".join(map(str, RUNGS)) + " |", "| --- |" + " ---: |" * len(RUNGS)]
     for c in curves:
         reached = [(c.to_rung(r, 0), c.to_rung(r, 1)) for r in RUNGS]
@@ -110,7 +120,10 @@ COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c
 def panel(curves: list[Curve], axis: int, left: float, title: str, unit: float) -> list[str]:
     """One of two panels, 420 by 300, with logarithmic axes."""
     width, height, top = 420.0, 300.0, 40.0
-    xs = [p[axis] / unit for c in curves for p in c.points if p[2] <= 250]
+    shown = [[p for p in c.points if p[axis] > 0 and 55 <= p[2] <= 250] for c in curves]
+    xs = [p[axis] / unit for points in shown for p in points]
+    if not xs:
+        raise SystemExit("ladder: no epoch has a validation perplexity from 55 to 250, which is what the picture shows")
     low_x, high_x, low_y, high_y = math.log(min(xs)), math.log(max(xs)), math.log(55), math.log(250)
     x = lambda v: left + (math.log(v) - low_x) / max(high_x - low_x, 1e-9) * width
     y = lambda v: top + height - (math.log(v) - low_y) / (high_y - low_y) * height
@@ -121,8 +134,8 @@ def panel(curves: list[Curve], axis: int, left: float, title: str, unit: float) 
     ticks = [s * 10**e for e in range(-2, 5) for s in (1, 2, 5) if min(xs) <= s * 10**e <= max(xs)]
     for v in ticks:
         parts.append(f'<text x="{x(v):.1f}" y="{top + height + 18:.0f}" text-anchor="middle">{v:g}</text>')
-    for c, color in zip(curves, COLORS * len(curves), strict=False):
-        points = " ".join(f"{x(p[axis] / unit):.1f},{y(p[2]):.1f}" for p in c.points if 55 <= p[2] <= 250)
+    for of_curve, color in zip(shown, COLORS * len(curves), strict=False):
+        points = " ".join(f"{x(p[axis] / unit):.1f},{y(p[2]):.1f}" for p in of_curve)
         parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>')
     return parts
 

@@ -140,6 +140,7 @@ def main() -> None:
         model = Model(path)
         lines = (args.data / f"ptb.{args.split}.txt").read_text().splitlines()
         text = [model.number[word] for line in lines for word in [*line.split(), "<eos>"]]
+        text = text[: model.recipe["data"].get("limit") or None]
         batch = args.batch or model.recipe["data"]["eval_batch"]
         with torch.no_grad():
             score = model.perplexity(text, batch)
@@ -148,7 +149,10 @@ def main() -> None:
             command = [args.ptb, "evaluate", str(path), "--data", str(args.data), "--split", args.split, "--batch", str(batch),
                        "--threads", str(args.threads), "--json"]
             printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-            ours = json.loads(printed)[f"{args.split}_perplexity"]
+            result = json.loads(printed)
+            if result["tokens"] != len(text):
+                raise SystemExit(f"{path}: ptb scored {result['tokens']} tokens, and the text has {len(text)} here")
+            ours = result[f"{args.split}_perplexity"]
             line += f", ptb {ours:.6f}, relative difference {abs(ours - score) / score:.1e}"
         print(line, flush=True)
 

@@ -324,6 +324,15 @@ class Ladder(unittest.TestCase):
             found = ladder.rows([ladder.read(f"mine={folder}")]).splitlines()
             self.assertEqual(found[2], "| mine | 1,234 | 1.5 M | 7 | 99.00 | 95.10 |")
             self.assertEqual(found[6], "| mine | 1.0 (3.0) | 1.0 (3.0) | – | – | – |")
+            # The score that belongs to the tested weights, if the last are kept; null is a score that was not finite.
+            (folder / "recipe.toml").write_text('[training]\nkeep = "last"\n')
+            with (folder / "log.jsonl").open("a") as log:
+                log.write(json.dumps(records[1] | {"valid_perplexity": None}) + "\n")
+            self.assertIn("| 101.00 | 95.10 |", ladder.rows([ladder.read(f"mine={folder}")]))
+            far = pathlib.Path(name) / "far.csv"
+            far.write_text("tokens,minutes,valid\n1000,0,900\n")
+            with self.assertRaisesRegex(SystemExit, "from 55 to 250"):
+                ladder.main(["picture", f"{name}/far.svg", str(far)])
             other = pathlib.Path(name) / "other.csv"
             other.write_text("tokens,minutes,valid\n1000000,12.4,79.5\n")
             self.assertIn("| other | 1.0 (12) | 1.0 (12) | 1.0 (12) | – | – |", ladder.rows([ladder.read(str(other))]))
