@@ -26,6 +26,14 @@ inline void write_tensors(const std::filesystem::path& path, const TensorsByName
   unroll::write_safetensors(path, list, metadata);
 }
 
+// The tensors of one of our models as PyTorch writes them again: no metadata but the words, if there are any.
+inline void through_torch(const std::filesystem::path& ours, const std::filesystem::path& theirs) {
+  const unroll::Metadata all = unroll::SafetensorsFile(ours).metadata();
+  unroll::Metadata kept;
+  if (const auto words = all.find("vocabulary"); words != all.end()) kept.insert(*words);
+  write_tensors(theirs, tensors_of(ours), kept);
+}
+
 inline bool same_tensors(const TensorsByName& a, const TensorsByName& b) {
   return std::ranges::equal(
       a, b, [](const auto& x, const auto& y) { return x.first == y.first && same_bits(x.second, y.second); });

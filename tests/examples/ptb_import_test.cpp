@@ -37,8 +37,9 @@ TEST_CASE(
   CHECK(scored["test_perplexity"].get<double>() ==
         doctest::Approx(recorded["float64"].get<double>()).epsilon(5e-5));
   CHECK(same_tensors(tensors_of(folder / "m.safetensors"), tensors_of(fixture / "unroll.safetensors")));
-  // Our own file is one of PyTorch's too, and says its words itself.
-  ptb_out({"import", "m.safetensors", "--out", "again.safetensors"}, folder.path());
+  // Our tensors are PyTorch's too, and the words in the file's metadata are enough.
+  through_torch(folder / "m.safetensors", folder / "back.safetensors");
+  ptb_out({"import", "back.safetensors", "--out", "again.safetensors"}, folder.path());
   CHECK(same_tensors(tensors_of(folder / "again.safetensors"), tensors_of(folder / "m.safetensors")));
   CHECK(ptb_out({"generate", "m.safetensors", "--words", "5"}, folder.path()).size() > 10);
 }
@@ -62,7 +63,8 @@ TEST_CASE("so have a GRU of PyTorch, a plain network, an LSTM with projection, a
     CHECK(scored["tokens"] == recorded["tokens"]);
     CHECK(scored["test_perplexity"].get<double>() ==
           doctest::Approx(recorded["float64"].get<double>()).epsilon(5e-5));
-    ptb_out(Words{"import", out, "--out", "again-" + out} + unsaid, folder.path());
+    through_torch(folder / out, folder / ("back-" + out));
+    ptb_out(Words{"import", "back-" + out, "--out", "again-" + out} + unsaid, folder.path());
     CHECK(same_tensors(tensors_of(folder / ("again-" + out)), tensors_of(folder / out)));
     CHECK(ptb_out({"generate", out, "--words", "5"}, folder.path()).size() > 10);
   }
@@ -98,7 +100,8 @@ TEST_CASE("a mixture of softmaxes is known by its prior and latent, here and bac
   const TensorsByName ours = tensors_of(folder / "m.safetensors");
   CHECK(same_bits(ours.at("mixture.latent.weight"), theirs["latent.0.weight"]));
   CHECK(same_bits(ours.at("mixture.prior.weight"), theirs["prior.weight"]));
-  ptb_out({"import", "m.safetensors", "--out", "again.safetensors"}, folder.path());
+  through_torch(folder / "m.safetensors", folder / "back.safetensors");
+  ptb_out({"import", "back.safetensors", "--out", "again.safetensors"}, folder.path());
   CHECK(same_tensors(tensors_of(folder / "again.safetensors"), ours));
   // Errors name the tensors that do not fit.
   const auto refused = [&](const TensorsByName& tensors, const std::vector<std::string>& parts) {
@@ -179,12 +182,26 @@ TEST_CASE("the words come from a list, an array, the text or the file itself, th
   CHECK(next(named, "d.safetensors").ends_with(" generate d.safetensors"));
   folder.write("data/ptb/ptb.test.txt", "the cat\n");
   CHECK(next(named, "my model.safetensors").ends_with(" evaluate 'my model.safetensors'"));
-  CHECK(
-      next({(trained() / "model/last.safetensors").string(), "--set", "data.corpus=grammar"}, "e.safetensors")
-          .ends_with(" evaluate e.safetensors"));
+  through_torch(trained() / "model/last.safetensors", folder / "grammar.safetensors");
+  CHECK(next({"grammar.safetensors", "--set", "data.corpus=grammar"}, "e.safetensors")
+            .ends_with(" evaluate e.safetensors"));
   const std::string resolved = SafetensorsFile(folder / "a.safetensors").metadata().at("recipe");
   for (const char* part : {"hidden = 8\n", "dropout = 0.25\n", "bptt = 7\n", "corpus = \"text\"\n"})
     CHECK_MESSAGE(resolved.find(part) != std::string::npos, part, resolved);
+}
+
+TEST_CASE("a model of one of our programs is no import: its recipe would be lost") {
+  const Folder folder;
+  const std::string ours = trained() / "model/last.safetensors";
+  write_tensors(folder / "other.safetensors", tensors_of(ours), {{"program", "unroll timeseries"}});
+  for (const auto& [file, program] : {std::pair{ours, "ptb"}, {"other.safetensors", "timeseries"}}) {
+    const ProgramRun run = ptb({"import", file, "--out", "x.safetensors"}, folder.path());
+    CHECK(run.code == 2);
+    CHECK(run.err == fmt::format("ptb: {}: a model of 'unroll {}' already, which needs no import: {} evaluate reads "
+                                 "it as it is\n",
+                                 file, program, program));
+    CHECK(!fs::exists(folder / "x.safetensors"));
+  }
 }
 
 TEST_CASE("what cannot be imported is refused in one line that says why, and nothing is written") {

@@ -189,7 +189,7 @@ TEST_CASE("look: what is refused, in one line, and nothing is written") {
       {{"look", "model/last.safetensors", "--text", "zebra"},
        {"model/last.safetensors: --text:1:", "zebra", "vocabulary"}},
       {{"look", "model/last.safetensors", "--text", "the dog", "--out", "there.html"},
-       {"there.html is there already"}},
+       {"there.html is there already", "(--out FILE names another)"}},
       {{"look", "nowhere.safetensors", "--text", "the dog"}, {"nowhere.safetensors"}},
       // Faults that prevent the page are reported before a file that stands in its place.
       {{"look", "nowhere.safetensors", "--text", "the dog", "--out", "there.html"}, {"no such file"}},

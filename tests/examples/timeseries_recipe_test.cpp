@@ -77,6 +77,9 @@ TEST_CASE("a key that nothing reads is refused where it was said, and only there
   // A key that a recipe says for what it is by itself may be unread after --set, or read only then.
   CHECK(error("[model]\nhidden = 64\n", {"model.architecture=linear"}) == "");
   CHECK(error("[data]\ntrain_rows = 64\n", {"data.split=rows"}) == "");
+  CHECK(error("[model]\npeepholes = true\nforget_bias = 2\n", {"model.cell=gru"}) == "");
+  CHECK(error("[model]\ncell = \"gru\"\npeepholes = true\n") ==
+        "mine.toml:3: 'model.peepholes' is an option of the LSTM; the GRU has no such thing");
   CHECK(of_bundled("airline", {"data.split=fraction", "model.architecture=linear"}) == "");
   CHECK(of_bundled("sunspots", {"data.split=rows", "data.train_rows=2000", "data.valid_rows=100"}) == "");
   // A run's recipe spells all keys out; that of an earlier version lacks a few.

@@ -8,6 +8,11 @@ namespace ptb {
 
 namespace {
 
+bool drops(const Recipe& r) {
+  const auto [input, hidden, output] = dropout_rates(r);
+  return input != 0 || hidden != 0 || output != 0;
+}
+
 // Rules between keys.
 void check(const RecipeReader& reader, const Recipe& r) {
   const auto& m = r.model;
@@ -28,8 +33,7 @@ void check(const RecipeReader& reader, const Recipe& r) {
                                    {"output_dropout", r.model.output_dropout}})
     if (rate < 0 && rate != -1)
       reader.refuse(fmt::format("model.{}", name), "must be in [0, 1), or -1 for model.dropout");
-  const auto [input, hidden, output] = dropout_rates(r);
-  if (r.model.locked_dropout && input == 0 && hidden == 0 && output == 0)
+  if (r.model.locked_dropout && !drops(r))
     reader.refuse("model.locked_dropout", "needs model.dropout above 0");
   if (r.data.corpus == CorpusKind::grammar && r.data.level == Level::character)
     reader.refuse("data.level",
@@ -63,6 +67,8 @@ UnreadKeys unread_keys(const Recipe& r) {
   add_unread_recurrent_keys(unread, m, recurrent, of_recurrent);
   if (transformer)  // which has it too
     std::erase_if(unread.keys, [](const UnreadKey& key) { return key.path == "model.locked_dropout"; });
+  if (recurrent) add_lost_recurrent_keys(unread, m.cell, layers_of(r));
+  if (m.locked_dropout && !drops(r)) unread.add_lost("model.locked_dropout");
   unread.add_unless(recurrent, of_recurrent, {"model.hidden", "model.cell"});
   unread.add_unless(transformer, "model.architecture = \"transformer\" or \"recurrent-attention\"",
                     {"model.heads", "model.feed_forward", "model.memory", "model.attention_dropout"});

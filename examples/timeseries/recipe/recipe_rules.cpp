@@ -140,8 +140,10 @@ UnreadKeys unread_keys(const Recipe& r) {
                     {"model.cell", "model.hidden", "model.layers", "model.dropout"});
   unread.add_unless(reads("shared_channels"), readers_of("shared_channels"), {"model.shared_channels"});
   add_unread_recurrent_keys(unread, m, reads("cell"), readers_of("cell").c_str());
-  if (reads("cell"))
+  if (reads("cell")) {
     unread.add_unless(m.cell == CellKind::lstm, "model.cell = \"lstm\"", {"model.forget_bias"});
+    add_lost_recurrent_keys(unread, m.cell, m.layers_of(1));
+  }
   const SplitKind split = r.data.split;
   unread.add_unless(split == SplitKind::fraction, "data.split = \"fraction\"", {"data.train", "data.valid"});
   unread.add_unless(split == SplitKind::rows, "data.split = \"rows\"",

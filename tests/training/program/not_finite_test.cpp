@@ -2,7 +2,10 @@
 #include <filesystem>
 #include <limits>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/torch_files.h"
+#include "tests/training/program/model_metadata.h"
 #include "tests/training/program/trained_programs.h"
 
 using namespace unroll;
@@ -40,12 +43,15 @@ TEST_CASE("a model with weights that are not finite is read by no command") {
   for (const float number : {not_a_number, infinity, -infinity}) {
     const Copy text(ptb), series(timeseries);
     change(text, "whole/best.safetensors", "bad.safetensors", "decoder.bias", number);
+    const std::string error = ": 'decoder.bias' [8] has numbers that are not finite";
     for (const Words& words :
-         {Words{"evaluate", "bad.safetensors", "--data", "text"}, Words{"generate", "bad.safetensors"},
-          Words{"import", "bad.safetensors", "--out", "out.safetensors", "--data", "text", "--recipe",
-                "tiny.toml", "--set", "data.corpus=text"}}) {
-      refused(ptb, words, text, "bad.safetensors: 'decoder.bias' [8] has numbers that are not finite");
-    }
+         {Words{"evaluate", "bad.safetensors", "--data", "text"}, Words{"generate", "bad.safetensors"}})
+      refused(ptb, words, text, "bad.safetensors" + error);
+    through_torch(text / "bad.safetensors", text / "theirs.safetensors");
+    refused(ptb,
+            {"import", "theirs.safetensors", "--out", "out.safetensors", "--data", "text", "--recipe",
+             "tiny.toml", "--set", "data.corpus=text"},
+            text, "theirs.safetensors" + error);
     CHECK(!std::filesystem::exists(text / "out.safetensors"));
 
     change(series, "whole/best.safetensors", "bad.safetensors", "head.weight", number);
@@ -89,6 +95,25 @@ TEST_CASE("a run does not go on from weights, or from what its optimizer keeps, 
       CHECK(one.err == fmt::format("{}: whole/last.safetensors: '{}' {} has numbers that are not finite\n",
                                    subject.program, entry.name, entry.shape_text()));
     }
+  }
+}
+
+TEST_CASE("a run that went back to a checkpoint says so at its end, with few words too") {
+  for (const Subject& subject : subjects) {
+    CAPTURE(subject.program);
+    const Copy folder(subject);
+    const Words resume = {"resume", "whole", "--quiet"};
+    CHECK(run(subject, resume, folder).out.find("diverged") == std::string::npos);
+    change_metadata(folder / "whole/last.safetensors", [](Metadata& metadata) {
+      auto training = nlohmann::ordered_json::parse(metadata["training"]);
+      training["state"]["rate_factor"] = 0.25;
+      metadata["training"] = training.dump();
+    });
+    const ProgramRun resumed = run(subject, resume, folder);
+    CHECK_MESSAGE(
+        resumed.out.find("diverged and went back to a checkpoint, at 0.25 of the learning rate\n") !=
+            std::string::npos,
+        resumed.out);
   }
 }
 

@@ -169,7 +169,7 @@ TEST_CASE("report --plot draws the main curve of a run as a picture that needs n
 
   const ProgramRun again = report({"--plot", "curve.svg"});
   CHECK(again.code == 2);
-  CHECK(has(again.err, "report: curve.svg is there already; nothing is overwritten"));
+  CHECK(has(again.err, "report: curve.svg is there already; nothing is overwritten (--plot FILE names another)"));
   trained.folder.write("run/log.jsonl", "");
   const ProgramRun empty = report({"--plot", "empty.svg"});
   CHECK(empty.code == 2);

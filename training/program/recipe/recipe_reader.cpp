@@ -220,8 +220,14 @@ bool UnreadKeys::contains(const std::string& path) const {
   return std::ranges::find(keys, path, &UnreadKey::path) != keys.end();
 }
 
-void RecipeReader::refuse_unread(const UnreadKeys& unread, const UnreadKeys& by_itself) const {
+void RecipeReader::refuse_unread(const UnreadKeys& unread, const UnreadKeys& by_itself) {
   for (const UnreadKey& key : unread.keys) {
+    if (key.lost) {
+      const RecipeKey& declared = *find(key.path);
+      if (!overridden(key.path) && !by_itself.contains(key.path))
+        declared.assignment (*parse_toml_value(declared.default_value))();
+      continue;
+    }
     const bool of_recipe = given(key.path) && !spelled_out() && by_itself.contains(key.path);
     if (key.asks || overridden(key.path) || of_recipe)
       refuse(key.path, fmt::format("is for {}: here nothing reads it", key.readers));

@@ -34,6 +34,7 @@ struct UnreadKey {
   std::string path;
   std::string readers;  // what would: "model.architecture = \"direct\""
   bool asks = false;    // its value would then do something: momentum that is not 0
+  bool lost = false;    // the rules refuse its value, an option that the chosen layers lack
 };
 // A list of such keys.
 struct UnreadKeys {
@@ -41,6 +42,8 @@ struct UnreadKeys {
   // Adds the keys `paths`, unless `read`.
   void add_unless(bool read, const std::string& readers, std::initializer_list<const char*> paths,
                   bool asks = false);
+  // Adds a key that the file has and that an override of another takes the effect from.
+  void add_lost(const std::string& path) { keys.push_back({.path = path, .readers = "", .lost = true}); }
   bool contains(const std::string& path) const;  // it has no effect
 };
 
@@ -88,8 +91,9 @@ class RecipeReader {
   }
   // Throws likewise if the user gave a key that has no effect. A key of `unread` counts as the user's if it asks for
   // something, if a set() named it, or if it had no effect in the recipe either (`by_itself`). Keys of a spelled-out
-  // recipe are exempt. So a set() may make a recipe's own keys lose their effect.
-  void refuse_unread(const UnreadKeys& unread, const UnreadKeys& by_itself) const;
+  // recipe are exempt. So a set() may make a recipe's own keys lose their effect. A key that a set() made `lost` gets its
+  // default again; others that are lost are left to the rules.
+  void refuse_unread(const UnreadKeys& unread, const UnreadKeys& by_itself);
 
   // The resolved recipe: every key with its value. read() of it gives the same values. With `comments`, each key's
   // description stands beside it.

@@ -99,4 +99,12 @@ void add_unread_recurrent_keys(UnreadKeys& unread, const RecurrentConfig& c, boo
       unread.add_unless(recurrent, of_recurrent, {fmt::format("model.{}", option.name).c_str()});
 }
 
+void add_lost_recurrent_keys(UnreadKeys& unread, CellKind cell, const RecurrentConfig& made) {
+  for (const RecurrentOption& option : recurrent_options) {
+    const bool acts = has_option(facts_of(cell), option) && (made.layers > 1 || !option.needs_layers) &&
+                      (!option.of || is_set(option_named(option.of), made));
+    if (is_set(option, made) && !acts) unread.add_lost(fmt::format("model.{}", option.name));
+  }
+}
+
 }  // namespace unroll

@@ -16,5 +16,8 @@ void check_recurrent_keys(const RecipeReader& reader, CellKind cell, const Recur
 // them), and model.algorithm unless the engine may be `fused`.
 void add_unread_recurrent_keys(UnreadKeys& unread, const RecurrentConfig& config, bool recurrent = true,
                                const char* of_recurrent = "");
+// Adds the options that are set and that these layers lack: the cell does not have them, they act between layers and
+// there is one, or they refine an option that is off.
+void add_lost_recurrent_keys(UnreadKeys& unread, CellKind cell, const RecurrentConfig& made);
 
 }  // namespace unroll

@@ -50,12 +50,11 @@ RecipeFile ImportOptions::recipe(const fs::path& file, const std::string& progra
 }
 
 void check_is_of_torch(const SafetensorsFile& file) {
-  const auto found = file.metadata().find("pytorch");
-  const std::string modules = found == file.metadata().end() ? "" : found->second;
-  require_input(
-      !modules.starts_with("none: "),
-      "{}: PyTorch has no module that computes it ({}); it is a model's file already and needs no import",
-      file.path(), one_line(modules.substr(std::min<size_t>(6, modules.size()))));
+  const auto found = file.metadata().find("program");
+  const std::string whose = found == file.metadata().end() ? "" : one_line(found->second), ours = "unroll ";
+  require_input(!whose.starts_with(ours),
+                "{}: a model of '{}' already, which needs no import: {} evaluate reads it as it is",
+                file.path(), whose, whose.substr(std::min(ours.size(), whose.size())));
 }
 
 void check_known_to_torch(const RecurrentConfig& layers, const std::filesystem::path& file) {

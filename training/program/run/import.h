@@ -30,7 +30,7 @@ class ImportOptions {
   std::vector<std::string> sets, renames;
 };
 
-// Throws InputError for one of our models that PyTorch could not have made.
+// Throws InputError for a model that one of our programs wrote: an import would lose its recipe.
 void check_is_of_torch(const SafetensorsFile& file);
 // Throws InputError if the layers have options that PyTorch's modules lack.
 void check_known_to_torch(const RecurrentConfig& layers, const std::filesystem::path& file);

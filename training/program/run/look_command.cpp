@@ -22,7 +22,7 @@ static std::string title_of(const fs::path& path) {
 
 void LookCommand::add_to(Command& command, const std::string& on_the_same) {
   add_checkpoint(command);
-  command.option("out", out, "FILE", "the page");
+  command.option("out", out, "FILE", "the page; a file that is there is not overwritten");
   command
       .option("against", against, "FILE",
               "another model's file, to be shown beside it on the same " + on_the_same)

@@ -23,7 +23,7 @@ void report_command(Command& command) {
                   fmt::format("then open {}/report.html", command.first_run()));
   command.example("report " + command.first_run() + " --plot curve.svg", "its main curve as a picture");
   if (!command.parse()) return;
-  require_new("report", plot);
+  require_new("report", plot, "plot");
   const std::filesystem::path folder = command.positional();
   check_run_files(folder);
   if (has_own_file(folder / "start.json"))
