@@ -36,7 +36,7 @@ std::array<double, 3> estimate_discounts(const std::array<int64_t, 5>& counted) 
 NgramModel::NgramModel(int order, std::span<const int32_t> train, int vocabulary, int32_t eos)
     : order_(order), vocabulary_(vocabulary), eos_(eos) {
   require(order >= 1 && order <= max_order, "n-gram model: order {} is not 1, 2 or 3", order);
-  require(vocabulary > 0 && vocabulary < (1 << id_bits) - 1, "n-gram model: a vocabulary of {} words",
+  require(vocabulary > 0 && vocabulary <= most_words, "n-gram model: a vocabulary of {} words",
           vocabulary);
   require(eos >= 0 && eos < vocabulary, "n-gram model: <eos> is {} of {} words", eos, vocabulary);
   require_input(!train.empty(), "n-gram model: no tokens to count");

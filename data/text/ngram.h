@@ -14,6 +14,8 @@ namespace unroll {
 
 class NgramModel {
  public:
+  static constexpr int most_words = (1 << 21) - 2;  // of a vocabulary that can be counted
+
   // Counts `train`, ids below `vocabulary`; the id `eos` ends each sentence. order: 1 (unigram) … 3
   // (trigram). Throws InputError if there are no tokens, Error if an id or the order is outside its range.
   NgramModel(int order, std::span<const int32_t> train, int vocabulary, int32_t eos);

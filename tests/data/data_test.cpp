@@ -277,6 +277,10 @@ TEST_CASE("an n-gram model refuses what it cannot count") {
   const std::vector<int32_t> train = {0, 1, 2};
   CHECK(lacks(error_of([&] { NgramModel(4, train, 3, 0); }), {"order 4"}) == "");
   CHECK(lacks(error_of([&] { NgramModel(3, train, 2, 0); }), {"id 2 of 2"}) == "");
+  constexpr int most = NgramModel::most_words;
+  const std::vector<int32_t> ends = {most - 1, 1, 0, most - 1, 1, 0};
+  CHECK(NgramModel(3, ends, most, 0).perplexity(ends) < NgramModel(1, ends, most, 0).perplexity(ends));
+  CHECK(lacks(error_of([&] { NgramModel(3, ends, most + 1, 0); }), {"vocabulary of 2097151 words"}) == "");
   CHECK(lacks(input_error_of([&] { NgramModel(3, std::vector<int32_t>{}, 2, 0); }), {"no tokens"}) == "");
   CHECK(lacks(input_error_of([&] { NgramModel(3, train, 3, 0).perplexity({}); }), {"no tokens"}) == "");
 }

@@ -33,6 +33,24 @@ TEST_CASE("the file has the names that PyTorch would use, the second bias as zer
   CHECK(std::ranges::find(words, "<eos>") != words.end());
 }
 
+TEST_CASE("weights of training alone stand in the file, and one may go on without them") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const Words train = {"train", "tiny.toml", "--set", "training.epochs=1", "--out"};
+  ptb_out(train + Words{"told", "--set", "training.past_decode=0.1"}, folder.path());
+  const SafetensorsFile file(folder / "told/last.safetensors");
+  const std::string modules = file.metadata().at("pytorch");
+  for (const auto& entry : file.entries())
+    if (entry.name.starts_with("past_decoder.")) {
+      const size_t end = std::string("past_decoder.").size();
+      CHECK(modules.find(entry.name.substr(0, entry.name.find('.', end))) != std::string::npos);
+    }
+  CHECK(file.find("past_decoder.hidden.weight"));
+  ptb_out(train + Words{"without", "--set", "training.init_from=told/last.safetensors"}, folder.path());
+  const SafetensorsFile without(folder / "without/last.safetensors");
+  CHECK(!without.find("past_decoder.hidden.weight"));
+}
+
 TEST_CASE("export writes beside the model unless told where, and replaces nothing") {
   const Folder folder;
   std::filesystem::copy(trained() / "model/last.safetensors", folder / "m.safetensors");

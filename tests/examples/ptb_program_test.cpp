@@ -313,6 +313,15 @@ TEST_CASE("--dry-run and --overfit-one-batch write nothing") {
     const ProgramRun run = ptb(words, folder.path());
     CHECK_MESSAGE(run.code == 0, hidden[0], run.err);
   }
+  // The window that it names is the one that it learns, where an epoch would cut its windows.
+  const std::string cut = ptb_out(
+      overfit + Words{"--set", "data.variable_bptt=true", "--set", "data.partial_shuffle=true"}, folder.path());
+  const auto number_behind = [&](const std::string& words) {
+    return std::stoll(cut.substr(cut.find(words) + words.size()));
+  };
+  const auto learnt = ptb_json(
+      overfit + Words{"--set", "data.variable_bptt=true", "--set", "data.partial_shuffle=true"}, folder.path());
+  CHECK(learnt["tokens"] == number_behind("one window of ") * number_behind("learnt by heart in "));
   const ProgramRun hopeless = ptb(overfit + Words{"--set", "optimizer.learning_rate=1e-9"}, folder.path());
   CHECK(hopeless.code == 1);
   CHECK(hopeless.err.find("not learnt by heart") != std::string::npos);

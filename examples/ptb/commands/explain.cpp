@@ -1,5 +1,6 @@
 // ptb explain: what a recipe makes, before anything is trained.
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <string>
@@ -126,6 +127,11 @@ void print_work(const Recipe& r, const LanguageModel& model, double vocab) {
   } else {
     lines.push_back({"decoder", "one product over all steps, in chunks", of_decoder});
   }
+  if (model.past_decoder) {
+    const double in = model.decoder.config.in, share = r.training.past_decode_share;
+    lines.push_back({"telling back", "two products for each step that is told back; in training alone",
+                     share * (2 * of_decoder + 2 * in * in)});
+  }
   print_table(lines, "", "together");
 }
 
@@ -237,6 +243,12 @@ void print_memory(const Recipe& r, const LanguageModel& model, double vocab, con
                    in_gradients * rows * sizeof(real)});
   lines.push_back({"logits", "a chunk of rows, and the decoder's gradient",
                    (chunk + vocab * (in + 1) + of_decoder * in) * sizeof(real)});
+  if (model.past_decoder) {
+    const double steps = std::ceil(r.training.past_decode_share * static_cast<float>(r.data.bptt)),
+                 told = steps * r.data.batch;
+    lines.push_back({"telling back", "logits and p of these steps, what is told, and gradients",
+                     4 * told * vocab * sizeof(real)});
+  }
   show("Memory, estimated (ptb train --dry-run measures it)\n");
   print_table(lines, "B", "together");
 }
@@ -257,11 +269,6 @@ void print_options(const Recipe& r, const LayerCosts& costs) {
       "  took turns.\n\n",
       cell_of(r).title, costs.layers, plural(costs.layers), r.data.batch, r.data.bptt, threads(),
       plural(threads()), costs.rounds, plural(costs.rounds));
-}
-
-EpochWindows windows_of(const Recipe& r, int64_t tokens) {
-  const int64_t length = (tokens - 1) / r.data.batch;
-  return EpochWindows([&r, length](int epoch) { return windows_of_epoch(r, length, epoch); });
 }
 
 void print_course(const Recipe& r, int64_t tokens) {
@@ -299,7 +306,8 @@ void explain(Command& command) {
   command.describe(
       "Explains a recipe's model before it is trained: parameters; arithmetic, traffic and memory for a "
       "token; the cost of each option of the recurrent layers; the engine, and why; the course of the "
-      "learning rate. The cost of options is measured, which takes a few seconds.");
+      "learning rate. The cost of options is measured, which takes a few seconds; with wide layers about as "
+      "long as a training step for each option.");
   options.add_with_recipe(command);
   command.group("Text and machine");
   add_data_option(command, data);
@@ -310,7 +318,7 @@ void explain(Command& command) {
   command.example("explain demo --set model.hidden=500", "what a wider model would cost");
   command.example("explain demo --plot rate.svg", "its learning rate as a picture");
   if (!command.parse()) return;
-  require_new("explain", plot);
+  require_new("explain", plot, "plot");
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
   machine.set_up(command, recipe.training.precision);
   const Sizes sizes = sizes_of(recipe, data);
@@ -328,6 +336,7 @@ void explain(Command& command) {
   print_work(recipe, model, sizes.vocab);
   print_traffic(recipe, model, sizes.vocab);
   const bool recurrent = model.recurrent.has_value();
+  std::fflush(stdout);  // before what may take a while
   const LayerCosts costs = recurrent ? measure_layer_costs(recipe) : LayerCosts();
   const EngineChoice choice =
       recurrent ? model.recurrent->choice_for({.steps = recipe.data.bptt, .batch = recipe.data.batch})

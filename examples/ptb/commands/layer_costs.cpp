@@ -40,13 +40,13 @@ RecurrentConfig with_only(const RecurrentConfig& config, const Options& kept) {
 struct WindowCost {
   double seconds, held;  // held: bytes in use between forward and backward
 };
-// Measures one window, forward and backward. The weights are zero, which does not change the time.
-WindowCost cost_of_window(const Recipe& recipe, const RecurrentConfig& config) {
+// Measures a window of so many steps, forward and backward. The weights are zero, which does not change the time.
+WindowCost cost_of_window(const Recipe& recipe, const RecurrentConfig& config, int steps) {
   ParameterSet params;
   const RecurrentLayer layers(params / "layers", recipe.model.cell, config);
   params.initialize(Init::constant(0));
   params.gradients();  // from here on there is memory for both
-  const Tensor x = Tensor::zeros({recipe.data.bptt, recipe.data.batch, config.input});
+  const Tensor x = Tensor::zeros({steps, recipe.data.batch, config.input});
   const RecurrentState state = layers.zero_state(recipe.data.batch);
   const int64_t before = memory_statistics().in_use;
   const double begin = clock_seconds();
@@ -84,10 +84,10 @@ LayerCosts measure_layer_costs(const Recipe& recipe) {
   }
 
   std::vector<WindowCost> best(variants.size(), {std::numeric_limits<double>::infinity(), 0});
-  cost_of_window(recipe, variants[0]);  // threads begin, memory is taken
-  for (double spent = 0; spent < 2 || costs.rounds < 2; ++costs.rounds)
+  cost_of_window(recipe, variants[0], std::min(recipe.data.bptt, 8));  // threads begin
+  for (double spent = 0; goes_on(costs.rounds, spent); ++costs.rounds)
     for (size_t i = 0; i < variants.size(); ++i) {
-      const auto [seconds, held] = cost_of_window(recipe, variants[i]);
+      const auto [seconds, held] = cost_of_window(recipe, variants[i], recipe.data.bptt);
       best[i] = {std::min(best[i].seconds, seconds), held};
       spent += seconds;
     }

@@ -16,11 +16,14 @@ struct LayerOptionCost {
 };
 
 // The costs of each option alone, and last of all together. Measures only the recurrent layers, at most two, in windows
-// of the recipe's size. The variants take turns, at least twice and for two seconds; the best time of each counts.
+// of the recipe's size. The variants take turns as goes_on() says; the best time of each counts.
 struct LayerCosts {
   std::vector<LayerOptionCost> options;
   int layers = 0, rounds = 0;  // that were measured
 };
 LayerCosts measure_layer_costs(const Recipe& recipe);
+// Whether another round is measured after so many of these seconds: two seconds of them and at least two, but one alone if
+// that took ten.
+constexpr bool goes_on(int rounds, double seconds) { return rounds == 0 || seconds < (rounds == 1 ? 10 : 2); }
 
 }  // namespace ptb

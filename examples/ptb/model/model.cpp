@@ -64,7 +64,12 @@ double operations_of_step(const Recipe& recipe, const ParameterSet& params) {
   const double again = is_mixture(recipe) ? (8.0 * recipe.model.components - 6) *
                                                 static_cast<double>(params.at("embedding.weight").size())
                                           : 0;
-  return (6.0 * static_cast<double>(params.count() - looked_up) + attention + again) * recipe.data.batch *
+  // Telling a step back takes two products more of the decoder's size.
+  const double told = recipe.training.past_decode > 0
+                          ? 12.0 * recipe.training.past_decode_share * static_cast<double>(width_of(recipe)) *
+                                static_cast<double>(params.at("decoder.bias").size())
+                          : 0;
+  return (6.0 * static_cast<double>(params.count() - looked_up) + attention + again + told) * recipe.data.batch *
          recipe.data.bptt * recipe.training.accumulate;
 }
 

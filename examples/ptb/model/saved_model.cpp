@@ -23,13 +23,18 @@ static std::string torch_modules(const Recipe& recipe, int vocab) {
   const std::string module = torch_module(cell_of(recipe), layers);
   if (module.starts_with("none")) return module;
   const int out = layers.output(), components = recipe.model.components;
-  return fmt::format("embedding = nn.Embedding({}, {}); {} = {}; {}decoder = nn.Linear({}, {})", vocab,
+  const std::string told_back =  // takes part in training alone
+      recipe.training.past_decode > 0
+          ? fmt::format("past_decoder.hidden = nn.Linear({0}, {0}); past_decoder.bias = nn.Parameter(torch.empty({1})); ",
+                        decoder_width_of(recipe), vocab)
+          : "";
+  return fmt::format("embedding = nn.Embedding({}, {}); {} = {}; {}{}decoder = nn.Linear({}, {})", vocab,
                      layers.input, cell_of(recipe).name, module,
                      is_mixture(recipe) ? fmt::format("mixture.prior = nn.Linear({0}, {1}, bias=False); "
                                                       "mixture.latent = nn.Linear({0}, {2}); ",
                                                       out, components, components * decoder_width_of(recipe))
                                         : "",
-                     decoder_width_of(recipe), vocab);
+                     told_back, decoder_width_of(recipe), vocab);
 }
 
 Metadata model_metadata(const Recipe& recipe, const Vocabulary& vocabulary) {
@@ -119,7 +124,7 @@ void load_first_weights(const std::filesystem::path& path, const Recipe& recipe,
   check_vocabulary(file, recipe, vocabulary, text);
   const bool tied = model.params.find("decoder.weight") == nullptr;
   unroll::load_first_weights(file, model.params, tied ? "decoder.weight" : "",
-                             tied ? "embedding.weight" : "");
+                             tied ? "embedding.weight" : "", "past_decoder.");
 }
 
 }  // namespace ptb

@@ -154,6 +154,7 @@ TrainingRun TextTraining::training_run() {
           .sections = recipe_.sections(),
           .params = model_.params,
           .task = task(),
+          .windows = windows_of(recipe_, std::ssize(text_.train.tokens)),
           .metadata = metadata(),
           .also = tied_weights(model_),
           .take_first_weights =

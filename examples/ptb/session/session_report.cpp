@@ -118,6 +118,11 @@ void TextTraining::print_score(Split split, double perplexity, RunDescription& d
   if (text.unknown > 0)
     console_.print("        {}\n", describe_unknown(text.unknown, std::ssize(text.tokens)));
   if (recipe_.data.level != Level::word) return;
+  if (text_.vocabulary.size() > NgramModel::most_words) {
+    console_.print("        nothing by counting: it takes a vocabulary of {} words at most\n",
+                   with_commas(NgramModel::most_words));
+    return;
+  }
   const auto counted = [&](int order) {
     return NgramModel(order, text_.train.tokens, text_.vocabulary.size(), text_.vocabulary.eos())
         .perplexity(text.tokens);

@@ -162,11 +162,14 @@ int steps_of_window(const Recipe& recipe, int epoch, int64_t window) {
                                    : recipe.data.bptt;
 }
 
-int64_t windows_of_epoch(const Recipe& recipe, int64_t length, int epoch) {
+EpochWindows windows_of(const Recipe& recipe, int64_t tokens) {
+  const int64_t length = (tokens - 1) / recipe.data.batch;
   if (!recipe.data.variable_bptt) return (length + recipe.data.bptt - 1) / recipe.data.bptt;
-  int64_t windows = 0;
-  for (int64_t end = 0; end < length; ++windows) end += steps_of_window(recipe, epoch, windows);
-  return windows;
+  return EpochWindows([&recipe, length](int epoch) {
+    int64_t windows = 0;
+    for (int64_t end = 0; end < length; ++windows) end += steps_of_window(recipe, epoch, windows);
+    return windows;
+  });
 }
 
 std::string fingerprint_of(std::span<const int32_t> tokens, std::span<const int64_t> documents) {

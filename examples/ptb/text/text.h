@@ -49,8 +49,8 @@ void check_streams(const Recipe& recipe, int64_t tokens);
 
 // Time steps of a window that the end of the text does not cut. Epochs count from 1.
 int steps_of_window(const Recipe& recipe, int epoch, int64_t window);
-// Number of windows of an epoch over streams of `length` target tokens.
-int64_t windows_of_epoch(const Recipe& recipe, int64_t length, int epoch);
+// Numbers of windows of a text of `tokens` training tokens. They refer to the recipe.
+EpochWindows windows_of(const Recipe& recipe, int64_t tokens);
 
 // Fingerprint of the tokens, and of the places where documents begin if there are any.
 std::string fingerprint_of(std::span<const int32_t> tokens, std::span<const int64_t> documents);

@@ -62,7 +62,7 @@ void explain(Command& command) {
   command.example("explain airline", "the bundled series of airline passengers");
   command.example("explain airline --plot rate.svg", "its learning rate as a picture");
   if (!command.parse()) return;
-  require_new("explain", plot);
+  require_new("explain", plot, "plot");
   const Recipe recipe = load_recipe(command.positional(), options.overrides(command));
   machine.set_up(command, recipe.training.precision);
   const SeriesData data(recipe, csv);

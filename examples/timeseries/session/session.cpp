@@ -120,6 +120,7 @@ TrainingRun SeriesTraining::training_run() {
           .sections = recipe_.sections(),
           .params = model_.params,
           .task = task(),
+          .windows = data_.train->batches(recipe_.data.batch),
           .metadata = metadata(),
           .of_weights = trained_on_keys(),
           .take_first_weights =

@@ -21,8 +21,9 @@ std::filesystem::path first_weights_file(const TrainingSection& training) {
 }
 
 void load_first_weights(const SafetensorsFile& file, ParameterSet& params, const std::string& repeats,
-                        const std::string& original) {
+                        const std::string& original, const std::string& of_training) {
   for (const std::string& name : load_state_dict(file, params)) {
+    if (!of_training.empty() && name.starts_with(of_training)) continue;
     require_input(name == repeats, "{}: '{}' {} is in it and not in the model", file.path(), one_line(name),
                   file.entry(name).shape_text());
     require_input(same_bits(file, repeats, original),

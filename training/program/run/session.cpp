@@ -14,15 +14,11 @@ namespace unroll {
 
 namespace fs = std::filesystem;
 
-static EpochWindows windows_of(const TrainingTask& task) {
-  return task.cut ? EpochWindows(task.cut) : EpochWindows(task.windows);
-}
-
 Session::Session(RunOptions options, TrainingRun run)
     : options_(std::move(options)),
       run_(std::move(run)),
       console_(options_.console()),
-      optimizer_(make_optimizer(run_.sections, run_.params, windows_of(run_.task))) {
+      optimizer_(make_optimizer(run_.sections, run_.params, run_.windows)) {
   const std::string& numbers = run_.sections.training.precision;
   require(precision() == precision_named(numbers),
           "session: the recipe asks for {}, and this process computes in {}: set_up() comes first", numbers,
@@ -57,7 +53,7 @@ TrainerOptions Session::trainer_options(const fs::path& folder) const {
                          .clip = training.clip,
                          .accumulate = training.accumulate,
                          .shards = training.shards,
-                         .schedule = make_schedule(run_.sections, windows_of(run_.task)),
+                         .schedule = make_schedule(run_.sections, run_.windows),
                          .non_monotone = triggered ? optimizer.non_monotone : 0,
                          .patience = training.patience,
                          .perplexity = names.perplexity,

@@ -48,7 +48,8 @@ struct TrainingRun {
   std::string recipe_name, recipe;  // the latter with every key
   TrainingSections sections;
   ParameterSet& params;
-  TrainingTask task;  // all of it but after_epoch
+  TrainingTask task;     // all of it but after_epoch
+  EpochWindows windows;  // how many an epoch has: schedules ask for epochs to come, so task.cut is not called for it
   Metadata metadata;  // of the checkpoints; with "recipe", "engine" and what data_differences looks at
   std::vector<std::string> of_weights = {};  // CheckpointOptions::of_weights
   std::vector<NamedTensor> also = {};        // CheckpointOptions::also

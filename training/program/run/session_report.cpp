@@ -100,11 +100,12 @@ void Session::report(const Trainer& trainer, const fs::path& folder) {
   if (const int64_t skipped = trainer.state().skipped; skipped > 0)
     console_.print("skipped {} step{} that {} not finite\n", skipped, plural(skipped),
                    skipped == 1 ? "was" : "were");
+  if (const double factor = trainer.state().rate_factor; factor < 1)
+    console_.print("diverged and went back to a checkpoint, at {:g} of the learning rate\n", factor);
   if (const auto& loss = trainer.state().loss_scale; loss && loss->skipped > 0)
     console_.print("skipped {} step{} whose gradient overflowed in fp16; the loss scale ended at {:g}\n",
                    loss->skipped, plural(loss->skipped), loss->scale);
   if (best) console_.print("weights of epoch {}, the best on the valid split\n", trainer.state().best_epoch);
-
   run_.report(valid, description_);
   const int64_t parameters = run_.params.count();
   description_.results.push_back({"parameters", format_number(static_cast<double>(parameters)),
