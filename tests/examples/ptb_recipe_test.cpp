@@ -1,4 +1,7 @@
 // The recipes of `ptb`: its keys and their documentation, and the hyperparameters of the bundled ones.
+#include <regex>
+
+#include "examples/ptb/commands/layer_costs.h"
 #include "examples/ptb/model/recipe.cpp"
 #include "examples/ptb/model/recipe_keys.cpp"  // the keys, for their documentation
 #include "tests/examples/recipe_keys.h"
@@ -216,6 +219,32 @@ TEST_CASE("recipe: the rates of dropout are one, but for those that have their o
   CHECK(rates({{"model.input_dropout=0"}, {"model.output_dropout=0.1"}}) == std::vector{0.f, 0.5f, 0.1f});
 }
 
+TEST_CASE("options that the layers of --set lack are off; those of a file's own layers, or of --set, are refused") {
+  const auto error = [](const std::string& model, const std::vector<Override>& overrides) {
+    return error_of([&] { ptb::load_recipe(RecipeFile{"mine", "mine.toml", "[model]\n" + model}, overrides); });
+  };
+  const ptb::Recipe gru = ptb::load_recipe("demo", {{"model.cell=gru"}});
+  CHECK(gru.model.forget_bias == 0);
+  CHECK(ptb::load_recipe("demo", {{"model.cell=lstm"}}).model.forget_bias == 1);
+  // The run leaves a recipe that is read again, and that says what is so.
+  const std::string left = ptb::resolved(gru);
+  CHECK(error_of([&] { ptb::load_recipe(RecipeFile{"run", "run", left}); }) == "");
+  CHECK(left.find("forget_bias = 0") != left.npos);
+  CHECK(error("cell = \"gru\"\nforget_bias = 1.0\n", {}) ==
+        "mine.toml:3: 'model.forget_bias' is an option of the LSTM; the GRU has no such thing");
+  CHECK(error("cell = \"gru\"\nforget_bias = 1.0\n", {{"model.hidden=9"}}) != "");
+  CHECK(error("forget_bias = 1.0\n", {{"model.cell=gru"}, {"model.forget_bias=2"}}) ==
+        "--set model.forget_bias=2: 'model.forget_bias' is an option of the LSTM; the GRU has no such thing");
+
+  const std::string deep = "layers = 2\nresidual = true\n";
+  CHECK(error(deep, {{"model.layers=1"}}) == "");
+  CHECK(lacks(error("layers = 1\nresidual = true\n", {}), {"mine.toml:3: 'model.residual' needs model.layers"}) == "");
+  CHECK(error("cell = \"rnn\"\nnonlinearity = \"relu\"\n", {{"model.cell=lstm"}}) == "");
+  CHECK(error("mogrifier = 2\nmogrifier_rank = 3\n", {{"model.mogrifier=0"}}) == "");
+  CHECK(error("dropout = 0.5\nlocked_dropout = true\n", {{"model.dropout=0"}}) == "");
+  CHECK(lacks(error("tied = true\nembedding = 9\nhidden = 9\n", {{"model.hidden=8"}}), {"'model.tied' needs"}) == "");
+}
+
 TEST_CASE("every key says what another value means to a run that is resumed") {
   const auto are = [](OnResume meaning) { return keys_that_are(meaning, ptb::declare_keys, ptb::Recipe()); };
   CHECK(are(OnResume::undecided) == "");
@@ -232,6 +261,31 @@ TEST_CASE("every key says what another value means to a run that is resumed") {
         "model.last_hidden model.forget_bias model.tied model.softmax model.components model.init "
         "model.init_scheme data.level data.reset data.batch training.init_from training.past_decode "
         "optimizer.kind optimizer.average_from");
+  // The page names these, and nothing else; of [model] all but dropouts and how it is computed.
+  const std::string page = read_text(project_root() / "docs/ptb.md"), begin = "These keys cannot change",
+                    end = "**Another validation text.**";
+  REQUIRE(page.find(begin) != page.npos);
+  std::string told = page.substr(page.find(begin));
+  told = told.substr(0, told.find(end));
+  Words named, fixed;
+  const std::regex of_a_section("`([a-z_]+\\.[a-z_]+)`");
+  for (std::sregex_iterator at(told.begin(), told.end(), of_a_section), none; at != none; ++at)
+    named.push_back((*at)[1]);
+  RecipeReader reader;
+  ptb::Recipe recipe;
+  ptb::declare_keys(reader, recipe);
+  for (const RecipeKey& key : reader.keys()) {
+    const bool is_fixed = key.on_resume == OnResume::fixed;
+    if (key.section != "model") {
+      if (is_fixed) fixed.push_back(key.path());
+      continue;
+    }
+    const bool excepted = key.name.find("drop") != key.name.npos || key.name == "engine" || key.name == "algorithm";
+    CHECK_MESSAGE(is_fixed == !excepted, key.path());
+  }
+  std::ranges::sort(named);
+  std::ranges::sort(fixed);
+  CHECK(named == fixed);
 }
 
 TEST_CASE("the seed decides where windows begin if it draws their lengths") {
@@ -301,4 +355,12 @@ TEST_CASE("which values of two keys do not go together, and which need another")
         for (const std::string& assignment : assignments) overrides.push_back({assignment});
         return error_of([&] { ptb::load_recipe(RecipeFile{"mine", "mine.toml", ""}, overrides); });
       }));
+}
+
+TEST_CASE("explain measures options twice and for two seconds, but slow layers once") {
+  CHECK(ptb::goes_on(0, 0));
+  CHECK(ptb::goes_on(1, 3));
+  CHECK(ptb::goes_on(5, 1.9));
+  CHECK_FALSE(ptb::goes_on(2, 2.1));
+  CHECK_FALSE(ptb::goes_on(1, 30));
 }

@@ -225,7 +225,7 @@ TEST_CASE(
             fmt::format("{:.1f} %", 100 * scores[row[0].get<std::string>()]["coverage"].get<double>()));
     if (*c.training)
       CHECK(std::string((*intervals)["note"])
-                .starts_with("The model's is meant for 90 %, a baseline's for 80 %."));
+                .starts_with("Each is meant for 90 %."));
     // The last window of the first target with the rows before it, or the last 120 forecasts; of one series alone.
     const Forecasted& end = all.back();
     std::vector<Forecasted> drawn;
@@ -278,6 +278,26 @@ TEST_CASE(
     CHECK(names == expected);
     const std::string said = errors["description"];
     CHECK_MESSAGE(said.find(fmt::format("not drawn: {}.", fmt::join(others, ", "))) != said.npos, said);
+  }
+}
+
+TEST_CASE("what the bundled recipes are to beat is what their baselines reach") {
+  for (const std::string name : {"airline", "sunspots"}) {
+    const json found = timeseries_json({"baselines", name}, project_root());
+    const std::string comment = std::regex_replace(read_text(project_root() / "recipes" / (name + ".toml")),
+                                                   std::regex("\n# ?"), " ");
+    std::string row;  // of the page of results
+    for (const std::string& line : lines_of(read_text(project_root() / "bench/results/timeseries.md")))
+      if (line.starts_with("| " + name + " |")) row = line;
+    int compared = 0;
+    for (const auto& [title, scores] : found["test"].items()) {
+      const std::string rmse = fmt::format("{:.2f}", scores["rmse"].get<double>());
+      const std::regex said(std::regex_replace(title, std::regex(R"( \(\d+\))"), "") + R"( (\d+\.\d+))");
+      for (const std::string& text : {comment, row})
+        for (std::sregex_iterator at(text.begin(), text.end(), said), none; at != none; ++at, ++compared)
+          CHECK_MESSAGE((*at)[1] == rmse, name, ": ", title);
+    }
+    CHECK(compared >= 5);  // last value, ETS and Theta
   }
 }
 
