@@ -186,7 +186,13 @@ Var each_cross_entropy(const Var& logits, const IdTensor& target, const Tensor& 
 
 }  // namespace
 
+// A row of x that is not scored may hold anything, and would reach dw: 0 · NaN is NaN.
+static bool leaves_out_rows(const CrossEntropyOptions& options, const IdTensor& target) {
+  return options.weights.defined() || std::ranges::count(target.span(), options.ignore_index) > 0;
+}
+
 Var only_scored(const Var& x, const IdTensor& target, const CrossEntropyOptions& options) {
+  if (!leaves_out_rows(options, target)) return x;
   const Tensor shares = share_of_each(target, options);
   return std::ranges::count(shares.on_host(), real{0}) == 0 ? x : mask_rows(x, shares);
 }
@@ -240,11 +246,6 @@ static int rows_of_chunk(int rows, int classes, int asked) {
   const int fitting = std::max(1, static_cast<int>(logits_at_once / (classes * int64_t{sizeof(real)})));
   const int chunks = std::max(1, (rows + fitting - 1) / fitting);
   return std::clamp(asked > 0 ? asked : (rows + chunks - 1) / chunks, 1, std::max(rows, 1));
-}
-
-// A row of x that is not scored may hold anything, and would reach dw: 0 · NaN is NaN.
-static bool leaves_out_rows(const CrossEntropyOptions& options, const IdTensor& target) {
-  return options.weights.defined() || std::ranges::count(target.span(), options.ignore_index) > 0;
 }
 
 // Whether dw waits for its factor, by which x is multiplied then. On a GPU that moves less than to multiply dw, if w is much larger than

@@ -40,9 +40,13 @@ PastDecoder::Losses PastDecoder::operator()(const Dense& decoder, const Var& giv
   const int64_t scored =
       target.size() - std::ranges::count(target.span(), CrossEntropyOptions().ignore_index);
 
-  IdTensor tokens = read.slice(first, steps).clone();
-  for (int64_t r = 0; r < tokens.size(); ++r)
-    if (target.slice(first, steps).data()[r] < 0) tokens.data()[r] = -1;
+  const IdTensor to_come = target.slice(first, steps);
+  IdTensor tokens = read.slice(first, steps);
+  if (std::ranges::count(to_come.span(), -1) > 0) {  // a copy is no longer what a graph's windows renew
+    tokens = tokens.clone();
+    for (int64_t r = 0; r < tokens.size(); ++r)
+      if (to_come.data()[r] == -1) tokens.data()[r] = -1;
+  }
   const int rows = static_cast<int>(tokens.size());
   const Var p = softmax(reshape(logits, {rows, config.classes}));
   const Var u = hidden(matmul(p, decoder.weight));

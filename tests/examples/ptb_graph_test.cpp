@@ -42,6 +42,16 @@ TEST_CASE("windows of one size are played as graphs unless the recipe says no, a
   CHECK(steps_of(folder, "true") == steps);
 }
 
+TEST_CASE("what training asks of the decoder beside the next word has the same bits in a graph") {
+  const Folder folder;
+  folder.write("tiny.toml", tiny);
+  const Words asked = {"--set", "training.past_decode=0.1",         "--set", "training.past_decode_share=0.5",
+                       "--set", "training.adversarial_softmax=0.01", "--set", "data.train_tokens=8000"};
+  CHECK(train(folder, "played", asked).find(said) != std::string::npos);
+  train(folder, "not", asked + Words{"--set", "training.graph=false"});
+  CHECK(steps_of(folder, "played") == steps_of(folder, "not"));
+}
+
 TEST_CASE(
     "nothing is played as a graph by itself where sizes vary, operations are timed, or a batch is cut") {
   const Folder folder;
@@ -52,6 +62,7 @@ TEST_CASE(
   CHECK(plays({}));
   CHECK(!plays({"--set", "data.variable_bptt=true"}));
   CHECK(!plays({"--profile"}));
+  CHECK(!plays({"--set", "model.softmax=mixture"}));
   CHECK(!plays({"--set", "training.shards=2"}));
   CHECK(plays({"--set", "data.variable_bptt=true", "--set", "training.graph=true"}));
 }

@@ -102,4 +102,6 @@ TEST_CASE("what a mixture of softmaxes has not is refused by name") {
   for (const char* key : {"past_decode", "adversarial_softmax"})
     check_refused(Words{"train", "tiny.toml", "--set", fmt::format("training.{}=0.01", key)} + mixture,
                   {fmt::format("training.{}", key), "model.softmax = \"single\""});
+  check_refused(Words{"train", "tiny.toml", "--set", "training.graph=true"} + mixture,
+                {"training.graph", "must be false", "model.softmax"});
 }

@@ -46,6 +46,10 @@ void check(const RecipeReader& reader, const Recipe& r) {
         "training.graph",
         "must be false with data.reset = \"document\": a graph repeats one window's operations, and "
         "documents begin elsewhere in each");
+  if (is_mixture(r) && r.training.graph == Graphs::always)
+    reader.refuse("training.graph",
+                  "must be false with model.softmax = \"mixture\": the host writes each window's targets once "
+                  "for each component, which a graph does not repeat");
   for (const auto& [name, set] : {std::pair{"training.past_decode", r.training.past_decode > 0},
                                   {"training.adversarial_softmax", r.training.adversarial_softmax > 0}})
     if (set && is_mixture(r)) reader.refuse(name, "needs model.softmax = \"single\"");
@@ -88,7 +92,7 @@ UnreadKeys unread_keys(const Recipe& r) {
 bool plays_graphs(const Recipe& r, bool profiled) {
   if (r.training.graph != Graphs::automatic) return r.training.graph == Graphs::always;
   return on_gpu() && !profiled && r.training.shards == 1 && !r.data.variable_bptt &&
-         r.data.reset == Reset::none;
+         r.data.reset == Reset::none && !is_mixture(r);
 }
 
 DropoutRates dropout_rates(const Recipe& recipe) {

@@ -191,7 +191,7 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
          {{"auto", Graphs::automatic}, {"true", Graphs::always}, {"false", Graphs::never}},
          "on a GPU: windows are played as CUDA graphs from the second of their size on, up to 64 sizes: less "
          "for the host to do, and the same bits; auto: if all windows have one size, are not cut into shards "
-         "and begin no document")
+         "and begin no document, and model.softmax is single")
       .harmless();
   const char* revisiting = "Merity, McCann, Socher 2017";
   factor(reader, "activation_regularization", r.training.activation_regularization, revisiting,
