@@ -173,6 +173,14 @@ TEST_CASE("windows that would take too long to solve are not tried, and shorter 
   // Windows of a season of 500 and of 700 rows to forecast: more than 7e7 multiplications to solve each.
   const auto long_season = history({.window = 0, .horizon = 700, .period = 500});
   CHECK((long_season >= 3 && long_season <= 24));
+  // One row to forecast, by those three and six before it, and a season of 1,440 rows, too long to solve.
+  RandomStream random(2, "lags");
+  Values y(3000);
+  for (size_t t = 6; t < y.size(); ++t) y[t] = 0.4 * y[t - 3] + 0.5 * y[t - 6] + random.uniform() - 0.5;
+  const auto found = fitted(ridge, make_series({"y"}, y), {{0, 3000, 0}},
+                            {.window = 0, .horizon = 1, .period = 1440});
+  REQUIRE(found.has_value());
+  CHECK((found->history >= 6 && found->history <= 24));
 }
 
 TEST_CASE("waves of both seasons are known, however short the window is") {

@@ -224,11 +224,11 @@ Choice search(const Channel& of, const RidgeForm& asked) {
                 border = of.train.back().end - std::max<int64_t>(longest_span(of.train) / 5, horizon + 4);
   std::set<int64_t> windows = {horizon, 2 * int64_t{horizon}};
   for (const int64_t period : periods) windows.insert({period, 2 * period, 3 * period});
-  std::erase_if(windows, [&](int64_t window) {
+  const auto too_long = std::erase_if(windows, [&](int64_t window) {
     const double columns = RidgeForm{static_cast<int>(window), horizon, periods}.columns();
     return columns * columns * (columns / 6 + horizon) > most_to_solve;
   });
-  if (periods.empty() || windows.empty()) windows.insert({3, 6, 12, 24});
+  if (periods.empty() || too_long > 0) windows.insert({3, 6, 12, 24});
   if (asked_window > 0) windows = {asked_window};
   Choice best{};
   for (const int64_t window : windows)

@@ -103,10 +103,10 @@ SeriesBounds bounds_of(const Recipe& recipe, const TrainedOn& trained, const Ser
 }
 
 ForecastInterval make_interval(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows,
-                               int steps, bool quantiles) {
+                               int steps, bool quantiles, bool beside_quantiles) {
   ConformalInterval::Options options{
       .steps = steps, .has_quantiles = quantiles, .bounds = bound_options(recipe, trained, windows)};
-  if (!recipe.has_quantiles() || recipe.outputs() == 1) return {.widths = ConformalInterval(windows, options)};
+  if (!quantiles && !beside_quantiles) return {.widths = ConformalInterval(windows, options)};
   const double low = recipe.training.quantiles.front(), high = recipe.training.quantiles.back();
   options.level = high - low;
   return {.widths = ConformalInterval(windows, options), .below = low, .above = 1 - high};
@@ -138,7 +138,9 @@ bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWi
     } else {
       interval.put_and_learn(forecast, !counts);
     }
-    if (counts) {
+    // Between uneven quantiles a point forecast has nothing to be compared with.
+    const bool is_even = std::abs(interval.below - interval.above) < 1e-9;
+    if (counts && (is_even || interval.widths.options().has_quantiles)) {
       interval.count(windows.series(), forecast, windows.options().targets);
       scores.add({&forecast.origin, 1}, forecast.values,
                  {forecast.low, forecast.high, interval.below, interval.above});

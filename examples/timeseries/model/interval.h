@@ -57,9 +57,10 @@ bool has_quantile_interval(const Recipe& recipe, int steps);
 // The bounds of a series: the recipe's, or 0, by its rows and those that trained.
 SeriesBounds bounds_of(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows);
 // One that knows no errors yet, of so many steps of the windows' targets. `quantiles`: of a model that has them, else of a point
-// forecast, for as many of the values as lie between the model's outer quantiles: scores of two levels do not compare.
+// forecast. `beside_quantiles`: of one whose scores stand beside theirs, so for as many of the values: those of two levels do
+// not compare.
 ForecastInterval make_interval(const Recipe& recipe, const TrainedOn& trained, const SeriesWindows& windows,
-                               int steps, bool quantiles);
+                               int steps, bool quantiles, bool beside_quantiles = false);
 // "80 %, by the errors of the last 48 forecasts of the validation split and the test split, not below 0; of the test's 48 values
 // 77 % lie within, by the errors before each"
 std::string describe(const ForecastInterval& interval, const Recipe& recipe);

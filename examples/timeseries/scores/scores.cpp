@@ -37,8 +37,8 @@ class Scoring {
   bool add(const std::string& name, const Forecasts& forecasts, const ForecastUse& seen, bool is_model) {
     const int horizon = recipe_.data.horizon;
     const bool quantiles = is_model && has_quantile_interval(recipe_, horizon);
-    ForecastInterval interval =
-        make_interval(recipe_, data_.facts.trained, part_.windows, horizon, quantiles);
+    ForecastInterval interval = make_interval(recipe_, data_.facts.trained, part_.windows, horizon, quantiles,
+                                              has_quantile_interval(recipe_, horizon));
     if (valid_ && learn_from(interval, forecasts, *valid_, is_model))
       interval.errors_of = "the validation split";
     if (is_test_ && !interval.widths.is_pooled())
