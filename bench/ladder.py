@@ -40,8 +40,11 @@ class Curve:
 
 def of_folder(name: str, folder: pathlib.Path) -> Curve:
     curve = Curve(name)
+    last = None
     for line in (folder / "log.jsonl").read_text().splitlines():
         record = json.loads(line)
+        if record["kind"] == "epoch":
+            last = record.get("valid_perplexity")
         if record["kind"] != "epoch" or record.get("valid_perplexity") is None:  # null: it was not finite
             continue
         if "words" not in record:
@@ -49,7 +52,7 @@ def of_folder(name: str, folder: pathlib.Path) -> Curve:
         curve.points.append((record["words"], record["time"]["seconds"] / 60, record["valid_perplexity"]))
     recipe = tomllib.loads((folder / "recipe.toml").read_text()) if (folder / "recipe.toml").exists() else {}
     if curve.points and recipe.get("training", {}).get("keep") == "last":
-        curve.kept = curve.points[-1][2]
+        curve.kept = math.inf if last is None else last
     report = json.loads((folder / "report.json").read_text()) if (folder / "report.json").exists() else {}
     facts = {fact["name"] or fact["value"]: fact["value"] for fact in report.get("facts", [])}
     if found := re.search(r"([\d,]+) parameters", facts.get("model", "")):

@@ -326,9 +326,10 @@ class Ladder(unittest.TestCase):
             self.assertEqual(found[6], "| mine | 1.0 (3.0) | 1.0 (3.0) | – | – | – |")
             # The score that belongs to the tested weights, if the last are kept; null is a score that was not finite.
             (folder / "recipe.toml").write_text('[training]\nkeep = "last"\n')
+            self.assertIn("| 101.00 | 95.10 |", ladder.rows([ladder.read(f"mine={folder}")]))
             with (folder / "log.jsonl").open("a") as log:
                 log.write(json.dumps(records[1] | {"valid_perplexity": None}) + "\n")
-            self.assertIn("| 101.00 | 95.10 |", ladder.rows([ladder.read(f"mine={folder}")]))
+            self.assertIn("| inf | 95.10 |", ladder.rows([ladder.read(f"mine={folder}")]))
             far = pathlib.Path(name) / "far.csv"
             far.write_text("tokens,minutes,valid\n1000,0,900\n")
             with self.assertRaisesRegex(SystemExit, "from 55 to 250"):
