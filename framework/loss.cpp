@@ -122,10 +122,12 @@ IdTensor checked_targets(const Shape& logits, int classes, const IdTensor& targe
       "targets instead (weights)",
       options.label_smoothing, options.class_weights.shape());
   IdTensor result = target;
+  std::vector<real> weights;  // on the host, once they are asked for
   for (int64_t r = 0; r < target.size(); ++r) {
     const int32_t id = target.data()[r];
     if (id == options.ignore_index || (id >= 0 && id < classes)) continue;
-    require(options.weights.defined() && options.weights.on_host()[r] == 0,
+    if (weights.empty() && options.weights.defined()) weights = options.weights.to_host();
+    require(!weights.empty() && weights[static_cast<size_t>(r)] == 0,
             "softmax_cross_entropy: target {} is not in 0 … {} of logits {}", id, classes - 1, logits);
     if (result.data() == target.data()) result = target.clone();
     result.data()[r] = options.ignore_index;

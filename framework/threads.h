@@ -16,8 +16,10 @@ void set_threads(int count);
 int threads();  // one within a piece of a task, since the others have pieces of their own
 
 // task(context, piece) for each piece in 0 … pieces-1, at most `most_threads` of them, on this thread and others; returns
-// when all are done, or throws what a piece threw, when the others are done. A thread begins with the same pieces each time, so that what they need is still in its cache. Called
-// from several threads at once, or from a task, one call gets the pool and the others do their pieces themselves.
+// when all are done. An exception in a piece comes out of the call: when the others are done or, where this thread does all of
+// them, at once, and those behind it are left out. A thread begins with the same pieces each time, so that what they need
+// is still in its cache. Called from several threads at once, or from a task, one call gets the pool and the others do
+// their pieces themselves.
 void run_pieces(int pieces, void (*task)(const void* context, int piece), const void* context);
 template <class Task>
 void run_pieces(int pieces, const Task& task) {

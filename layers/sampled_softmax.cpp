@@ -94,10 +94,11 @@ Var sampled_softmax_cross_entropy(const Dense& layer, const Var& x, const IdTens
   IdTensor wanted({count}), first({count});
   require(!options.weights.defined() || options.weights.shape() == target.shape(),
           "{}: weights {} must have the shape of the target {}", name, options.weights.shape(), target.shape());
+  const std::vector<real> weights = options.weights.defined() ? options.weights.to_host() : std::vector<real>();
   for (int r = 0; r < count; ++r) {
     const int32_t t = target.data()[r];
-    const bool ignored = t == options.ignore_index ||
-                         (options.weights.defined() && options.weights.on_host()[r] == 0);
+    const bool ignored =
+        t == options.ignore_index || (!weights.empty() && weights[static_cast<size_t>(r)] == 0);
     require(ignored || (t >= 0 && t < classes), "{}: target {} of {} classes", name, t, classes);
     wanted.span()[static_cast<size_t>(r)] = ignored ? 0 : t;
     first.span()[static_cast<size_t>(r)] = ignored ? -1 : 0;

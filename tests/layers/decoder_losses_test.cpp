@@ -113,7 +113,6 @@ TEST_CASE("a past decoder is differentiated to its parameters, the decoder's and
   CHECK_THROWS_AS(PastDecoder(params / "other", {.in = 3, .classes = 4, .share = 0}), Error);
 }
 
-// A loss with margins is the loss of logits whose targets' have them taken off, whatever else is asked.
 TEST_CASE("what stands where nothing is scored reaches no loss and no gradient, NaN neither") {
   ParameterSet params;
   const Dense decoder(params / "decoder", {.in = 3, .out = 4});
@@ -149,6 +148,7 @@ TEST_CASE("what stands where nothing is scored reaches no loss and no gradient, 
   }
 }
 
+// A loss with margins is the loss of logits whose targets' have them taken off, whatever else is asked.
 TEST_CASE("margins are taken from the targets' logits, and get gradients") {
   const IdTensor target = ids({2, 3}, {1, -1, 0, 2, 2, 1});
   const Tensor weights = tensor({2, 3}, {1, 2, 0.5, 0, 3, 1});
