@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "export/step_kernels_text.h"
@@ -29,7 +30,7 @@ std::set<std::string> kernels_in(std::string_view text) {
   return names;
 }
 
-// An identifier for a name: none that begins with a digit, and no word of C, C++ or their headers.
+// An identifier for a name: none that begins with a digit, no word of C or C++, and none that a step names itself.
 std::string identifier(std::string name) {
   constexpr std::string_view words =
       " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await co_return "
@@ -38,7 +39,7 @@ std::string identifier(std::string name) {
       "mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register "
       "reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct "
       "switch template this thread_local throw true try typedef typeid typename typeof union unix unsigned using "
-      "virtual void volatile wchar_t while xor xor_eq NAN NULL INFINITY HUGE_VAL ";
+      "virtual void volatile wchar_t while xor xor_eq _Bool NAN NULL INFINITY HUGE_VAL state turn0 turn1 ";
   std::ranges::replace_if(
       name, [](char c) { return !is_word(c); }, '_');
   if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "n");
@@ -100,7 +101,8 @@ std::string quoted(std::string_view word) {
 class Writer {
  public:
   Writer(const StepPlan& plan, const CHeaderOptions& options) : plan_(plan), options_(options) {
-    std::set<std::string> taken = {"state", "turn0", "turn1", token_};
+    std::set<std::string> taken = {token_};
+    for (const auto& [kernel, text] : kernel_texts()) taken.insert(options.name + "_" + kernel);
     for (const StepArray& array : plan.arrays) {
       const bool has_values = !array.values.empty() || !array.values64.empty();
       std::string name = has_values ? options.name + "_w_" : array.kind == Kind::work ? "v_" : "";
@@ -168,13 +170,18 @@ class Writer {
   }
 
   std::string heading() const {
-    const int64_t matrices = plan_.numbers(Kind::matrix), constants = plan_.numbers(Kind::constant);
-    std::string text = fmt::format(
-        "/* {}: a step of a model, made by unroll. {} weights, {} in {} bits each, {} in 32.\n"
-        "   The state has {} numbers, and a step takes {} bytes of the stack for others. It takes no other memory, and makes no\n"
+    std::map<int, int64_t> by_bits;
+    by_bits[options_.bits] += plan_.numbers(Kind::matrix);
+    by_bits[32] += plan_.numbers(Kind::constant);
+    by_bits[64] += plan_.numbers(Kind::constant64);
+    std::string text = fmt::format("/* {}: a step of a model, made by unroll. Its weights:", options_.name);
+    for (const auto& [bits, count] : by_bits)
+      if (count > 0) text += fmt::format(" {} in {} bits,", count, bits);
+    text.back() = '.';
+    text += fmt::format(
+        "\n   The state has {} numbers, and a step takes {} bytes of the stack for others. It takes no other memory, and makes no\n"
         "   system call. Several threads may step, each with a state of its own.",
-        options_.name, matrices + constants, matrices, options_.bits, constants, plan_.numbers(Kind::state),
-        4 * plan_.numbers(Kind::work));
+        plan_.numbers(Kind::state), 4 * plan_.numbers(Kind::work));
     if (plan_.token_end > 0)
       text += fmt::format("\n   Requires: {} in {} ... {}.", token_, plan_.first_token, plan_.token_end - 1);
     if (!options_.says.empty())

@@ -156,26 +156,32 @@ TEST_CASE("-Ofast gives the layers' values to rounding") {
 }
 
 TEST_CASE("names of arrays that are no names in C, or those of others in the header, get names there") {
-  StepBuilder step(
-      [](const StepWeight& weight) { return std::vector<float>(weight.shape.size() > 1 ? 4 : 2, 0.5f); });
-  const StepVector x = step.input("int", 2), other = step.state("0.h", 2);
-  const StepVector y = step.dense("0.weight", "words", 2, x);
-  step.call("scale", 2, y);
-  for (const char* name : {"scale", "product", "w_0_weight", "0_weight_scale", "y[0]", "state"})
-    step.call("add", y, {step.constant(name, {1, 1})});
-  step.call("add", y, {step.dense("0.weight", "", 2, y)});  // whose results have the names of others, too
-  step.copy(step.work("0_weight_sums", 2), y);
-  step.read_token("while", 0, 2);
-  step.loop(token_size);
-  step.call("add", other, {y});
-  step.end_loop();
-  step.output("float", other);
-  step.output("2", y);
-  for (const char* name : {"MY_UNROLL", "unroll", "unroll_UNROLL", "words"})
+  const auto plan_of = [](const std::string& token, const std::string& given) {
+    StepBuilder step(
+        [](const StepWeight& weight) { return std::vector<float>(weight.shape.size() > 1 ? 4 : 2, 0.5f); });
+    const StepVector x = step.input(given, 2), other = step.state("0.h", 2);
+    const StepVector y = step.dense("0.weight", "words", 2, x);
+    step.call("scale", 2, y);
+    for (const char* name : {"scale", "product", "w_0_weight", "0_weight_scale", "y[0]"})
+      step.call("add", y, {step.constant(name, {1, 1})});
+    step.call("add", y, {step.dense("0.weight", "", 2, y)});  // whose results have the names of others, too
+    step.copy(step.work("0_weight_sums", 2), y);
+    step.read_token(token, 0, 2);
+    step.loop(token_size);
+    step.call("add", other, {y});
+    step.end_loop();
+    step.output("float", other);
+    step.output("2", y);
+    return step.plan();
+  };
+  for (const auto& [name, token, given] : {std::array{"MY_UNROLL", "while", "int"},
+                                           {"unroll", "turn0", "unroll_add"},
+                                           {"unroll_UNROLL", "state", "_Bool"},
+                                           {"words", "turn1", "state"}})
     for (const int bits : {32, 8}) {
       CAPTURE(name);
       const Folder folder;
-      write_c_header(folder / "m.h", step.plan(), {.name = name, .bits = bits, .words = {"a"}});
+      write_c_header(folder / "m.h", plan_of(token, given), {.name = name, .bits = bits, .words = {"a"}});
       folder.write(
           "use.c",
           fmt::format("#include \"m.h\"\nint main(void) {{\n  {0}_state s;\n"
