@@ -36,30 +36,35 @@ std::tuple<double, int64_t, int64_t> score_text(const TextModel& model, const st
   require_input(!ids.empty(), "score: the text has no words");
   const int32_t eos = saved.vocabulary.eos();
   if (ids.back() != eos) ids.push_back(eos);
-  const ptb::Score found = ptb::score(*saved.model, {.tokens = ids, .eos = eos, .documents = reading.documents});
+  const ptb::Score found =
+      ptb::score(*saved.model, {.tokens = ids, .eos = eos, .documents = reading.documents});
   require_input(std::isfinite(found.perplexity()),
                 "{}: the perplexity is {}: the model's weights are too large to compute with", model.path,
                 found.perplexity());
   return {found.perplexity(), found.tokens, std::ssize(reading.unknown)};
 }
 
-void look_at_text(TextModel& model, const std::string& text, const std::string& out) {
-  require_new("look", out);
-  ptb::LookedText looked = ptb::read_for_look(model.saved, text, model.path);
-  ptb::look_inside(model.saved, text, model.path, looked);
-  write_page(model.path,
-             ptb::look_json(model.saved, looked, fs::path(model.path).stem().string(), model.path), out);
-}
-
-// Returns what `made` returns. Its messages name arguments, "series=north", where a command's name options, "--series north".
+// Returns what `made` returns. Its messages name arguments where a command's name options: "series=north" for
+// "--series north".
 template <class Made>
 static auto with_arguments(Made made) {
   try {
     return made();
   } catch (const InputError& error) {
-    static const std::regex option("--(csv|steps|future|series|at|target)\\b ?");
-    throw InputError(std::regex_replace(error.what(), option, "$1="));
+    static const std::regex with_value("(^|[ (])--(steps|future|series|at|target) "), csv("(^|[ (])--csv\\b"),
+        out("(^|[ (])--out ");
+    std::string text = std::regex_replace(error.what(), with_value, "$1$2=");
+    text = std::regex_replace(text, csv, "$1csv");
+    throw InputError(std::regex_replace(text, out, "$1path="));
   }
+}
+
+void look_at_text(TextModel& model, const std::string& text, const std::string& out) {
+  with_arguments([&] { require_new("look", out); });
+  ptb::LookedText looked = ptb::read_for_look(model.saved, text, model.path);
+  ptb::look_inside(model.saved, text, model.path, looked);
+  write_page(model.path,
+             ptb::look_json(model.saved, looked, fs::path(model.path).stem().string(), model.path), out);
 }
 
 static std::string forecast_of(const SeriesModel& model, const std::string& csv, int steps,
