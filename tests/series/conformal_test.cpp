@@ -345,6 +345,11 @@ TEST_CASE("what was filled in is not frequent, and a bound that is lies within a
   CHECK(bounds.share_of(0, 60, 60, 0) == 0);
   const auto ends = bounds.around({60, 60, 0, bounds.at(60, 0)}, 90, {80, 95}, 0.2);
   CHECK((ends.low == 80 && ends.high == 100));
+  // 0 is frequent here, and out of bounds.
+  const Series zeros = make_series({"y"}, Values(60, 0));
+  const SeriesBounds above(zeros, {0}, {.asked = {0.5, 100}});
+  const auto clamped = above.around({60, 60, 0, above.at(60, 0)}, 0.5, {-1, 1}, 0.2);
+  CHECK((clamped.low == 0.5 && clamped.high == 1));
 }
 
 TEST_CASE("of several series each width has its own rows and scale, and they keep 2,000 errors together") {

@@ -131,6 +131,9 @@ bool learn_from(ForecastInterval& interval, const Forecasts& forecasts, SeriesWi
 bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWindows& windows,
                 std::span<const int64_t> first, bool counts, ForecastScores& scores,
                 const ForecastUse& seen) {
+  // A point forecast beside uneven quantiles does not: its interval leaves out as much below as above.
+  const bool compares =
+      interval.widths.options().has_quantiles || std::abs(interval.below - interval.above) < 1e-9;
   return forecasts(windows, [&](WindowForecast& forecast) {
     if (forecast.origin < first[windows.series().member_of(forecast.origin)]) {
       interval.widths.bounds().clamp(forecast.origin, forecast.values);
@@ -138,9 +141,7 @@ bool score_with(ForecastInterval& interval, const Forecasts& forecasts, SeriesWi
     } else {
       interval.put_and_learn(forecast, !counts);
     }
-    // Between uneven quantiles a point forecast has nothing to be compared with.
-    const bool is_even = std::abs(interval.below - interval.above) < 1e-9;
-    if (counts && (is_even || interval.widths.options().has_quantiles)) {
+    if (counts && compares) {
       interval.count(windows.series(), forecast, windows.options().targets);
       scores.add({&forecast.origin, 1}, forecast.values,
                  {forecast.low, forecast.high, interval.below, interval.above});

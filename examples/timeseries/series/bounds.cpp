@@ -87,7 +87,8 @@ SeriesBounds::Ends SeriesBounds::around(const Place& place, double value, Ends i
   Ends ends{std::min(place.bound.clamp(interval.low), value),
             std::max(place.bound.clamp(interval.high), value)};
   for (const double often : {0.0, place.bound.least, place.bound.most})
-    if (std::isfinite(often) && (often < ends.low || often > ends.high) &&
+    if (std::isfinite(often) && place.bound.clamp(often) == often &&
+        (often < ends.low || often > ends.high) &&
         share_of(often, place.row, place.origin, place.target) > rest)
       ends = {std::min(ends.low, often), std::max(ends.high, often)};
   return ends;
