@@ -78,8 +78,8 @@ void Records::reopen() {
   int logged = 0;  // the last epoch
   for (const LogRecord& record : records)
     if (record.kind == LogRecord::Kind::epoch) logged = record.epoch;
-  if (missing_log_.empty() && log_->damaged().empty() && logged < training_.state.epoch)
-    missing_log_ =
+  if (log_lacks_.empty() && log_->damaged().empty() && logged < training_.state.epoch)
+    log_lacks_ =
         fmt::format("{}: ends with epoch {} of {} that are complete; what was measured since is in no report",
                     (training_.options.folder / log_file).string(), logged, training_.state.epoch);
 }
@@ -93,13 +93,13 @@ void Records::cut() {
 void Records::note_missing_log() {
   const std::filesystem::path log = training_.options.folder / log_file;
   if (training_.ranks.first() && !has_own_file(log))
-    missing_log_ =
+    log_lacks_ =
         fmt::format("{}: is missing; what was measured so far is in no log and no report", log.string());
 }
 
 std::vector<std::string> Records::damaged() const {
   std::vector<std::string> lines;
-  if (!missing_log_.empty()) lines.push_back(missing_log_);
+  if (!log_lacks_.empty()) lines.push_back(log_lacks_);
   if (log_) lines.insert(lines.end(), log_->damaged().begin(), log_->damaged().end());
   return lines;
 }

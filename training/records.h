@@ -21,8 +21,8 @@ class Records {
   void open();                                       // unless it is open, or the training has no folder
   void reopen();  // the log of a run that goes on, without the records that its checkpoint has not seen
   void cut();  // after the training went back: to its present step. Prints what was left out of a damaged log
-  void note_missing_log();                                       // if there is none, damaged() says so
-  bool log_is_missing() const { return !missing_log_.empty(); }  // noted
+  void note_missing_log();                                     // if there is none, damaged() says so
+  bool log_is_missing() const { return !log_lacks_.empty(); }  // noted
   std::vector<std::string> damaged() const;  // what was left out of the log, or was never in it
 
   void begin_epoch();  // or what is left of it
@@ -42,7 +42,7 @@ class Records {
  private:
   Training& training_;
   std::optional<RunLog> log_;
-  std::string missing_log_;
+  std::string log_lacks_;                       // what was never in the log; empty: nothing
   TrainingTimes epoch_begin_, interval_begin_;  // Training::times as they stood then
   double epoch_began_ = 0;                      // on the clock
   double seconds_before_ = 0;                   // of training, by the processes before this one

@@ -187,6 +187,7 @@ TEST_CASE(
   folder.write("last.safetensors", first);  // as if it had been killed before the second epoch's
   CHECK(resume(1, false).empty());
   CHECK(last_step() == 3);
+  CHECK(!std::filesystem::exists(folder / "events.out.tfevents.0003"));  // nothing was left to do
 
   auto lines = lines_of(read_text(folder / "log.jsonl"));
   REQUIRE(lines.size() == 4);  // three steps, the epoch

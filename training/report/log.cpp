@@ -159,8 +159,7 @@ double metric_of(const LogRecord& record, const std::string& name) {
 RunLog::RunLog(const std::filesystem::path& folder, LogNames names)
     : names_(std::move(names)),
       path_(folder / log_file),
-      file_((has_own_file(path_) ? keep([](const LogRecord&) { return true; }) : void(), path_)),
-      events_(folder, wall_time()) {}
+      file_((has_own_file(path_) ? keep([](const LogRecord&) { return true; }) : void(), path_)) {}
 
 // Never cuts the file in place: it is read first, and a copy keeps lines that are no records. If the file has another
 // name elsewhere (a hard link), its contents there stay.
@@ -182,8 +181,13 @@ void RunLog::keep(const std::function<bool(const LogRecord&)>& stays) {
 
 void RunLog::write(const LogRecord& record) {
   file_.append(json_text(to_json(record, names_)) + '\n');
-  if (const auto scalars = scalars_of(record, names_); !scalars.empty())
-    events_.write(record.step, scalars, wall_time());
+  const auto scalars = scalars_of(record, names_);
+  if (scalars.empty()) return;
+  if (!events_) {
+    events_.emplace(path_.parent_path(), wall_time());
+    if (restart_) events_->restart(*restart_, wall_time());
+  }
+  events_->write(record.step, scalars, wall_time());
 }
 
 void RunLog::cut_after(int64_t step, int epochs) {
@@ -191,7 +195,8 @@ void RunLog::cut_after(int64_t step, int epochs) {
     return record.kind == LogRecord::Kind::interval ? record.step <= step : record.epoch <= epochs;
   });
   file_ = AppendFile(path_);
-  events_.restart(step + 1, wall_time());
+  events_.reset();
+  restart_ = step + 1;
 }
 
 std::vector<LogRecord> read_log(const std::filesystem::path& path, const LogNames& names,

@@ -83,7 +83,8 @@ class RunLog {
   std::filesystem::path path_;
   std::vector<std::string> damaged_;
   AppendFile file_;
-  EventFile events_;
+  std::optional<EventFile> events_;  // once there is something to write
+  std::optional<int64_t> restart_;   // the step from which on the next file of events counts anew
 };
 
 // Returns the records of a log in order, without a torn last line. Throws InputError "log.jsonl:7: …" if a line is no

@@ -21,7 +21,7 @@ struct Scalar {
   double value = 0;  // also infinite or NaN
 };
 
-// One file of events. Each session of a run writes its own, "events.out.tfevents.0001" and so on. TensorBoard reads
+// One file of events. A run begins another where it is resumed or goes back, "events.out.tfevents.0001" and so on. TensorBoard reads
 // them in the order of their names, and may read while they grow.
 class EventFile {
  public:
