@@ -39,7 +39,7 @@ struct DynamicEvaluationConfig {
 };
 
 // W += min(λ R/r, 1) (W₀ - W) - η g / (R + ε). W₀ are the weights at construction, R is as GradientStatistics gives it,
-// and r is the mean over parameter tensors, those with no gradient left out, of the mean of R. The first term is applied before the second.
+// and r is the mean, over tensors that have a gradient, of the mean of R. The first term is applied before the second.
 //
 // A step is one pass over weights, gradients, W₀ and R. It skips rows of an embedding that have never had a gradient:
 // these still equal W₀.

@@ -12,6 +12,7 @@ namespace unroll {
 namespace {
 
 constexpr int id_bits = 21;
+static_assert(NgramModel::most_words == (1 << id_bits) - 2);
 
 constexpr uint64_t symbol(int32_t id) { return static_cast<uint64_t>(id) + 1; }  // 0 is no symbol
 constexpr uint64_t low(uint64_t key, int ids) { return key & ((uint64_t{1} << (ids * id_bits)) - 1); }
@@ -36,8 +37,7 @@ std::array<double, 3> estimate_discounts(const std::array<int64_t, 5>& counted) 
 NgramModel::NgramModel(int order, std::span<const int32_t> train, int vocabulary, int32_t eos)
     : order_(order), vocabulary_(vocabulary), eos_(eos) {
   require(order >= 1 && order <= max_order, "n-gram model: order {} is not 1, 2 or 3", order);
-  require(vocabulary > 0 && vocabulary <= most_words, "n-gram model: a vocabulary of {} words",
-          vocabulary);
+  require(vocabulary > 0 && vocabulary <= most_words, "n-gram model: a vocabulary of {} words", vocabulary);
   require(eos >= 0 && eos < vocabulary, "n-gram model: <eos> is {} of {} words", eos, vocabulary);
   require_input(!train.empty(), "n-gram model: no tokens to count");
 

@@ -5,6 +5,7 @@
 #include "tests/examples/ptb.h"
 #include "tests/support.h"
 #include "training/files/safetensors.h"
+#include "training/report/progress.h"
 
 using namespace unroll;
 namespace fs = std::filesystem;
@@ -47,6 +48,14 @@ TEST_CASE("weights of training alone stand in the file, and one may go on withou
     }
   CHECK(file.find("past_decoder.hidden.weight"));
   ptb_out(train + Words{"without", "--set", "training.init_from=told/last.safetensors"}, folder.path());
+  // What they cost: two products of the decoder's size and one of their own, and four numbers for each word of the vocabulary.
+  const std::string explained = ptb_out(
+      {"explain", "tiny.toml", "--set", "training.past_decode=0.1", "--set", "training.past_decode_share=1"},
+      folder.path());
+  const auto vocab = static_cast<double>(file.find("decoder.bias")->shape[0]);
+  CHECK(explained.find(format_number(2 * 2 * 16 * vocab + 2 * 16 * 16) + "   two products") !=
+        std::string::npos);
+  CHECK(explained.find(format_number(4 * 10 * 10 * vocab * 4) + "B   logits and p") != std::string::npos);
   const SafetensorsFile without(folder / "without/last.safetensors");
   CHECK(!without.find("past_decoder.hidden.weight"));
 }

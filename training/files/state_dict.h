@@ -2,8 +2,9 @@
 //
 // A parameter's path is that name already ("lstm.weight_ih_l0"), except for the biases of a recurrent layer. PyTorch
 // has two for every gate and adds them; we have one. "lstm.bias_l0" is written as "lstm.bias_ih_l0", and zeros as
-// "lstm.bias_hh_l0"; reading adds the two. So is every "bias_l" with a number, or a number and "_reverse". In a GRU the reset gate acts between the two biases of the new state, so it
-// keeps both: "gru.bias_hn_l0" is the last third of "gru.bias_hh_l0".
+// "lstm.bias_hh_l0"; reading adds the two. So is every parameter whose name is "bias_l" and a number, perhaps with "_reverse".
+// In a GRU the reset gate acts between the two biases of the new state, so it keeps both: "gru.bias_hn_l0" is the last third of
+// "gru.bias_hh_l0".
 #pragma once
 
 #include <functional>

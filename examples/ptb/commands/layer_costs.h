@@ -22,8 +22,8 @@ struct LayerCosts {
   int layers = 0, rounds = 0;  // that were measured
 };
 LayerCosts measure_layer_costs(const Recipe& recipe);
-// Whether another round is measured after so many of these seconds: two seconds of them and at least two, but one alone if
-// that took ten.
+// Whether to measure another round after `rounds` that took so many seconds together: at least two rounds and two seconds,
+// but one round alone if it took ten.
 constexpr bool goes_on(int rounds, double seconds) { return rounds == 0 || seconds < (rounds == 1 ? 10 : 2); }
 
 }  // namespace ptb

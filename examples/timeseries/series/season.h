@@ -36,9 +36,9 @@ double strength_of_season(std::span<const double> y, int64_t period);
 // needs 0.5. The next one that reaches this after the first season is taken off is the second; a week beside a day needs 0.1.
 //
 // A step without calendar periods has the stronger of two seasons:
-// * By the differences' autocorrelation. Its first local maximum after its first negative value that has 0.8 times the largest one,
-//   if that is at least max(0.3, 2/√n) for n differences. A higher value before 1.5 times that lag replaces it, and then the lag within a
-//   twelfth whose multiples have the highest sum.
+// * By the differences' autocorrelation, if its largest local maximum is at least max(0.3, 2/√n) for n differences. The season
+//   is the first maximum, after the first negative value, that has 0.8 times as much. A higher value before 1.5 times that lag
+//   replaces it, and then the lag within a twelfth whose multiples have the highest sum.
 // * By the means of each eighth of a period, as differences lose a smooth season beneath noise. It needs four periods, and to be
 //   stronger than the first by 0.02, or a part of it and weaker by less than that.
 // The second season is seven of the first, if those means show it.

@@ -42,7 +42,7 @@ struct UnreadKeys {
   // Adds the keys `paths`, unless `read`.
   void add_unless(bool read, const std::string& readers, std::initializer_list<const char*> paths,
                   bool asks = false);
-  // Adds a key that the file has and that an override of another takes the effect from.
+  // Adds a key whose value the rules refuse.
   void add_lost(const std::string& path) { keys.push_back({.path = path, .readers = "", .lost = true}); }
   bool contains(const std::string& path) const;  // it has no effect
 };
