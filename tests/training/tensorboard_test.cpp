@@ -1,9 +1,11 @@
 // TensorBoard's event files, read by a second implementation of their format.
 #include "training/report/tensorboard.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <map>
 
 #include "framework/check.h"
@@ -155,7 +157,8 @@ TEST_CASE("another session has a file of its own, and says from which step on it
   CHECK((parse(found[1][2].second) == Message{{1, "1"}}));  // status: START
 }
 
-TEST_CASE("each record of a log is there with its figures under their names, and from where it was cut on anew") {
+TEST_CASE(
+    "each record of a log is there with its figures under their names, and from where it was cut on anew") {
   const auto figures_of = [](const LogNames& names) {
     const Folder folder;
     RunLog log(folder.path(), names);
@@ -180,8 +183,11 @@ TEST_CASE("each record of a log is there with its figures under their names, and
                .metrics = {{"f1", 0.125}}});
     log.write({.kind = LogRecord::Kind::anew, .step = 6, .epoch = 1, .valid = 5, .best = true});
     log.cut_after(5, 0);
+    log.write({.step = 7, .epoch = 1, .loss = 2, .learning_rate = 0.25, .rate = 5});
     std::vector<std::string> lines;
-    for (const Message& event : events(folder / "events.out.tfevents.0001")) {
+    std::vector<Message> all = events(folder / "events.out.tfevents.0001");
+    std::ranges::move(events(folder / "events.out.tfevents.0002"), std::back_inserter(all));
+    for (const Message& event : all) {
       std::string line = event[1].second;
       if (event[2].first == 7) line += " restarts";
       if (event[2].first == 5)
@@ -194,12 +200,16 @@ TEST_CASE("each record of a log is there with its figures under their names, and
     return lines;
   };
   using Lines = std::vector<std::string>;
-  CHECK(figures_of({.unit = "words", .perplexity = true}) ==
-        Lines{"0",
-              "4 train/loss=2.079 train/learning_rate=0.5 train/momentum=0.75 train/perplexity=8 train/gradient_norm=2 "
-              "train/loss_scale=4 train/skipped_steps=3 speed/words_per_second=7",
-              "5 train/loss=1 train/learning_rate=0.25 train/perplexity=2.718 speed/words_per_second=6",
-              "6 epoch/train_perplexity=4 epoch/valid_perplexity=6 epoch/f1=0.125", "6 restarts"});
-  CHECK(figures_of({.unit = "values"})[2] == "5 train/loss=1 train/learning_rate=0.25 speed/values_per_second=6");
+  CHECK(
+      figures_of({.unit = "words", .perplexity = true}) ==
+      Lines{
+          "0",
+          "4 train/loss=2.079 train/learning_rate=0.5 train/momentum=0.75 train/perplexity=8 train/gradient_norm=2 "
+          "train/loss_scale=4 train/skipped_steps=3 speed/words_per_second=7",
+          "5 train/loss=1 train/learning_rate=0.25 train/perplexity=2.718 speed/words_per_second=6",
+          "6 epoch/train_perplexity=4 epoch/valid_perplexity=6 epoch/f1=0.125", "0", "6 restarts",
+          "7 train/loss=2 train/learning_rate=0.25 train/perplexity=7.389 speed/words_per_second=5"});
+  CHECK(figures_of({.unit = "values"})[2] ==
+        "5 train/loss=1 train/learning_rate=0.25 speed/values_per_second=6");
   CHECK(figures_of({.unit = "values"})[3] == "6 epoch/train_loss=1.386 epoch/valid_loss=6 epoch/f1=0.125");
 }
