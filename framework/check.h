@@ -27,6 +27,11 @@ struct OutOfMemory : Error {
   using Error::Error;
 };
 
+// A GPU, or a library that computes on it, has failed.
+struct DeviceError : Error {
+  using Error::Error;
+};
+
 // throw_error, throw_input_error: out of line, so that a check costs its caller little.
 [[noreturn]] void throw_error(fmt::string_view format, fmt::format_args args);
 [[noreturn]] void throw_input_error(fmt::string_view format, fmt::format_args args);

@@ -28,7 +28,7 @@ class Graph {
   // Records the work that `work` asks of the GPU. `step` is in the device's memory: masks are those of the number
   // that stands there when the graph plays, given that it is `now` at present. Requires: everything that `work` makes
   // at first use has been made, so let it run once before. Throws what `work` throws, NeedsHost if that does
-  // (device.h), Error if the GPU cannot record it, and Error on a CPU.
+  // (device.h), DeviceError or OutOfMemory if the GPU cannot record it, and Error on a CPU.
   template <class F>
   Graph(const uint32_t* step, uint32_t now, F&& work) {
     begin(step, now);

@@ -44,8 +44,8 @@ const Nccl& nccl() {
 void check(ncclResult_t result, const char* function, ncclComm_t of = nullptr) {
   if (result == ncclSuccess || result == ncclInProgress) return;
   const char* const more = of ? nccl().last_error(of) : nullptr;
-  throw Error(fmt::format("{}: {}{}{}", function, nccl().error_string(result), more && *more ? ": " : "",
-                          more ? more : ""));
+  throw DeviceError(fmt::format("{}: {}{}{}", function, nccl().error_string(result),
+                                more && *more ? ": " : "", more ? more : ""));
 }
 
 class NcclGroup final : public GpuTransport {

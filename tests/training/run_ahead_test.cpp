@@ -1,5 +1,7 @@
 // Training on a GPU without waiting for it, and with graphs: the same bits as step by step, and the same words where a step
 // fails.
+#include "tests/training/run_ahead.h"
+
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -10,7 +12,6 @@
 #include "tests/folder.h"
 #include "tests/program.h"
 #include "tests/support.h"
-#include "tests/tiny_training.h"
 #include "tests/with_precision.h"
 
 #ifdef UNROLL_STANDIN
@@ -18,34 +19,9 @@
 #endif
 
 using namespace unroll;
+using namespace running_ahead;
 
 namespace {
-
-using Rule = TinyTraining::Setup::Rule;
-
-struct Outcome {
-  std::vector<real> weights, h;
-  double total = 0, learning_rate = 0;
-  int64_t count = 0, skipped = 0;
-  uint32_t step = 0;
-  bool operator==(const Outcome&) const = default;
-};
-Outcome outcome_of(const TinyTraining& t, const TrainerState& state) {
-  return {t.params.values().to_host(),
-          t.state.h.to_host(),
-          state.train,
-          t.optimizer->learning_rate(),
-          state.all_count,
-          state.skipped,
-          t.params.step()};
-}
-
-TrainerOptions quietly(TrainerOptions options) {
-  options.progress.mode = ProgressOptions::Mode::silent;
-  options.clip = 0.5;
-  options.epochs = 3;
-  return options;
-}
 
 // The trainer's own order of things, written down once more, and each step waited for.
 Outcome step_by_step(TinyTraining& t, const TrainerOptions& options) {
@@ -81,17 +57,6 @@ Outcome step_by_step(TinyTraining& t, const TrainerOptions& options) {
       if (auto* asgd = dynamic_cast<Asgd*>(t.optimizer.get())) asgd->start_averaging();
   }
   return outcome_of(t, state);
-}
-
-Outcome ahead(TinyTraining& t, const TrainerOptions& options, const TrainingTask& task) {
-  Trainer trainer(*t.optimizer, options);
-  TrainingTask whole = task;
-  whole.after_epoch = [&](const EpochReport& report) {
-    if (report.epoch == 1)
-      if (auto* asgd = dynamic_cast<Asgd*>(t.optimizer.get())) asgd->start_averaging();
-  };
-  trainer.run(whole);
-  return outcome_of(t, trainer.state());
 }
 
 }  // namespace

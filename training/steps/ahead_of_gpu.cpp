@@ -11,6 +11,7 @@
 #include "framework/kernels/updates.h"
 #include "framework/memory.h"
 #include "framework/profile.h"
+#include "framework/signals.h"
 
 namespace unroll {
 
@@ -69,9 +70,7 @@ std::string RunAhead::record(Known& known, const std::function<WindowFacts()>& w
     return result;
   };
   const std::vector<Parameter*> before = written();
-  try {
-    known.graph.emplace(&optimizer_.step_values()->orders.step, params.step(), work);
-  } catch (const NeedsHost&) { throw; } catch (const Error& error) {
+  const auto why_not = [&](const Error& error) -> std::string {
     synchronize();  // throws where the GPU itself has failed
     give_back_failed_recording();
     // Nothing was computed: the gradients are those of the step's windows before, and which there are is put back.
@@ -79,6 +78,14 @@ std::string RunAhead::record(Known& known, const std::function<WindowFacts()>& w
     for (Parameter* p : before) p->node.gradient.into(p->shape);
     known.cannot_be_graph = true;
     return error.what();
+  };
+  try {
+    known.graph.emplace(&optimizer_.step_values()->orders.step, params.step(), work);
+  } catch (const OutOfMemory& error) { return why_not(error); } catch (const DeviceError& error) {
+    return why_not(error);
+  } catch (...) {
+    give_back_failed_recording();
+    throw;
   }
   known.written = written();
   ++recorded_;
@@ -95,6 +102,26 @@ StepOutcome RunAhead::look() {
   return outcome;
 }
 
+void RunAhead::put_back(const Before& before) {
+  optimizer_.parameters().spend_gradients();
+  optimizer_.parameters().set_step(before.step);
+  const OptimizerState optimizer = optimizer_.whole_state();
+  for (size_t i = 0; i < before.counters.size(); ++i) *optimizer.counters[i].value = before.counters[i];
+  *optimizer.learning_rate = before.learning_rate;
+  for (size_t i = 0; i < carried_.size(); ++i) carried_[i].copy_from(kept_[i]);
+}
+
+RunAhead::Before RunAhead::give_up() {
+  Before before = std::move(before_.back());
+  before_.pop_back();
+  put_back(before);
+  StepOutcome outcome;  // without the sums of this step
+  copy_to_host(&outcome, &optimizer_.step_values()->outcome, sizeof outcome);
+  outcome.squares = outcome.loss = 0, outcome.finite = 1;
+  copy_to_device(&optimizer_.step_values()->outcome, &outcome, sizeof outcome);
+  return before;
+}
+
 std::optional<RunAhead::Before> RunAhead::failed(const StepOutcome& outcome) {
   if (!outcome.failed) return {};
   const auto at = std::ranges::find(before_, outcome.failed_step, &Before::step);
@@ -102,12 +129,7 @@ std::optional<RunAhead::Before> RunAhead::failed(const StepOutcome& outcome) {
   Before before = std::move(*at);
   before_.clear();
   reach_ = 1;
-  optimizer_.parameters().spend_gradients();
-  optimizer_.parameters().set_step(before.step);
-  const OptimizerState optimizer = optimizer_.whole_state();
-  for (size_t i = 0; i < before.counters.size(); ++i) *optimizer.counters[i].value = before.counters[i];
-  *optimizer.learning_rate = before.learning_rate;
-  for (size_t i = 0; i < carried_.size(); ++i) carried_[i].copy_from(kept_[i]);
+  put_back(before);
   before.state.total = outcome.total, before.state.interval_total = outcome.interval_total;
   return before;
 }
@@ -130,6 +152,7 @@ void AheadOfGpu::take(const TrainingTask& task) {
   Optimizer& optimizer = training_.optimizer;
   try {
     for (; step.window < step.end; ++step.window) {
+      if (step.window > step.begin && (!task.carry || !task.carried.empty())) stop_if_signalled();
       const std::string why_not = ahead_.ask(
           {.of_task = load(task, step),
            .part = step.part(),
@@ -146,7 +169,9 @@ void AheadOfGpu::take(const TrainingTask& task) {
     if (LossScale* const loss = training_.loss_scale()) loss->succeeded();
     add_to_totals(step);
   } catch (...) {  // the next run() begins this step again
-    give_up(task, step);
+    const RunAhead::Before before = ahead_.give_up();
+    training_.state = before.state;
+    training_.times.count = before.count;
     throw;
   }
   training_.state.window = step.end;

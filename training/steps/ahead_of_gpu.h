@@ -48,11 +48,13 @@ class RunAhead {
     auto operator<=>(const Kind&) const = default;
   };
   // Asks for a window: `order(facts)` of what the host has to say, then `work()`, which asks for the operations and
-  // returns the facts. If `work` was recorded, it is not called. A kind that cannot be recorded, for want of memory
-  // say, is asked for in this way ever after: returns why, of the first such kind, else "". Throws what `work`
-  // throws, NeedsHost too.
+  // returns the facts. If `work` was recorded, it is not called. A kind that the GPU cannot record (DeviceError, OutOfMemory)
+  // is asked for in this way ever after: returns why, of the first such kind, else "". Throws what else `work` throws.
   std::string ask(Kind kind, const std::function<void(const WindowFacts&)>& order,
                   const std::function<WindowFacts()>& work);
+
+  // Puts back what stood before the present step, of which some windows may have been asked for, and returns it.
+  Before give_up();
 
   bool asked() const { return !before_.empty(); }
   StepOutcome look();  // waits for the device
@@ -71,6 +73,7 @@ class RunAhead {
     bool cannot_be_graph = false;
     std::vector<Parameter*> written;  // parameters that have a gradient then
   };
+  void put_back(const Before& before);  // the optimizer and the carried buffers
   // Returns "", or why it cannot be recorded.
   std::string record(Known& known, const std::function<WindowFacts()>& work);
   static constexpr int64_t most_graphs = 64;  // each keeps its memory

@@ -167,8 +167,8 @@ void check(cudaError_t status, const char* what) {
     throw OutOfMemory(fmt::format("out of memory on the GPU: {} failed", what));
   const std::string report =
       fmt::format("{} reports {} ({})", what, cudaGetErrorName(status), cudaGetErrorString(status));
-  if (!ends_the_process(status)) throw Error("CUDA has failed: " + report);
-  throw Error(
+  if (!ends_the_process(status)) throw DeviceError("CUDA has failed: " + report);
+  throw DeviceError(
       fmt::format("the GPU has failed: {}; nothing more can be computed on it in this process", report));
 }
 
@@ -182,7 +182,7 @@ void check(cublasStatus_t status, const char* what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   if (status == CUBLAS_STATUS_ALLOC_FAILED)
     throw OutOfMemory(fmt::format("out of memory on the GPU: {} failed", what));
-  throw Error(fmt::format("cuBLAS has failed: {} reports {}", what, cublas().status_string(status)));
+  throw DeviceError(fmt::format("cuBLAS has failed: {} reports {}", what, cublas().status_string(status)));
 }
 
 void fail(const char* message) { throw Error(message); }

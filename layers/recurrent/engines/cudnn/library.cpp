@@ -45,7 +45,7 @@ void check(cudnnStatus_t status, const char* what) {
   const std::string message =
       fmt::format("cuDNN has failed: {} reports {}", what, cudnn().get_error_string(status));
   if (is_of_memory(status)) throw OutOfMemory(message);
-  throw Error(message);
+  throw DeviceError(message);
 }
 
 }  // namespace unroll::gpu
