@@ -316,7 +316,7 @@ TEST_CASE("the persistent kernel is taken where the weights fit the GPU, and els
   // Processors and KiB of shared memory of a block: H100, A100, RTX 3090, RTX 4090, RTX 5090 (CUDA C++ Programming Guide).
   struct Gpu {
     int capability, processors, shared;
-    int bf16, tf32;  // units of the widest layer that fits
+    int bf16, tf32, batch = 20;  // units of the widest layer that fits, and for which batch
   };
   const auto facts_of = [](const Gpu& gpu, Precision p) {
     EngineFacts facts = h100;
@@ -339,15 +339,19 @@ TEST_CASE("the persistent kernel is taken where the weights fit the GPU, and els
       line(here, Precision::tf32, 1500) ==
       "persistent: no, weights of 12 units in tf32 take 384 KiB of shared memory, and each of 132 processors has "
       "227");
-  for (const Gpu& gpu :
-       {Gpu{90, 132, 227, 1600, 1056}, Gpu{80, 108, 163, 1232, 864}, Gpu{86, 82, 99, 720, 656},
-        Gpu{89, 128, 99, 1024, 672}, Gpu{120, 170, 99, 1344, 680}})
+  for (const Gpu& gpu :  // docs/design/gpu.md has these
+       {Gpu{90, 132, 227, 1600, 1056, 24}, Gpu{80, 108, 163, 1232, 864, 24}, Gpu{86, 82, 99, 720, 656, 24},
+        Gpu{89, 128, 99, 1024, 672, 24}, Gpu{120, 170, 99, 1344, 680, 24}, Gpu{90, 132, 227, 1584, 1056, 64},
+        Gpu{80, 108, 163, 1208, 864, 64}, Gpu{86, 82, 99, 696, 624, 64}, Gpu{89, 128, 99, 1024, 624, 64},
+        Gpu{120, 170, 99, 1248, 680, 64}})
     for (const Precision p : {Precision::bf16, Precision::tf32}) {
       const int most = p == Precision::bf16 ? gpu.bf16 : gpu.tf32;
+      CAPTURE(gpu.batch);
       CAPTURE(gpu.capability);
       CAPTURE(name_of(p));
-      CHECK(line(gpu, p, most) == "persistent");
-      CHECK(lacks(line(gpu, p, most + 1), {"persistent: no, weights of "}) == "");
+      const WindowFacts of_batch{.steps = 35, .batch = gpu.batch};
+      CHECK(line(gpu, p, most, of_batch) == "persistent");
+      CHECK(lacks(line(gpu, p, most + 1, of_batch), {"persistent: no, weights of "}) == "");
     }
   CHECK(line(here, Precision::bf16, 2113) ==
         "persistent: no, 2113 units are more than 16 for each of 132 processors");
