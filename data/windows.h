@@ -86,7 +86,8 @@ class BpttWindows {
   // predicted once, from the token before it. For training.
   void shuffle(uint64_t seed, int epoch) {
     require(shift_ > 0, "windows: an evaluation has its tokens in order");
-    const RandomKey random{.seed = seed, .place = place_of("windows/shuffle"), .step = static_cast<uint32_t>(epoch)};
+    const RandomKey random{
+        .seed = seed, .place = place_of("windows/shuffle"), .step = static_cast<uint32_t>(epoch)};
     first_steps_.clear();
     for (int stream = 0; stream < options_.batch; ++stream)
       first_steps_.push_back(static_cast<int64_t>(
@@ -171,6 +172,8 @@ class BpttWindows {
     require_input(options.steps >= 1, "windows: steps must be at least 1, not {}", options.steps);
     require_input(predictable >= options.batch, "windows: {} tokens are too few for a batch of {} streams",
                   tokens.size(), options.batch);
+    require(options.documents.empty() || options.documents.back() < std::ssize(tokens),
+            "windows: a document begins behind the {} tokens", tokens.size());
     find_streams(predictable);
     const int rows = static_cast<int>(std::min<int64_t>(options.steps, length_));
     make_buffers(rows);
@@ -234,13 +237,13 @@ class BpttWindows {
 
   std::span<const int32_t> tokens_;
   WindowOptions options_;
-  int64_t shift_;               // the position of the first target
-  int32_t before_ = 0;          // input for a target that has no predecessor, and where there is no target
+  int64_t shift_;       // the position of the first target
+  int32_t before_ = 0;  // input for a target that has no predecessor, and where there is no target
   std::vector<int64_t> stream_begins_;  // among the targets, and their end
   int64_t length_ = 0;                  // steps of the longest stream
   int64_t targets_ = 0;
   std::vector<int64_t> first_steps_;  // by stream, after shuffle(); empty: all begin at 0
-  std::vector<int64_t> begins_;  // of the windows in each stream; empty: all have options_.steps
+  std::vector<int64_t> begins_;       // of the windows in each stream; empty: all have options_.steps
   Window window_;
   IdTensor resets_of_all_, resets_;  // the buffer, and that of the window taken last, if it has any
   DeviceIds input_on_device_, target_on_device_;

@@ -261,23 +261,24 @@ GrammarCorpus generate_grammar_corpus(uint64_t seed, const GrammarSizes& sizes) 
     require_input(size >= 1, "built-in corpus: a {} split of {} tokens", name(split), size);
     RandomStream random(seed, fmt::format("grammar/{}", name(split)));
     double log_sum = 0;
-    const auto append = [&](std::string_view word) {
-      if (split == Split::train) {
-        tokens.push_back(corpus.vocabulary.add(word));
-      } else {
-        const auto id = corpus.vocabulary.find(word);
-        require_input(
-            id.has_value(),
-            "built-in corpus: '{}' of the {} split is not among the {} training tokens; ask for more of them",
-            word, name(split), corpus.train.size());
-        tokens.push_back(*id);
-      }
+    int64_t drawn = 0;
+    const auto id_of = [&](std::string_view word) {
+      if (split == Split::train) return corpus.vocabulary.add(word);
+      const auto id = corpus.vocabulary.find(word);
+      require_input(
+          id.has_value(),
+          "built-in corpus: '{}' of the {} split is not among the {} training tokens; ask for more of them",
+          word, name(split), sizes.train);
+      return *id;
     };
-    while (static_cast<int64_t>(tokens.size()) < size) {
-      const Grammar::Sentence sentence = grammar.sample(random);
-      for (const std::string_view word : sentence.words) append(word);
-      append(Vocabulary::end_of_sentence);
-      log_sum += sentence.log_probability;
+    while (drawn < size) {
+      Grammar::Sentence sentence = grammar.sample(random);
+      sentence.words.push_back(Vocabulary::end_of_sentence);
+      const bool kept = sizes.limit == 0 || std::ssize(tokens) < sizes.limit;
+      for (const std::string_view word : sentence.words)
+        if (const int32_t id = id_of(word); kept) tokens.push_back(id);
+      if (kept) log_sum += sentence.log_probability;
+      drawn += std::ssize(sentence.words);
     }
     return std::exp(-log_sum / static_cast<double>(tokens.size()));
   };

@@ -71,6 +71,7 @@ struct GrammarSizes {
   int64_t train = 1'000'000;
   int64_t valid = 10'000;
   int64_t test = 10'000;
+  int64_t limit = 0;  // of each, those that are kept, from its beginning; the vocabulary is of all. 0: all
 };
 
 // Text drawn from the grammar, and the perplexity of its own source.

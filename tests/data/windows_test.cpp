@@ -240,6 +240,9 @@ TEST_CASE("windows that cannot be cut are refused") {
         "");
   CHECK(lacks(input_error_of([&] { BpttWindows(std::span<const int32_t>(), {.batch = 1}); }), {"0 tokens"}) ==
         "");
+  const std::vector<int64_t> documents = {0, 5};
+  CHECK(lacks(error_of([&] { evaluation_windows(tokens, 0, {.batch = 1, .documents = documents}); }),
+              {"behind the 5 tokens"}) == "");
   BpttWindows windows(tokens, {.batch = 1, .steps = 2});
   CHECK(lacks(error_of([&] { windows.at(2); }), {"no window 2", "there are 2"}) == "");
   CHECK(lacks(error_of([&] { windows.at(-1); }), {"no window -1"}) == "");

@@ -98,6 +98,14 @@ TEST_CASE("a run says how many documents there are, and which text is one alone"
   CHECK_MESSAGE(has(out, line), out);
   CHECK(!has(out, "divides the train text"));
   CHECK(has(ptb_out({"evaluate", "run/last.safetensors", "--data", "one"}, folder.path()), line));
+  // A text with blank lines is none of these, though data.limit leaves one of its documents.
+  const std::string cut = ptb_out({"train", "documents.toml", "--data", "text", "--set", "data.batch=2",
+                                   "--set", fmt::format("data.limit={}", train_text.begins[1]), "--dry-run"},
+                                  folder.path());
+  CHECK_MESSAGE((has(cut, "tokens to train on") && !has(cut, "no blank line")), cut);
+  // As many tokens as a window has are scored for a try, though a document goes on behind them.
+  CHECK(has(ptb_out({"train", "documents.toml", "--data", "text", "--dry-run"}, folder.path()),
+            fmt::format("of {} tokens of the valid split", batch * bptt)));
   // One that begins with the first token left out is none.
   for (const int64_t border : {train_text.begins[3], valid_text.begins[3], test_text.begins[3]})
     for (const int64_t limit : {border - 1, border, border + 1}) {

@@ -64,7 +64,8 @@ TEST_CASE("in shards each stream keeps its own memory from window to window: the
     for (const char* set : {"optimizer.learning_rate=1e-12", "model.init=0.5", "model.dropout=0",
                             "model.attention_dropout=0", "model.embedding_dropout=0"})
       words = words + Words{"--set", set};
-    return ptb_json(words + Words{"--set", fmt::format("training.shards={}", shards)}, folder.path())["train_perplexity"]
+    return ptb_json(words + Words{"--set", fmt::format("training.shards={}", shards)},
+                    folder.path())["train_perplexity"]
         .get<double>();
   };
   // Sums in another order: a few roundings of 2^-24 of a loss of 6.
@@ -185,11 +186,13 @@ TEST_CASE("an LSTM may have an attention over its own past behind it") {
             {"2 LSTM layers of 12, then Transformer, 1 layer of 12, 1 head, 20 units, memory 7", "fused"});
   const std::string file = "both/last.safetensors";
   // Training begins with the recurrent layers.
-  ptb_out({"train", "both.toml", "--quiet", "--set", "optimizer.learning_rate=1e-30", "--out", "both-first"}, folder.path());
+  ptb_out({"train", "both.toml", "--quiet", "--set", "optimizer.learning_rate=1e-30", "--out", "both-first"},
+          folder.path());
   const auto first = tensors_of(folder / "both-first/last.safetensors");
   CHECK(!first.contains("transformer.norm.weight"));
   for (const char* name : {"self_attn.out_proj.weight", "linear2.weight"})
-    for (const real number : first.at(std::string("transformer.layers.0.") + name).on_host()) CHECK(std::abs(number) < 1e-20);
+    for (const real number : first.at(std::string("transformer.layers.0.") + name).on_host())
+      CHECK(std::abs(number) < 1e-20);
   const auto scored = ptb_json({"evaluate", file}, folder.path());
   check_has(out, {fmt::format("perplexity {:.2f}", scored["test_perplexity"].get<double>())});
   CHECK(ptb_out({"generate", file, "--words", "20"}, folder.path()).size() > 20);
@@ -207,4 +210,24 @@ TEST_CASE("one window is learnt by heart") {
   CHECK(!ptb_out({"train", "small.toml", "--overfit-one-batch", "--set", "model.attention_dropout=0.95"},
                  transformed().path())
              .empty());
+  // With a layer and a memory of one token, two tokens are seen: after "we go", eight times in this window, no such model can
+  // tell what comes. 8 log 2 / 32 = 0.173. A recurrent model can.
+  const Folder folder;
+  folder.write("small.toml", small());
+  folder.write("tiny.toml", tiny);
+  std::string text;
+  for (int k = 0; k < 100; ++k) text += "we go out\nwe go home\n";
+  for (const char* split : {"train", "valid", "test"}) folder.write(fmt::format("text/{}.txt", split), text);
+  const auto least = [&](const char* recipe, const Words& more) {
+    const ProgramRun run =
+        ptb(Words{"train", recipe, "--data", "text", "--overfit-one-batch", "--set", "data.corpus=text",
+                  "--set", "data.batch=2", "--set", "data.bptt=16", "--set", "model.layers=1"} +
+                more,
+            folder.path());
+    CHECK_MESSAGE(run.code == 0, run.err);
+    return run.out.substr(run.out.find("no loss can be below"), 26);
+  };
+  CHECK(least("small.toml", {"--set", "model.memory=1"}) == "no loss can be below 0.173");
+  CHECK(least("small.toml", {"--set", "model.memory=15"}) == "no loss can be below 0.000");
+  CHECK(least("tiny.toml", {}) == "no loss can be below 0.000");
 }

@@ -184,7 +184,7 @@ TEST_CASE(
   write_text(folder, "text");  // the valid and the test text have 20 lines of 7.5 tokens
   const Words train = {"train", "tiny.toml",        "--data", "text",
                        "--set", "data.corpus=text", "--set",  "data.eval_batch=60"};
-  const std::string streams = "the test text has 50 tokens, and is scored in as many streams, not in 60",
+  const std::string streams = "the test text has 50 tokens, and is scored in 50 streams, not in 60",
                     limit = "data.limit = 50: the first 50 of the test text's 150 tokens are used";
   const std::string out = ptb_out(train + Words{"--set", "data.limit=50", "--out", "cut"}, folder.path());
   CHECK_MESSAGE(has(out, "note    data.limit = 50: the first 50 of the train text's 1,500 tokens are used\n"),
@@ -201,8 +201,7 @@ TEST_CASE(
   };
   CHECK(!has(scored("150"), "note"));
   CHECK(lines_of(scored("1000000"))[0] == lines_of(scored("150"))[0]);
-  CHECK(has(scored("1000000"),
-            "the test text has 150 tokens, and is scored in as many streams, not in 1000000"));
+  CHECK(has(scored("1000000"), "the test text has 150 tokens, and is scored in 150 streams, not in 1000000"));
   CHECK(!has(ptb_out({"evaluate", "whole/last.safetensors", "--data", "text"}, folder.path()), "note"));
 
   // The built-in grammar makes whole sentences, at least data.limit tokens of them.
@@ -211,4 +210,12 @@ TEST_CASE(
       ptb_out({"evaluate", "grammar/last.safetensors", "--split", "train"}, folder.path());
   CHECK_MESSAGE(has(of_grammar, "19011 tokens of 20000, "), of_grammar);
   CHECK_MESSAGE(has(of_grammar, "data.limit = 19000: the first 19,0"), of_grammar);
+  // And few of them, of the vocabulary of all.
+  ptb_out({"train", "tiny.toml", "--set", "data.limit=300", "--out", "few"}, folder.path());
+  const std::string of_few = ptb_out({"evaluate", "few/last.safetensors"}, folder.path());
+  CHECK_MESSAGE(has(of_few, "data.limit = 300: the first 30"), of_few);
+  const auto vocabulary = [&](const char* run) {
+    return SafetensorsFile(folder / run / "last.safetensors").metadata().at("vocabulary");
+  };
+  CHECK(vocabulary("few") == vocabulary("grammar"));
 }

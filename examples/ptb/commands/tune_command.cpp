@@ -68,10 +68,9 @@ void run_tune(const TuneCommand& command, SavedModel& saved, const std::string& 
   const SplitText text = load_split(saved.recipe, command.data, Split::valid, saved.vocabulary);
   const TunePlan plan = tune_plan(command.mode);
   const int64_t size = std::min(plan.tokens, std::ssize(text.tokens));
-  const ScoredText first{
-      .tokens = std::span(text.tokens).first(static_cast<size_t>(size)),
-      .eos = saved.vocabulary.eos(),
-      .documents = {text.documents.begin(), std::ranges::lower_bound(text.documents, size)}};
+  const ScoredText first =
+      ScoredText{.tokens = text.tokens, .eos = saved.vocabulary.eos(), .documents = text.documents}.first(
+          size);
   const SignalGuard guard;
   const double begin = clock_seconds();
   TuneTable table(table_path(command));  // before minutes of work for the statistics

@@ -69,8 +69,8 @@ double operations_of_step(const Recipe& recipe, const ParameterSet& params) {
                           ? 12.0 * recipe.training.past_decode_share * static_cast<double>(width_of(recipe)) *
                                 static_cast<double>(params.at("decoder.bias").size())
                           : 0;
-  return (6.0 * static_cast<double>(params.count() - looked_up) + attention + again + told) * recipe.data.batch *
-         recipe.data.bptt * recipe.training.accumulate;
+  return (6.0 * static_cast<double>(params.count() - looked_up) + attention + again + told) *
+         recipe.data.batch * recipe.data.bptt * recipe.training.accumulate;
 }
 
 LanguageModel::LanguageModel(const Recipe& recipe, int vocab)
@@ -181,6 +181,13 @@ std::string LanguageModel::engine_text() const {
 // --- scores --------------------------------------------------------------------------------------------
 
 double Score::perplexity() const { return std::exp(nats / static_cast<double>(tokens)); }
+
+ScoredText ScoredText::first(int64_t count) const {
+  ScoredText result = *this;
+  result.tokens = tokens.first(static_cast<size_t>(std::min(count, std::ssize(tokens))));
+  result.documents = {documents.begin(), std::ranges::lower_bound(documents, count)};
+  return result;
+}
 
 ScoredText ScoredText::in_fitting_streams() const {
   ScoredText result = *this;

@@ -93,6 +93,7 @@ struct ScoredText {
   int batch = 1;
   std::span<const int64_t> documents = {};  // the places where they begin
   int shards = 1;
+  ScoredText first(int64_t count) const;  // so many tokens of it, or all
   ScoredText in_fitting_streams() const;  // no more of them than documents and tokens can fill
 };
 

@@ -17,23 +17,22 @@ std::string TextTraining::sample(int epoch) const {
 }
 
 void TextTraining::score_a_little() const {
-  ScoredText few = scored(text_.valid);
-  few.tokens = few.tokens.first(std::min(
-      few.tokens.size(), static_cast<size_t>(recipe_.data.batch) * static_cast<size_t>(recipe_.data.bptt)));
-  const Score of_few = score(model_, few);
+  const int64_t few = int64_t{recipe_.data.batch} * recipe_.data.bptt;
+  const Score of_few = score(model_, scored(text_.valid).first(few));
   console_.print("scoring: perplexity {:.2f} of {} tokens of the valid split\n", of_few.perplexity(),
                  with_commas(of_few.tokens));
 }
 
-// The least mean loss on a window from an empty state. It is above 0 if streams, or documents in them, begin alike and
-// then differ.
-static double floor_of(const Window& window, const IdTensor& resets) {
+// The least mean loss on a window from an empty state, of a model that sees the last `reach` tokens. It is above 0 if
+// streams, or documents in them, begin alike and then differ.
+static double floor_of(const Window& window, const IdTensor& resets, size_t reach) {
   std::vector<std::vector<int32_t>> history(static_cast<size_t>(window.input.dim(1)));
   std::map<std::vector<int32_t>, std::map<int32_t, int>> after;
   for (int t = 0; t < window.input.dim(0); ++t)
     for (size_t stream = 0; stream < history.size(); ++stream) {
       if (resets.defined() && resets[t].data()[stream] != 0) history[stream].clear();
       history[stream].push_back(window.input[t].data()[stream]);
+      if (history[stream].size() > reach) history[stream].erase(history[stream].begin());
       ++after[history[stream]][window.target[t].data()[stream]];
     }
   double nats = 0;
@@ -48,8 +47,10 @@ static double floor_of(const Window& window, const IdTensor& resets) {
 void TextTraining::overfit_one_batch() {
   constexpr double near = 0.1;  // nats above the least
   const Window window = windows_.at(0);
+  const auto& [layers, memory] = std::pair(size_t(recipe_.model.layers), size_t(recipe_.model.memory));
+  const size_t reach = has_recurrent(recipe_) ? SIZE_MAX : layers * memory + 1;
   session_.overfit_one_window(fmt::format("one window of {} tokens", window.target.size()),
-                              floor_of(window, windows_.resets()), near);
+                              floor_of(window, windows_.resets(), reach), near);
 }
 
 void TextTraining::report(double valid, RunDescription& description) {

@@ -35,12 +35,11 @@ namespace {
 namespace fs = std::filesystem;
 
 GrammarCorpus generate(const Recipe& recipe) {
-  const auto size = [&](int64_t tokens) {
-    return recipe.data.limit ? std::min(tokens, recipe.data.limit) : tokens;
-  };
-  return generate_grammar_corpus(recipe.data.seed, {.train = size(recipe.data.train_tokens),
-                                                    .valid = size(recipe.data.valid_tokens),
-                                                    .test = size(recipe.data.test_tokens)});
+  const auto& data = recipe.data;
+  return generate_grammar_corpus(data.seed, {.train = data.train_tokens,
+                                             .valid = data.valid_tokens,
+                                             .test = data.test_tokens,
+                                             .limit = data.limit});
 }
 
 // Adds notes on how many tokens of a split are used; `scored`: and in how many streams.
@@ -51,8 +50,10 @@ void add_size_notes(const Recipe& recipe, Split split, bool scored, SplitText& t
                                      recipe.data.limit, with_commas(tokens), unroll::name(split),
                                      with_commas(text.whole)));
   if (scored && recipe.data.eval_batch > tokens)
-    text.notes.push_back(fmt::format("the {} text has {} tokens, and is scored in as many streams, not in {}",
-                                     unroll::name(split), with_commas(tokens), recipe.data.eval_batch));
+    text.notes.push_back(fmt::format("the {} text has {} tokens, and is scored in {} streams, not in {}",
+                                     unroll::name(split), with_commas(tokens),
+                                     evaluation_streams(tokens, text.documents, recipe.data.eval_batch),
+                                     recipe.data.eval_batch));
 }
 
 // Sentences of the grammar stay whole, since the source gives probabilities of sentences: these are a few more tokens than asked
@@ -74,6 +75,7 @@ SplitText of_files(const Recipe& recipe, std::vector<int32_t> tokens, Reading re
                    bool scored) {
   SplitText text{.tokens = std::move(tokens), .documents = std::move(reading.documents)};
   const int64_t limit = recipe.data.limit;
+  const bool undivided = text.documents.size() == 1;
   text.whole = std::ssize(text.tokens);
   if (limit > 0 && limit < text.whole) {
     text.tokens.resize(static_cast<size_t>(limit));
@@ -81,7 +83,7 @@ SplitText of_files(const Recipe& recipe, std::vector<int32_t> tokens, Reading re
   }
   text.unknown = std::ranges::lower_bound(reading.unknown, std::ssize(text.tokens)) - reading.unknown.begin();
   add_size_notes(recipe, split, scored, text);
-  if (text.documents.size() == 1)
+  if (undivided)
     text.notes.push_back(
         fmt::format("data.reset = \"document\": no blank line divides the {} text, which is one document",
                     unroll::name(split)));
