@@ -41,8 +41,13 @@ class Curve:
 def of_folder(name: str, folder: pathlib.Path) -> Curve:
     curve = Curve(name)
     last = None
+    epochs: list[int] = []  # of the points
     for line in (folder / "log.jsonl").read_text().splitlines():
         record = json.loads(line)
+        if record["kind"] == "anew":  # by another text or precision: earlier scores do not compare
+            valid = math.inf if record.get("valid_perplexity") is None else record["valid_perplexity"]
+            curve.points = [(*point[:2], valid if epoch == record["epoch"] else math.inf) for epoch, point in zip(epochs, curve.points, strict=True)]
+            last = valid if epochs and epochs[-1] == record["epoch"] else None
         if record["kind"] == "epoch":
             last = record.get("valid_perplexity")
         if record["kind"] != "epoch" or record.get("valid_perplexity") is None:  # null: it was not finite
@@ -50,7 +55,10 @@ def of_folder(name: str, folder: pathlib.Path) -> Curve:
         if "words" not in record:
             raise SystemExit(f"ladder: {folder}: a run of characters; the ladder counts words")
         curve.points.append((record["words"], record["time"]["seconds"] / 60, record["valid_perplexity"]))
+        epochs.append(record.get("epoch", len(epochs) + 1))
     recipe = tomllib.loads((folder / "recipe.toml").read_text()) if (folder / "recipe.toml").exists() else {}
+    if limit := recipe.get("data", {}).get("limit"):
+        raise SystemExit(f"ladder: {folder}: data.limit = {limit}; the ladder counts scores of the whole text")
     if curve.points and recipe.get("training", {}).get("keep") == "last":
         curve.kept = math.inf if last is None else last
     report = json.loads((folder / "report.json").read_text()) if (folder / "report.json").exists() else {}
@@ -77,7 +85,7 @@ def of_log(name: str, text: str) -> Curve:
     for epoch, valid, took in re.findall(r"^epoch +(\d+)/.*? valid +([\d.]+)\*? .* ([\d:]+)$", text, re.M):
         minutes += seconds(took) / 60
         curve.points.append((int(epoch) * of_epoch, minutes, float(valid)))
-    for key, pattern in (("parameters", r"([\d,]+) parameters"), ("seed", r"seed (\d+)"), ("test", r"^test +perplexity ([\d.]+)")):
+    for key, pattern in (("parameters", r"([\d,]+) parameters"), ("seed", r"seed (\d+)"), ("test", r"^test:? +perplexity ([\d.]+)")):
         if found := re.search(pattern, text, re.M):
             setattr(curve, key, found[1])
     if found := re.search(r"^valid:? +perplexity ([\d.]+)", text, re.M):
