@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 
+from programs import built
 from series_measures import geometric_mean
 
 
@@ -23,7 +24,7 @@ def main():
     parser.add_argument("recipe")
     parser.add_argument("keys", nargs="+", metavar="KEY=VALUE")
     parser.add_argument("--data", required=True)
-    parser.add_argument("--ptb", default="build/examples/ptb/ptb")
+    parser.add_argument("--ptb", type=built, default="build/examples/ptb/ptb")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=45)
     parser.add_argument("--cores", type=int, nargs=2, default=[0, 1])

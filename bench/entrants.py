@@ -11,6 +11,7 @@ import time
 from typing import Any, Iterator
 
 import pytorch_best
+from programs import built
 
 
 def say(text: str) -> None:
@@ -21,6 +22,7 @@ class Ours:
     def __init__(self, name: str, command: str, threads: int, timeout: float) -> None:
         self.name, self.command, self.threads, self.timeout = name, shlex.split(command), threads, timeout
         self.text = command
+        built(self.command[0])
 
     def run(self) -> dict[str, Any]:
         return pytorch_best.run_json(self.command, dict(os.environ) | {"OMP_NUM_THREADS": str(self.threads)}, self.timeout)

@@ -21,6 +21,8 @@ import sys
 import tempfile
 import tomllib
 
+from programs import built
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "build/examples/ptb/ptb"
 # Words a second of training in one process, two threads: README, a Xeon with AMX in float32; awd-lstm: bench/results/awd-lstm.md.
@@ -88,7 +90,7 @@ def print_table():
 class Runs:
     def __init__(self, options):
         self.options, self.lines = options, []
-        self.mpirun = ["mpirun", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+        self.mpirun = [built("mpirun"), "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
         if os.getuid() == 0:
             self.mpirun.append("--allow-run-as-root")
         self.folder = pathlib.Path(options.folder or tempfile.mkdtemp())
@@ -144,7 +146,7 @@ def median_and_spread(values):
 
 def memory_speed(threads):
     """10^9 bytes a second that so many threads read, measured now."""
-    text = subprocess.run([ROOT / "build/bench/bench_lm", "--model", "small", "--task", "step", "--precision", "fp32", "--threads", str(threads), "--peak",
+    text = subprocess.run([built(ROOT / "build/bench/bench_lm"), "--model", "small", "--task", "step", "--precision", "fp32", "--threads", str(threads), "--peak",
                            "--seconds", "0.5"], check=True, capture_output=True, text=True).stdout
     return json.loads(text.splitlines()[-1])["memory_gb_per_second"]
 
@@ -272,7 +274,7 @@ def main():
         command = commands.add_parser(name)
         if name == "table":
             continue
-        command.add_argument("--program", type=pathlib.Path, default=PROGRAM, help="ptb, built with MPI")
+        command.add_argument("--program", type=built, default=str(PROGRAM), help="ptb, built with MPI")
         command.add_argument("--data", help="the folder of the Penn Treebank; without one the built-in grammar, whose decoder is small")
         command.add_argument("--models", nargs="+", default=["ptb-medium", "ptb-large"])
         command.add_argument("--steps", type=int, default=30)
@@ -289,7 +291,7 @@ def main():
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that namespaces are taken down
     if options.command != "table":
-        options.program = options.program.resolve()
+        options.program = pathlib.Path(options.program).resolve()
     {"shards": measure_shards, "network": measure_network, "table": lambda _: print_table()}[options.command](options)
 
 

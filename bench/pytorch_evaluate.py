@@ -19,6 +19,8 @@ import torch
 from safetensors import safe_open
 from torch.nn import functional as F
 
+from programs import built
+
 # What changes a trained model's arithmetic, and is not in torch.nn.LSTM. (What is dropped in training is not.)
 PLAIN = {"cell": "lstm", "gate_activation": "sigmoid", "cell_activation": "tanh", "layer_norm": False, "peepholes": False,
          "cell_clip": 0, "coupled_gates": False, "projection": 0, "residual": False, "mogrifier": 0, "zoneout_h": 0,
@@ -132,7 +134,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default="data/ptb")
     parser.add_argument("--split", default="test", choices=("train", "valid", "test"))
     parser.add_argument("--batch", type=int, help="streams; without it the recipe's data.eval_batch")
-    parser.add_argument("--ptb", help="the program, to score the same")
+    parser.add_argument("--ptb", type=built, help="the program, to score the same")
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)

@@ -30,6 +30,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from programs import built
+
 DROPS = ("dropout", "component_dropout", "embedding_dropout", "recurrent_dropout", "weight_drop", "zoneout_h", "zoneout_c")
 PLAIN = {"cell": "lstm", "gate_activation": "sigmoid", "cell_activation": "tanh", "recurrent_dropout": 0, "zoneout_h": 0,
          "zoneout_c": 0, "layer_norm": False, "peepholes": False, "projection": 0, "residual": False, "mogrifier": 0}
@@ -295,7 +297,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, help="with --steps: another learning rate than the recipe's")
     parser.add_argument("--seed", type=int, default=1, help="of PyTorch's weights and masks")
     parser.add_argument("--data", default="data/ptb")
-    parser.add_argument("--ptb", default="build/examples/ptb/ptb", help="the program")
+    parser.add_argument("--ptb", type=built, default="build/examples/ptb/ptb", help="the program")
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)

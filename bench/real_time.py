@@ -9,10 +9,13 @@ import pathlib
 import subprocess
 import tempfile
 
+from programs import built
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("build", type=pathlib.Path)
 parser.add_argument("--rtneural", type=pathlib.Path)
 arguments = parser.parse_args()
+library = built(arguments.build / "libunroll.a")
 root = pathlib.Path(__file__).resolve().parent.parent
 LINK = ["-lfmt", "-lz", "-pthread", "-ldl", "-lrt"]
 
@@ -23,7 +26,7 @@ def run(words, **options):
 
 def compiled(program, flags):
     cuda = [arg for arg in ["/usr/local/cuda/lib64/libcudart_static.a"] if pathlib.Path(arg).exists()]
-    run(["g++", "-std=c++20", *flags, root / "bench/real_time.cpp", program.parent / "ours.o", arguments.build / "libunroll.a", *cuda,
+    run(["g++", "-std=c++20", *flags, root / "bench/real_time.cpp", program.parent / "ours.o", library, *cuda,
          *LINK, "-o", program])
     return program
 

@@ -31,6 +31,7 @@ from typing import Any
 
 import pytorch_best
 from entrants import Ours, Peer, peers_of, rounds, say, screen
+from programs import built
 from tables import ROOT, add_ratios, add_shares, comparison, machine, overview, publish, summary
 
 
@@ -127,7 +128,7 @@ def entrants_of(args: argparse.Namespace, model: str, task: str, computes: list[
 
 
 def everything(args: argparse.Namespace) -> None:
-    facts = pytorch_best.run_json([str(args.program), "--device", args.device, "--facts"], dict(os.environ), args.timeout)
+    facts = pytorch_best.run_json([built(str(args.program)), "--device", args.device, "--facts"], dict(os.environ), args.timeout)
     if "error" in facts:
         sys.exit(f"./run bench: {args.program.name}: {facts['error']}")
     if "why_not" in facts:

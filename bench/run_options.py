@@ -16,6 +16,7 @@ from typing import Any
 
 from pytorch_best import run_json, threads_environment
 from entrants import say
+from programs import built
 from tables import ROOT, machine, publish
 
 TARGET, TARGETS = 1.25, {"awd-lstm": 1.4, "mogrifier": 1.6}
@@ -90,7 +91,7 @@ def verdict(factors: dict[str, Any]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ours", default=str(ROOT / "build" / "bench" / "bench_options"), metavar="PROGRAM")
+    parser.add_argument("--ours", type=built, default=str(ROOT / "build" / "bench" / "bench_options"), metavar="PROGRAM")
     parser.add_argument("--torch", metavar="PYTHON[:PYTHONPATH]")
     parser.add_argument("--preload", metavar="LIBRARY", help="for PyTorch (LD_PRELOAD): an allocator")
     parser.add_argument("--hidden", type=int, nargs="+", default=[200, 650, 1150])

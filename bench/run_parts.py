@@ -19,6 +19,7 @@ from typing import Any
 
 from entrants import say
 from pytorch_best import run_json, threads_environment
+from programs import built
 from tables import ROOT, machine, publish
 
 WIDTHS = {"attention": [128, 256, 512], "block": [128, 256, 512], "own_cell": [200, 650], "step": [8, 16, 32, 64],
@@ -143,6 +144,7 @@ def main() -> None:
         sys.exit("run_parts: step: --onnxruntime PYTHON names an interpreter that has onnxruntime and onnx")
     if {"lstm", "lstm_every"} & set(args.parts) and not args.mlpack:
         sys.exit("run_parts: lstm: --mlpack PROGRAM names what bench/mlpack_lstm.cpp compiles to")
+    built(args.ours)
     about, run = machine(), Runner(args)
     rows = [row for part in args.parts for row in rows_of(part, run)]
     result = {"machine": about, "parts": args.parts, "threads": args.threads, "rounds": args.rounds, "seconds": args.seconds,

@@ -14,6 +14,8 @@ import sys
 import tempfile
 import tomllib
 
+from programs import built
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 STEPS, WIDTH = 100, 64
 EPOCHS = {"airline": 6, "eeg": 3, "occupancy": 2, "sunspots": 3}  # else 1
@@ -53,7 +55,7 @@ def arguments(name: str, data: pathlib.Path, folder: pathlib.Path) -> list[str]:
 
 
 def trained(build: str, words: list[str], out: pathlib.Path) -> tuple[list, bytes]:
-    program = pathlib.Path(build) / f"examples/{words[0]}/{words[0]}"
+    program = built(pathlib.Path(build) / f"examples/{words[0]}/{words[0]}")
     done = subprocess.run([program, *words[1:], "--threads", "1", "--out", out], capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)

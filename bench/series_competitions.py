@@ -38,6 +38,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import series_tables
+from programs import built
 from series_measures import seasonal_naive
 from series_tables import PEERS
 
@@ -220,7 +221,7 @@ def all_ours(options):
         for label, path in programs:
             if len(programs) > 1 and not label:
                 raise SystemExit(f"--timeseries {path}: of several programs each needs a name: NAME={path}")
-            rows.append(Ours(f"{name}, {label}" if label else name, [w.replace("{timeseries}", path) for w in shlex.split(command)]))
+            rows.append(Ours(f"{name}, {label}" if label else name, [w.replace("{timeseries}", built(path) if "{timeseries}" in w else "") for w in shlex.split(command)]))
     return rows
 
 

@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from programs import built
 from series_measures import geometric_mean
 
 SERIES = [  # file, column, steps
@@ -120,7 +121,7 @@ def intervals(results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("series", type=Path, help="folder of the CSV files")
-    parser.add_argument("--timeseries", default="build/examples/timeseries/timeseries", help="the program")
+    parser.add_argument("--timeseries", type=built, default="build/examples/timeseries/timeseries", help="the program")
     parser.add_argument("--part", choices=["first", "other", "all"], default="all", help="the first eight series, the other eight, or all")
     parser.add_argument("--only", nargs="*", help="series by name")
     parser.add_argument("--set", action="append", default=[], help="KEY=VALUE, while the method is developed")

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from programs import built
 from series_competitions import forecast_by_peer
 from series_measures import geometric_mean, ranks, rmse, seasonal_naive
 from series_tables import LEAST_RATIO
@@ -46,7 +47,7 @@ def generated(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--timeseries", default="build/examples/timeseries/timeseries", help="the program")
+    parser.add_argument("--timeseries", type=built, default="build/examples/timeseries/timeseries", help="the program")
     parser.add_argument("--count", type=int, default=200, help="series")
     options = parser.parse_args()
     steps, ratios, places, inside, left_out = 12, {}, {}, {}, 0

@@ -20,6 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from programs import built
+
 COLUMNS = 16
 RECIPE = """[model]
 cell = "gru"
@@ -104,7 +106,7 @@ def main():
                                     ("train", train, {"series": 1000, "rows": 500, "rounds": 3, "threads": 2})]:
         sub = commands.add_parser(name)
         sub.set_defaults(function=function)
-        sub.add_argument("--timeseries", default="build/examples/timeseries/timeseries")
+        sub.add_argument("--timeseries", type=built, default="build/examples/timeseries/timeseries")
         sub.add_argument("--folder", help="where the files are written, in place of the folder for temporary ones")
         for option, default in numbers.items():
             sub.add_argument(f"--{option}", type=int, default=default)

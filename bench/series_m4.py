@@ -30,6 +30,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from programs import built
 from series_competitions import competition
 from series_measures import mase, naive2, owa, season_is_significant, seasonal_error, smape
 
@@ -231,7 +232,7 @@ def main():
     command("generate", generate, kind, (["out"], {"type": Path}), (["--count"], {"type": int}))
     command("convert", convert, (["train"], {"type": Path}), (["test"], {"type": Path}), (["out"], {"type": Path}), (["--sample"], {"type": int}))
     command("m3", m3, (["out"], {"type": Path}))
-    command("score", score, kind, (["csv"], {"type": Path}), (["--timeseries"], {"default": "build/examples/timeseries/timeseries"}),
+    command("score", score, kind, (["csv"], {"type": Path}), (["--timeseries"], {"type": built, "default": "build/examples/timeseries/timeseries"}),
             (["--epochs"], {"type": int, "default": 20}), (["--out"], {}))
     command("record", record)
     command("check", check)

@@ -10,11 +10,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 BENCH = pathlib.Path(__file__).resolve().parent.parent / "bench"
 sys.path.insert(0, str(BENCH))
 import ladder  # noqa: E402
 import processes  # noqa: E402
+import programs  # noqa: E402
 import pytorch_best  # noqa: E402
 import run_bench  # noqa: E402
 import tables  # noqa: E402
@@ -292,6 +294,44 @@ class SeriesM4(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, "the formulas give the recorded values\n"))
 
 
+class Programs(unittest.TestCase):
+    """What is said where a program is not built."""
+
+    def test_a_remedy_for_what_this_project_builds(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name).resolve()
+            (folder / "own/bench").mkdir(parents=True)
+            (folder / "own/build.ninja").touch()
+            for missing, said in ((folder / "own/bench/bench_lm", f"{folder}/own/bench/bench_lm: ninja -C {folder}/own bench/bench_lm"),
+                                  (folder / "other/ptb", f"{folder}/other/ptb"), ("no-such-program", "no-such-program")):
+                with self.assertRaises(SystemExit) as ended:
+                    programs.built(missing)
+                self.assertRegex(str(ended.exception), f"^\\S+: there is no {re.escape(said)}$")
+            (folder / "own/bench/bench_lm").touch()
+            for there in (folder / "own/bench/bench_lm", "sh"):
+                self.assertEqual(programs.built(there), there)
+            with self.assertRaises(SystemExit) as ended, unittest.mock.patch.object(programs, "ROOT", folder):
+                programs.built(folder / "build/bench/bench_lm")
+            self.assertTrue(str(ended.exception).endswith(f": cd {folder} && meson setup build && ninja -C build bench/bench_lm"))
+
+    def test_every_script_says_it_in_one_line(self):
+        with tempfile.TemporaryDirectory() as folder:
+            none, build = f"{folder}/build/none", f"{folder}/build"
+            pathlib.Path(build).mkdir()
+            pathlib.Path(build, "build.ninja").touch()
+            for script, *words in (("cost_of_keys.py", "ptb-small", "a=1", "--data", ".", "--ptb", none), ("processes.py", "shards", "--program", none),
+                                   ("real_time.py", build), ("run_bench.py", "--program", none), ("run_bench.py", "--ours", none),
+                                   ("run_options.py", "--ours", none), ("run_parts.py", "optimizer", "--ours", none),
+                                   ("same_bits.py", build, build, "--data", ".", "demo"), ("series_forecast.py", ".", "--timeseries", none),
+                                   ("series_held_out.py", "--timeseries", none), ("series_large.py", "read", "--timeseries", none),
+                                   ("series_m4.py", "score", "monthly", ".", "--timeseries", none),
+                                   ("gradbench/compare.py", none, "--checkout", ".", "--eval", "lstm")):
+                done = subprocess.run([sys.executable, BENCH / script, *words], capture_output=True, text=True, cwd=folder)
+                said = [line for line in done.stderr.splitlines() if not line.startswith("#")]
+                self.assertEqual((done.returncode, len(said)), (1, 1), done.stderr)
+                self.assertRegex(said[0], rf"^{script.rpartition('/')[2]}: there is no \S+: ninja -C {re.escape(build)} \S+$")
+
+
 class Processes(unittest.TestCase):
     """The table by formula."""
 
@@ -330,6 +370,17 @@ class Ladder(unittest.TestCase):
             with (folder / "log.jsonl").open("a") as log:
                 log.write(json.dumps(records[1] | {"valid_perplexity": None}) + "\n")
             self.assertIn("| inf | 95.10 |", ladder.rows([ladder.read(f"mine={folder}")]))
+            # The best weights scored on another text: what was scored before does not compare.
+            (folder / "recipe.toml").write_text('[training]\nkeep = "best"\n')
+            with (folder / "log.jsonl").open("a") as log:
+                log.write(json.dumps({"kind": "anew", "epoch": 2, "words": 1000000, "valid_perplexity": 110.5, "time": {"seconds": 270}}) + "\n")
+            found = ladder.rows([ladder.read(f"mine={folder}")]).splitlines()
+            self.assertEqual(found[2], "| mine | 1,234 | 1.5 M | 7 | 110.50 | 95.10 |")
+            self.assertEqual(found[6], "| mine | 1.0 (3.0) | – | – | – | – |")
+            (folder / "recipe.toml").write_text('[data]\nlimit = 1000\n')
+            with self.assertRaisesRegex(SystemExit, "data.limit = 1000; the ladder counts scores of the whole text"):
+                ladder.read(f"mine={folder}")
+            (folder / "recipe.toml").unlink()
             far = pathlib.Path(name) / "far.csv"
             far.write_text("tokens,minutes,valid\n1000,0,900\n")
             with self.assertRaisesRegex(SystemExit, "from 55 to 250"):

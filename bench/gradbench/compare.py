@@ -16,6 +16,9 @@ import statistics
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from programs import built  # noqa: E402
+
 TOLERANCE = 1e-4  # of GradBench's evals, relative to what is above 1
 
 
@@ -119,7 +122,7 @@ def main():
     except OSError as error:
         sys.exit(f"compare: core 0: {error.strerror}")
     os.environ["PYTHONPATH"] = os.pathsep.join([str(arguments.checkout.resolve() / "python/gradbench"), os.environ.get("PYTHONPATH", "")])
-    tools = {"ours": Speaker([str(arguments.ours.resolve())])}
+    tools = {"ours": Speaker([str(built(arguments.ours).resolve())])}
     tools |= {name: Speaker(words, arguments.checkout) for name, words in arguments.tool}
     for tool in tools.values():
         tool.ask({"id": 0, "kind": "start"})
