@@ -343,6 +343,32 @@ class Results(Planted):
         self.assertEqual(self.make(self.out, second, third).returncode, 0)
         self.assertIn("| gpu_bad | ok |", (self.folder / "pages/gpu.md").read_text())
 
+    def test_nothing_is_read_of_what_another_commit_left(self) -> None:
+        runs = self.folder / "kept"
+        (runs / "ptb-small").mkdir(parents=True)
+        (runs / "ptb-small/finished").write_text("test    perplexity 1.5\n")
+        (runs / "ptb-small.commit").write_text("old with changes\n")
+        self.out.mkdir()
+        for name, text in (("commit", "old with changes\n"), ("steps.tsv", "FAILED(1)\t1.0\tgpu_old\tx\n"),
+                           ("speed.jsonl", '{"name": "speed-a", "engine": "cudnn", "model": "old", "precision": "fp32", "words_per_second": 1, "ms_per_step": 1}\n')):
+            (self.out / name).write_text(text)
+        done = self.check("--minutes", "5", "facts", "train:ptb-small", limit=1, RUNS=str(runs))
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(self.table()["train-ptb-small"][0], "unfinished")  # trained anew
+        self.assertEqual(self.make().returncode, 0)
+        page = (self.folder / "pages/gpu.md").read_text()
+        self.assertIn("Commit abc, 2030-01-02.", page)
+        self.assertNotRegex(page, "gpu_old|## Speed")
+        aside = self.folder / "out-old-with-changes"
+        self.assertIn("gpu_old", (aside / "steps.tsv").read_text())
+        self.assertTrue((runs / "ptb-small-old-with-changes/finished").exists())
+        done = self.make(aside, self.out)
+        self.assertEqual((done.returncode, done.stderr), (2, "./run gpu-check --results: a page is of one commit, and these are of several: "
+                                                             f"{aside} of old with changes, {self.out} of abc\n"))
+        (self.out / "commit").write_text("old with changes\n")
+        self.check("train:ptb-none", limit=1)  # and again: nothing that was moved is written over
+        self.assertEqual(len(list(self.folder.glob("out-old-with-changes*"))), 2)
+
     def test_of_a_dry_run_nothing_is_written_beside_a_gpus_figures_either(self) -> None:
         self.check("facts", "speed")
         dry = self.folder / "dry"

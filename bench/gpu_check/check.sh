@@ -23,6 +23,8 @@
 #
 # --minutes N: the call ends after N minutes, and the next one with --minutes goes on: it leaves out the steps that ended.
 #
+# Nothing is read of what another commit left: its OUT becomes OUT-COMMIT, and a training of its in RUNS NAME-COMMIT.
+#
 # Variables: OUT, the folder of what is left (out, beside this script); RUNS, that of trainings, which holds their
 # checkpoints (OUT/runs); LIMIT, seconds that a step may take at most; JOBS, how many steps that measure no time run side by
 # side (a quarter of the cores); SECONDS_EACH, how long each speed is measured (2; changes 0.3, options 0.2); MODELS, those that are
@@ -47,8 +49,8 @@ done
 end=${minutes:+$(($(date +%s) + 60 * minutes))}
 [ ${#parts[@]} -gt 0 ] || parts=(facts tests sanitize agree changes speed options train)
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" || exit
-OUT=$(realpath -m "${OUT:-out}") && mkdir -p "$OUT" && RUNS=$(realpath -m "${RUNS:-$OUT/runs}") && mkdir -p "$RUNS" || exit
-steps=$OUT/steps.tsv first=$(cat "$OUT/steps.tsv" 2>/dev/null | wc -l)
+OUT=$(realpath -m "${OUT:-out}") && RUNS=$(realpath -m "${RUNS:-$OUT/runs}") || exit
+steps=$OUT/steps.tsv
 jobs=${JOBS:-$(( ($(nproc) + 3) / 4 ))} models=${MODELS:-small medium large}
 python=$(command -v python3 || true)
 
@@ -80,6 +82,15 @@ if [ -e "$OUT/commit" ] && [ "$standin" != "$(cat "$OUT/stand-in" 2>/dev/null)" 
   echo "check.sh: in $OUT a dry run and a GPU's figures would meet; another folder: OUT=FOLDER" >&2
   exit 2
 fi
+# Moves a folder that another commit left; the file has its commit.
+set_aside() {  # FOLDER FILE
+  if [ ! -e "$1" ] || cmp -s commit "$2"; then return 0; fi
+  local of=unknown
+  [ ! -e "$2" ] || of=$(tr -c '[:alnum:]\n' - < "$2")
+  mv -T --backup=numbered "$1" "$1-$of"
+}
+{ [ ! -e "$OUT/commit" ] || set_aside "$OUT" "$OUT/commit"; } && mkdir -p "$OUT" "$RUNS" || exit
+first=$(cat "$steps" 2>/dev/null | wc -l)
 [ -z "$standin" ] || echo "$standin" > "$OUT/stand-in"
 small=() first_case=() peak=--peak
 if [ -n "$standin" ]; then
@@ -110,11 +121,10 @@ note_of() {
   fi
 }
 
-# With --minutes, the steps that an earlier call of this commit ended. `since`: the lines of steps that other commits left.
+# With --minutes, the steps that an earlier call ended.
 ended_before=
-if [ ! -e "$OUT/commit" ] || ! cmp -s commit "$OUT/commit"; then echo "$first" > "$OUT/since"; fi
-if [ -n "$end" ] && cmp -s commit "$OUT/commit"; then
-  ended_before=$(awk -F '\t' -v since="$(cat "$OUT/since" 2>/dev/null || echo 0)" 'NR > since { of[$3] = $1 } END { for (name in of) if (of[name] !~ /^(skipped|unfinished)$/) print name }' "$steps")
+if [ -n "$end" ] && [ -e "$steps" ]; then
+  ended_before=$(awk -F '\t' '{ of[$3] = $1 } END { for (name in of) if (of[name] !~ /^(skipped|unfinished)$/) print name }' "$steps")
 fi
 ended() { [[ $'\n'$ended_before$'\n' = *$'\n'"$1"$'\n'* ]]; }
 # Sets the step's `limit`, of `most` seconds, and `goes_on` where the end of the call comes first. Fails if there is no time for it.
@@ -346,6 +356,7 @@ train_one() {  # RECIPE[:PRECISION]
   name=$recipe${precision:+-$precision} run=$RUNS/$recipe${precision:+-$precision}
   local words=(--device cuda --set training.graph=true ${precision:+--set training.precision=$precision} "${small[@]}")
   if [ -n "$no_gpu" ]; then skip "train-$name" "$no_gpu"; return; fi
+  set_aside "$run" "$run.commit" && cp commit "$run.commit" || return
   if [ -e "$run/finished" ]; then
     record ok 0.0 "train-$name" "finished before: $(cat "$run/finished")"
     return

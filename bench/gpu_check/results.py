@@ -1,6 +1,6 @@
 """Makes pages of bench/results of what check.sh left on a machine with a GPU: ./run gpu-check --results FOLDER…
 
-Several folders are those of several calls: of a step that is in more than one, the last counts. Writes gpu.md and
+Several folders are those of several calls of one commit: of a step that is in more than one, the last counts. Writes gpu.md and
 the output of each training that was finished. Where nothing ran on a GPU, or one folder is a dry run's, nothing is written, and the
 exit code is 1.
 """
@@ -123,7 +123,7 @@ def page(steps: dict[str, dict[str, str]], facts: dict[str, Any], speed: list[di
         if len(table) > 2:
             lines += ["", f"## {title}", "", *table]
     if speed:
-        lines += ["", "Predicted: an estimate from the GPU's rates (`ptb explain`). / PyTorch: against the faster of its two ways in the same precision."]
+        lines += ["", "/ PyTorch: against the faster of its two ways in the same precision."]
     return "\n".join(lines) + "\n"
 
 
@@ -140,6 +140,11 @@ def main(words: list[str] | None = None) -> int:
         if (folder / "stand-in").exists():
             print(f"./run gpu-check --results: {folder} is a dry run's, over the stand-in for CUDA: nothing was measured", file=sys.stderr)
             return 1
+    commits = {(folder / "commit").read_text().strip(): folder for folder in args.folders if (folder / "commit").exists()}
+    if len(commits) > 1:
+        print("./run gpu-check --results: a page is of one commit, and these are of several: "
+              + ", ".join(f"{folder} of {commit}" for commit, folder in commits.items()), file=sys.stderr)
+        return 2
     steps, facts = read_steps(args.folders), read_json(args.folders, "facts.json")
     known = next((f for f in facts if "gpu" in f), None)
     if known is None:
