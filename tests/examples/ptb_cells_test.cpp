@@ -269,6 +269,7 @@ TEST_CASE("evaluate --cache: beside the model's own perplexity that of its mixtu
   CHECK(longer["cache"]["perplexity"] != cache["cache"]["perplexity"]);
   CHECK(defaults["cache"]["theta"] == 1);
   CHECK(defaults["cache"]["lambda"] == 0.1);
+  CHECK(evaluate({"--cache"})["cache"] == defaults["cache"]);
   const std::string said = ptb_out(Words{"evaluate", file, "--cache", "theta=2"} + data, folder.path());
   CHECK(said.find("with the cache of the last 500 steps, theta 2, lambda 0.1") != std::string::npos);
 
@@ -281,8 +282,9 @@ TEST_CASE("evaluate --cache: beside the model's own perplexity that of its mixtu
   refused({"--cache", "theta=much"}, {"theta=much"});
   refused({"--cache", "lambda=1"}, {"lambda 1", "[0, 1)"});
   refused({"--cache", "windov=3"}, {"windov=3", "did you mean 'window'?"});
-  refused({"--cache", ""}, {"--cache", "window=N"});
-  refused({"--cache", "500"}, {"--cache 500", "window=N"});
+  refused({"--cache="}, {"--cache"});
+  refused({"--cache=500"}, {"--cache 500", "window=N"});
+  refused({"--cache", "500"}, {"'500' is too much", "--cache before it"});
   refused({"--cache", "window=5,window=6"}, {"'window'", "twice"});
   refused({"--cache", "theta=1", "--batch", "2"}, {"--cache", "--batch 1", "streams"});
 }

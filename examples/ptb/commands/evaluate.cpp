@@ -156,8 +156,8 @@ Result::Dynamic evaluate_dynamically(const Wanted& wanted, SavedModel& saved,
                          .with_cache = {},
                          .seconds = clock_seconds() - begin};
   const double of_model = scores.model.perplexity();
-  require_input(std::isfinite(of_model), "--dynamic: the perplexity is {}: the rate {} is too large", of_model,
-                settings.rate);
+  require_input(std::isfinite(of_model), "--dynamic: the perplexity is {}: the rate {} is too large",
+                of_model, settings.rate);
   const std::string how = fmt::format("dynamic: {}", ptb::describe(settings));
   wanted.print_score(result.perplexity, wanted.at_temperature(how));
   if (wanted.ways.cache) {
@@ -188,7 +188,8 @@ void declare(Command& command, Wanted& wanted) {
           "cache", wanted.cache, "SETTINGS",
           "score with a neural cache too, as in window=500,theta=1.0,lambda=0.1 (its defaults): words of the "
           "last steps become likelier again where the state is like theirs; in one stream")
-      .otherwise("");
+      .otherwise("")
+      .may_stand_alone(option_text(NeuralCacheConfig()), {});
   command
       .option(
           "dynamic", wanted.dynamic_words, "SETTINGS",
@@ -272,10 +273,14 @@ void require_agreement_fits(const SavedModel& saved, const std::string& checkpoi
 void fill_static(Result& result, const Command& command, const Wanted& wanted, const SplitText& text,
                  const TextScores& scores) {
   const double perplexity = scores.model.perplexity();
+  const double tempered = wanted.ways.temperature == 1 ? perplexity : scores.tempered.perplexity();
   const Split split = split_named(wanted.split_name);
   require_input(std::isfinite(perplexity),
                 "{}: the perplexity of the {} split is {}: the model's weights are too large to compute with",
                 command.positional(), wanted.split_name, perplexity);
+  require_input(!command.given("temperature") || std::isfinite(tempered),
+                "--temperature {}: the perplexity is {}: it is too near to 0", wanted.ways.temperature,
+                tempered);
   result.unknown_tokens = text.unknown;
   result.run.count = scores.model.tokens;
   result.run.rate = static_cast<double>(scores.model.tokens) / result.run.seconds;
@@ -285,9 +290,7 @@ void fill_static(Result& result, const Command& command, const Wanted& wanted, c
   if (split == Split::valid) result.source_valid_perplexity = text.source;
   if (split == Split::test) result.source_test_perplexity = text.source;
   const ScoreWays& ways = wanted.ways;
-  if (command.given("temperature"))
-    result.temperature = {ways.temperature,
-                          ways.temperature == 1 ? perplexity : scores.tempered.perplexity()};
+  if (command.given("temperature")) result.temperature = {ways.temperature, tempered};
   if (ways.cache) result.cache = {*ways.cache, scores.mixture.perplexity()};
 }
 

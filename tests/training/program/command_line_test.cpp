@@ -1,10 +1,12 @@
-// A program's texts about itself: the pages of --help, the manual page and the completion, all from one table.
+// A program's command line: which words are values, and the pages of --help, the manual page and the completion, all from one
+// table.
 #include <regex>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "tests/program.h"
+#include "training/program/cli/command.h"
 #include "training/program/recipe/recipe_reader.h"
 
 namespace {
@@ -59,6 +61,29 @@ std::set<std::string> completed(const std::string& words) {
 using Offered = std::set<std::string>;
 
 }  // namespace
+
+TEST_CASE("a value may begin with dashes, and one that may be left out takes no file for it") {
+  const auto read = [](std::vector<std::string> words) {
+    unroll::Command command("ptb", {"score", ""}, std::move(words), "");
+    std::string text, mode;
+    bool quiet = false;
+    command.word("[FILE]", "");
+    command.option("text", text, "TEXT", "");
+    command.option("quiet", quiet, "");
+    command.option("mode", mode, "MODE", "").may_stand_alone("implied", {"bare"});
+    CHECK(command.parse());
+    return fmt::format("{}|{}|{}|{}", command.positional(), text, mode, quiet ? "quiet" : "");
+  };
+  CHECK(read({"--text", "-- he said", "f", "--quiet"}) == "f|-- he said||quiet");
+  CHECK(read({"--text", "--quieter", "f"}) == "f|--quieter||");
+  CHECK(read({"--text=--quiet"}) == "|--quiet||");
+  CHECK(read({"--text", "-- mode", "--mode", "bare", "f"}) == "f|-- mode|bare|");
+  CHECK(read({"--mode", "f"}) == "f||implied|");
+  CHECK(read({"--mode", "--text", "t"}) == "|t|implied|");
+  CHECK(read({"--mode", "Rate=1", "--quiet"}) == "||Rate=1|quiet");
+  CHECK(read({"--mode", "runs/a=1/best"}) == "runs/a=1/best||implied|");
+  CHECK(read({"--", "--mode"}) == "--mode|||");
+}
 
 TEST_CASE("pages of help fit on a terminal and have every part") {
   CHECK(commands().size() >= 5);

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -108,6 +109,8 @@ class Command {
   Option& add(Option option);
   void take(const std::vector<std::string>& words);
   void check_words() const;
+  std::vector<std::string> with_values_joined();
+  [[noreturn]] void refuse_surplus(const std::vector<std::string>& words) const;
 
   std::string program_, first_run_, description_, group_ = "Options", positional_;
   Entry name_, word_;
@@ -115,6 +118,7 @@ class Command {
   std::deque<Option> options_;  // deque: references stay valid
   std::vector<Entry> examples_, files_;
   std::set<std::string> given_;
+  std::map<std::string, const Option*> behind_;  // words that follow an option that may stand alone
   bool only_declare_ = false, also_takes_series_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <limits>
 #include <system_error>
 #include <type_traits>
@@ -18,6 +19,7 @@
 
 namespace unroll {
 
+namespace fs = std::filesystem;
 namespace po = boost::program_options;
 
 namespace {
@@ -75,27 +77,11 @@ Option& Option::may_stand_alone(std::string text, std::vector<std::string> value
   return *this;
 }
 
-// "--dynamic rate=1" becomes "--dynamic=rate=1" if the value may be left out: else the next word could be CHECKPOINT.
-static std::vector<std::string> with_values_joined(std::vector<std::string> arguments,
-                                                   const std::deque<Option>& options) {
-  const auto is_value = [](const Option& option, const std::string& word) {
-    const size_t letters = std::min(word.find_first_not_of("abcdefghijklmnopqrstuvwxyz"), word.size());
-    return std::ranges::find(option.bare, word) != option.bare.end() ||
-           (letters > 0 && letters < word.size() && (word[letters] == '=' || word[letters] == ','));
-  };
-  for (const Option& option : options) {
-    if (!option.alone) continue;
-    for (size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
-      if (arguments[i] != "--" + option.name) continue;
-      std::string value = option.implied;
-      if (i + 1 < arguments.size() && is_value(option, arguments[i + 1])) {
-        value = arguments[i + 1];
-        arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-      }
-      arguments[i] += "=" + value;
-    }
-  }
-  return arguments;
+// Whether the word is a value of the option, which may stand alone, and not CHECKPOINT.
+static bool is_value(const Option& option, const std::string& word) {
+  const size_t name = word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz");
+  return std::ranges::find(option.bare, word) != option.bare.end() ||
+         (name != word.npos && name > 0 && (word[name] == '=' || word[name] == ','));
 }
 
 Command::Command(std::string program, Entry name, std::vector<std::string> arguments, std::string first_run)
@@ -129,6 +115,34 @@ Option& Command::add(Option option) {
 
 std::string Command::synopsis() const { return word_.what.empty() ? name() : name() + " " + word_.what; }
 
+// "--dynamic rate=1" becomes "--dynamic=rate=1". Throws InputError if an option stands in place of a value.
+std::vector<std::string> Command::with_values_joined() {
+  const auto option_of = [&](const std::string& word) {
+    return std::ranges::find(options_, word.substr(0, word.find('=')),
+                             [](const Option& option) { return "--" + option.name; });
+  };
+  std::vector<std::string> words = arguments_;
+  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    const auto option = option_of(words[i]);
+    if (option == options_.end() || option->value.empty()) continue;
+    const auto next = words.begin() + static_cast<std::ptrdiff_t>(i) + 1;
+    const bool lacks_value = words[i].find('=') == std::string::npos, has_next = next != words.end();
+    if (!option->alone && lacks_value) {
+      if (has_next && option_of(*next) != options_.end())
+        throw InputError(
+            fmt::format("{}: --{} needs {}, and {} is an option; a value like that is written --{}={}",
+                        name(), option->name, option->value, one_line(*next), option->name, one_line(*next)));
+      ++i;
+    } else if (option->alone) {
+      const bool has_value = lacks_value && has_next && is_value(*option, *next);
+      if (lacks_value) words[i] += "=" + (has_value ? *next : option->implied);
+      if (has_value) words.erase(next);
+      if (i + 1 < words.size()) behind_.emplace(words[i + 1], &*option);
+    }
+  }
+  return words;
+}
+
 bool Command::parse() {
   if (only_declare_) return false;
   for (const char* help : {"--help", "-h"}) {
@@ -155,11 +169,8 @@ bool Command::parse() {
   try {
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     po::variables_map found;
-    const auto parsed = po::command_line_parser(with_values_joined(arguments_, options_))
-                            .options(known)
-                            .positional(places)
-                            .style(style)
-                            .run();
+    const auto parsed =
+        po::command_line_parser(with_values_joined()).options(known).positional(places).style(style).run();
     for (const Option& option : options_)
       for (const po::option& given : parsed.options)
         if (given.string_key == option.name)
@@ -187,9 +198,25 @@ void Command::take(const std::vector<std::string>& words) {
   require_input(optional || !words.empty(), "{}: {} is missing; '{} {} --help' explains", name(), word_.what,
                 program_, name());
   if (words.empty()) return;
-  require_input(words.size() == 1 && !word_.what.empty(), "{}: {} is expected, '{}' is too much", name(),
-                word_.what.empty() ? "no word" : "one " + word_.what, one_line(words.back()));
+  if (words.size() > 1 || word_.what.empty()) refuse_surplus(words);
   positional_ = words[0];
+}
+
+// Also names the option that a misspelt value stands behind.
+void Command::refuse_surplus(const std::vector<std::string>& words) const {
+  std::string surplus = words.back(), hint;
+  for (const auto& [word, option] : behind_) {
+    std::error_code error;
+    if (std::ranges::find(words, word) == words.end() || fs::exists(word, error)) continue;
+    std::vector<std::string> accepted = option->bare;
+    if (option->words.empty()) accepted.emplace_back("KEY=VALUE,KEY=VALUE");
+    surplus = word;
+    hint = fmt::format("; --{} before it takes {}{}", option->name, fmt::join(accepted, " or "),
+                       did_you_mean(nearest(word, option->bare)));
+  }
+  throw InputError(fmt::format("{}: {} is expected, '{}' is too much{}", name(),
+                               word_.what.empty() ? "no word" : "one " + word_.what, one_line(surplus),
+                               hint));
 }
 
 void Command::check_words() const {
