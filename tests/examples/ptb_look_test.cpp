@@ -327,6 +327,11 @@ TEST_CASE("look: of a network that counts the page offers the units, by what was
   std::string endless = "a";
   for (int k = 1; k < 107; ++k) endless += " a";
   CHECK(ptb_out({"generate", "endless.safetensors", "--words", "7"}, folder.path()) == endless + "\n");
+  // A line has more characters than words.
+  write_counter(folder, "endless-letters.safetensors", {"<eos>", "a"}, Rows{{0}, {0}}, {0}, {never, 0},
+                {"--set", "data.corpus=text", "--set", "data.level=char"});
+  CHECK(ptb_out({"generate", "endless-letters.safetensors", "--words", "7"}, folder.path()) ==
+        std::string(2007, 'a') + "\n");
 }
 
 TEST_CASE("evaluate --agreement: a table and JSON; of another text it is refused") {
@@ -336,6 +341,9 @@ TEST_CASE("evaluate --agreement: a table and JSON; of another text it is refused
                            "verbs of a single main clause: layer", "of all 800 verbs: layer"})
     CHECK_MESSAGE(out.find(part) != out.npos, out);
   const Json json = ptb_json({"evaluate", "model/last.safetensors", "--agreement"}, folder.path());
+  for (const auto& [key, value] : json.items())
+    CHECK_MESSAGE(
+        read_text(project_root() / "docs/ptb.md").find(fmt::format("`{}`", key)) != std::string::npos, key);
   const Json& rows = json["agreement"]["by_attractors"];
   REQUIRE(rows.size() == 4);
   for (int k = 0; k < 4; ++k) {

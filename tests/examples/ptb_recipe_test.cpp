@@ -259,8 +259,8 @@ TEST_CASE("every key says what another value means to a run that is resumed") {
         "model.layer_norm model.peepholes model.gate_activation model.cell_activation model.cell_clip "
         "model.coupled_gates model.nonlinearity model.mogrifier model.mogrifier_rank model.residual "
         "model.last_hidden model.forget_bias model.tied model.softmax model.components model.init "
-        "model.init_scheme data.level data.reset data.batch training.init_from training.past_decode "
-        "optimizer.kind optimizer.average_from");
+        "model.init_scheme data.level data.reset data.batch data.seed training.init_from "
+        "training.past_decode optimizer.kind optimizer.average_from");
   // The page names these, and nothing else; of [model] all but dropouts and how it is computed.
   const std::string page = read_text(project_root() / "docs/ptb.md"), begin = "These keys cannot change",
                     end = "**Another validation text.**";

@@ -18,7 +18,10 @@ void generate(Command& command) {
       "Lets a trained model write, a word at a time; each sentence is a line. Equal seeds write equal text.");
   add_checkpoint(command);
   command.option("prompt", writing.prompt, "TEXT", "the text to go on from").otherwise("a sentence begins");
-  command.option("words", writing.words, "N", "words to draw, and those that end the last sentence");
+  command.option(
+      "words", writing.words, "N",
+      "words to draw (characters of a model of characters), and those that end the last sentence: at most 100 words "
+      "or 2,000 characters");
   command.option("temperature", writing.temperature, "T",
                  "below 1: likelier words become likelier still; above: rarer ones");
   command.option("top-k", writing.top_k, "K", "draw among the likeliest K words; 0: all");

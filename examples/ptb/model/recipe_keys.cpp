@@ -176,7 +176,7 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
   tokens("train_tokens", r.data.train_tokens, "training");
   tokens("valid_tokens", r.data.valid_tokens, "valid");
   tokens("test_tokens", r.data.test_tokens, "test");
-  key(reader, "seed", r.data.seed, "of the grammar's sentences").at_least(0).may_change();
+  key(reader, "seed", r.data.seed, "of the grammar's sentences").at_least(0).fixed();  // which number the vocabulary
 
   // The seed also draws the lengths of windows, and where streams begin.
   declare_training_keys(reader, r.training, r.schedule,
@@ -220,7 +220,7 @@ void declare_keys(RecipeReader& reader, Recipe& r) {
       .harmless();
   key(reader, "sample_words", r.training.sample_words, "so much it writes, and until the sentence ends")
       .at_least(1)
-      .unit("words")
+      .unit("tokens")
       .harmless();
   key(reader, "surprising_words", r.training.surprising_words,
       "so many words that the model expected least stand in the report, of the text to validate on; 0: none, and that "

@@ -101,7 +101,8 @@ std::string write_text(const LanguageModel& model, const Vocabulary& vocabulary,
   }
   if (begins(text.size())) logits = begin_document();
   Sampler sampler(vocabulary.size(), options);
-  const int64_t limit = int64_t{options.words} + 100;  // of a model that does not end its sentences
+  const int64_t limit =
+      options.words + (form.level == Level::word ? most_words_to_end : most_characters_to_end);
   for (int64_t drawn = 0; drawn < limit && !(drawn >= options.words && (text.empty() || text.back() == eos));
        ++drawn) {
     stop_if_signalled();

@@ -8,9 +8,12 @@
 
 namespace ptb {
 
+// Beyond the tokens asked for, so many may end the last sentence: a model may never end it.
+inline constexpr int64_t most_words_to_end = 100, most_characters_to_end = 2000;
+
 struct WritingOptions {
   std::string prompt = {};  // is gone on from; empty: a sentence begins
-  int words = 100;          // to draw, and those that end the last sentence
+  int words = 100;          // tokens to draw, and those that end the last sentence
   double temperature = 1;   // of the softmax; towards 0 the likeliest word is certain
   int top_k = 0;            // only the likeliest so many words; 0: all
   uint64_t seed = 1;
