@@ -20,6 +20,9 @@ import look_test
 from look_test import HOSTILE, RECIPE, SERIES, TEXT, Keys, Page, Select, check_look, number_of, runner, same, series
 
 OTHER = "some cats near the dog sleep .\nthe men chase the trucks ."
+# Ends of lines as a text may write them, of characters that HOSTILE has; and blanks that only words may have around them.
+ENDS = "quoted <eos>\nimg <eos>  <eos> \n\n  a<eos> <eos\r\nturned \r <eos> <unk>\n<eos>"
+ENDS_OF = {"word": ENDS + "\vquoted\f\tturned\n", "char": ENDS}
 # The cells and their options that act when a model reads. 8: with weights of 8 bits.
 TEXTS = {
     "lstm": [], "gru 8": ["model.cell=gru"], "rnn": ["model.cell=rnn", "model.nonlinearity=relu"],
@@ -65,6 +68,7 @@ def make_texts(ptb, folder):
     for level in ("word", "char"):
         run("train", "tiny.toml", "--out", level, "--data", "text", "--set", "data.corpus=text", "--set", f"data.level={level}")
         run("look", f"{level}/last.safetensors", "--live", "--text", " ".join(HOSTILE[:5]), "--out", f"{level}.html")
+        run("look", f"{level}/last.safetensors", "--text", ENDS_OF[level], "--out", f"{level}-ends.html")
 
 
 def make_windows(timeseries, folder):
@@ -227,6 +231,12 @@ def check_hostile(page, text, words):
     assert page.driver.execute_script("return document.querySelectorAll('img, main script, main b').length") == 0
 
 
+def check_ends(page, text, program):
+    """The page reads a text as the program does, and writes it so that it is read again."""
+    reread = page.driver.execute_script("return [wordsOf(arguments[0]), wordsOf(textOf(wordsOf(arguments[0])))]", text)
+    assert reread == [program["written"]] * 2, (reread, program["written"])
+
+
 def check_window(page, program, other):
     page.driver.execute_script("readWindow()")
     compare_window(page, program)
@@ -331,6 +341,8 @@ def main():
             check("direct", check_dragging, check_speed, check_look)
             words = [*HOSTILE[:5], "unheard-of", "<b>words</b>", "'"]
             check("word", lambda page: check_hostile(page, " ".join(words), [*words, "<eos>"]))
+            for level in ENDS_OF:
+                check(level, lambda page: check_ends(page, ENDS_OF[level], recorded(folder / f"{level}-ends.html")))
             check("char", lambda page: check_hostile(page, "</script> <img", [*"</script>␣<img", "↵"]))
             for file, change in (("lstm", check_holding), ("direct", check_dragging)):
                 for scheme in ("light", "dark") if options.screenshots else ():

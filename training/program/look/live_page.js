@@ -39,10 +39,17 @@ function showLive(steps, count, run, seed) {
   }, 60);
 }
 
-const wordsOf = text =>
-    (letters() ? [...text] : text.split(/[ \t]+|(\n)/).filter(Boolean)).map(w => w === '\n' ? '<eos>' : w);
-const textOf = words =>
-    letters() ? words.join('').replace(/<eos>/g, '\n') : words.join(' ').replace(/ ?<eos> ?/g, '\n');
+// The program's rule (data/text/corpus.h): a line ends once, and a written <eos> takes the blanks around it.
+const wordsOf = text => text.split(/\r\n|\r|\n/).flatMap((line, k, lines) => {
+  const parts = line.split(/[ \t\v\f]*(?<![^ \t\v\f])<eos>(?![^ \t\v\f])[ \t\v\f]*/);
+  if (k < lines.length - 1 && (parts.length === 1 || parts.at(-1))) parts.push('');
+  const split = part => letters() ? [...part] : part.split(/[ \t\v\f]+/).filter(Boolean);
+  return parts.flatMap((part, j) => j ? ['<eos>', ...split(part)] : split(part));
+});
+const textOf = words => {
+  const text = words.map(w => w === '<eos>' ? '\n' : w);
+  return letters() ? text.join('') : text.join(' ').replace(/ ?\n ?/g, '\n');
+};
 const idByWord = new Map((live?.words ?? []).map((w, id) => [w, id]));
 const idOf = w => idByWord.get(w) ?? idByWord.get('<unk>');
 function logP(logits) {
