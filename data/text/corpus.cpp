@@ -225,9 +225,12 @@ std::vector<int32_t> encode(std::string_view text, const Vocabulary& vocabulary,
   for_each_token(text, form, origin, r, [&](std::string_view word, int64_t line) {
     const auto known = vocabulary.find(word);
     const auto id = known ? known : vocabulary.find(Vocabulary::unknown);
-    require_input(id.has_value(),
-                  "{}:{}: '{}' is not in the vocabulary of the training split, which has no {} for it",
-                  origin, line, one_line(word), Vocabulary::unknown);
+    require_input(
+        id.has_value(),
+        "{}:{}: '{}' is not in the vocabulary of the training split, which has no {} for it: take it "
+        "out, or train on a text that has {}",
+        origin, line, one_line(word), Vocabulary::unknown,
+        form.level == Level::character ? "it" : "<unk> in place of rare words");
     if (!known) r.unknown.push_back(std::ssize(ids));
     ids.push_back(*id);
   });

@@ -104,6 +104,8 @@ TEST_CASE("at character level a symbol is a code point, blanks too") {
   CHECK(corpus.valid == std::vector<int32_t>{0, 2, 0, 4});
   CHECK(corpus.test == std::vector<int32_t>{1, 4});
   CHECK(decode(corpus.train, corpus.vocabulary, Level::character) == "aé €\n𝄞a\n");
+  // As in the Penn Treebank of characters.
+  CHECK(unroll::words_of("<unk> a", Level::character, "text") == Words{"<", "u", "n", "k", ">", " ", "a"});
 }
 
 TEST_CASE("a byte order mark is no part of the first word, nor a character") {
@@ -133,13 +135,15 @@ TEST_CASE("a prompt ends without <eos> unless it ends its line") {
 TEST_CASE("a word that needs an <unk> the training split lacks is named with file and line") {
   const Folder folder;
   write_splits(folder, "a b\n", "a\nb c\n", "a\n");
-  CHECK(lacks(input_error_of([&] { load_text(folder.path()); }), {"valid.txt:2: 'c'", "<unk>"}) == "");
+  CHECK(lacks(input_error_of([&] { load_text(folder.path()); }),
+              {"valid.txt:2: 'c'", "no <unk>", "train on a text that has <unk> in place of rare words"}) ==
+        "");
   folder.write("valid.txt", "a \x1b[31m\n");  // found by fuzzing: it would have coloured the terminal
   CHECK(lacks(input_error_of([&] { load_text(folder.path()); }), {"valid.txt:1: '?[31m'"}) == "");
   folder.write("valid.txt", "a\n");
   folder.write("test.txt", "aé\n");
-  CHECK(lacks(input_error_of([&] { load_text(folder.path(), Level::character); }), {"test.txt:1: 'é'"}) ==
-        "");
+  CHECK(lacks(input_error_of([&] { load_text(folder.path(), Level::character); }),
+              {"test.txt:1: 'é'", "take it out, or train on a text that has it"}) == "");
 }
 
 TEST_CASE("files that are no text are refused by name") {
