@@ -5,7 +5,7 @@ cd -- "$(dirname -- "$(readlink -f -- "$0")")/.."
 of_project() { sed -n "s/.*$1[:=] *'\([^']*\)'.*/\1/p" meson.build | head -1; }
 version=$(of_project ' version') date=$(of_project 'release_date ')
 mkdir -p dist
-case ${1-} in
+case $* in
   deb)
     [ -f build-deb/build.ninja ] || meson setup build-deb --prefix=/usr -Dcuda=disabled -Dmpi=disabled -Dgzip=enabled \
       -Dcpp_link_args=-Wl,-z,relro,-z,now
