@@ -103,11 +103,32 @@ class LessonCommand(unittest.TestCase):
             status, out, err = self.run_lesson(str(number))
             self.assertEqual(status, 2, out + err)
             self.assertIn(meaning, err)
-        # Nothing is taken for that which is not: a part of another name, a value of a structure.
-        fine = self.lesson(4).filled("  const Var c = f * last.c + i * g;")
+        # Nothing is taken for that which is not: a part of another name, a value of a structure, a comparison, an assignment, a
+        # second statement of the line.
         path = self.folder / "lessons" / "fine.cpp"
-        path.write_text(fine)
-        lessons.refuse_use_before(path)
+        for fine in ["const Var c = f * last.c + i * g;", "const double c = numbers::c;", "return n == 0 ? 0 : std::exp(sum / n);",
+                     "else sum = sum / nats.size();", "const double n = nats.size(); return sum / n;", "bool same == same;"]:
+            path.write_text(self.lesson(4).filled(f"  {fine}"))
+            lessons.refuse_use_before(path)
+        for wrong in ["double sum = sum / nats.size();", "const auto& n = f(n);"]:
+            path.write_text(self.lesson(4).filled(f"  {wrong}"))
+            with self.assertRaisesRegex(lessons.Refused, "is the new one, which does not exist yet"):
+                lessons.refuse_use_before(path)
+
+    def test_files_in_another_encoding_and_with_lines_of_the_learners_own(self):
+        (self.folder / "lessons").mkdir()
+        mine = self.folder / "lessons/02-operation.cpp"
+        text = self.lesson(2).filled("  return 1;  // m?de").encode().replace(b"m?de", b"m\xfcde")
+        mine.write_bytes(text)
+        line = text[:text.index(b"\xfc")].count(b"\n") + 1
+        refused = f"./run lesson: lessons/02-operation.cpp:{line} has a character that is not UTF-8: save the file as UTF-8\n"
+        self.assertEqual(self.run_lesson("2"), (2, "", refused))
+        self.assertEqual(mine.read_bytes(), text)
+        (self.folder / "lessons/done.txt").write_bytes(b"m\xfcde\n3rd try\n\n1 01-tape, 2026-01-02\n")
+        self.assertEqual(lessons.Desk(self.folder / "lessons").done(), {1})
+        code, out, err = self.run_lesson()
+        self.assertEqual((code, err), (0, ""))
+        self.assertIn("then ./run lesson 2\n", out)
 
     def test_the_next_lesson_is_the_one_after_this(self):
         (self.folder / "lessons").mkdir()

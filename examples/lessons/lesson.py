@@ -73,8 +73,9 @@ class Desk:
         return self.folder / f"{lesson.name}.cpp"
 
     def done(self):
-        return {int(line.split()[0]) for line in self.done_file.read_text().splitlines() if line.strip()} \
-            if self.done_file.exists() else set()
+        """Numbers of lessons; other lines of the file are somebody's own."""
+        text = self.done_file.read_text(errors="replace") if self.done_file.exists() else ""
+        return {int(number) for number in re.findall(r"(?m)^\s*(\d+)\b", text)}
 
     def note(self, lesson):
         if lesson.number not in self.done():
@@ -98,6 +99,15 @@ def nearby(path):
     """A path as the learner would type it."""
     relative = os.path.relpath(path)
     return min(relative, str(path), key=len)
+
+
+def text_of(source):
+    """A learner's file, which an editor may have saved in another encoding."""
+    try:
+        return source.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = source.read_bytes()[:error.start].count(b"\n") + 1
+        raise Refused(f"{nearby(source)}:{line} has a character that is not UTF-8: save the file as UTF-8") from None
 
 
 def show_list(desk, run):
@@ -165,13 +175,17 @@ def meaning_of(lesson, error):
     return next((means for has, means in of_lesson + notations if has in error), "")
 
 
+# The name of a new variable and its first value; `return n == 0` and `else n = 0` begin as one does.
+new_variable = re.compile(r"\s*(?:const\s+)?(?!(?:return|else|case|throw|goto|delete|new|using|co_\w+)\b)[\w:]+&?\s+(\w+)\s*=(?!=)([^;]*)")
+
+
 def refuse_use_before(source):
     """C++ lets a new variable be used in its own first value, where it has none yet."""
     inside = False
-    for number, line in enumerate(source.read_text().splitlines(), 1):
+    for number, line in enumerate(text_of(source).splitlines(), 1):
         inside = (inside or begin_mark in line) and end_mark not in line
-        found = re.match(r"\s*(?:const\s+)?[\w:]+&?\s+(\w+)\s*=(.*)", line.split("//")[0])
-        if inside and found and re.search(rf"(?<![\w.>]){found[1]}\b", found[2]):
+        found = new_variable.match(line.split("//")[0])
+        if inside and found and re.search(rf"(?<![\w.>:]){found[1]}\b", found[2]):
             raise Refused(f"{nearby(source)}:{number} uses {found[1]} to make {found[1]}\n\n    {line.strip()}\n\n"
                           f"  {found[1]} on the right is the new one, which does not exist yet.")
 
@@ -210,7 +224,7 @@ def first_error(lesson, words, source, log):
                                    lines[max(0, at - 12):at + 12]) if m), None)
         number = found[2] if pathlib.Path(found[1]).resolve() == source else inside[1] if inside else None
         place = f"{nearby(source)}:{number}" if number else found[1]
-        shown = source.read_text().splitlines()[int(number) - 1].strip() if number else ""
+        shown = text_of(source).splitlines()[int(number) - 1].strip() if number else ""
         meaning = meaning_of(lesson, found[3])
         return (f"the compiler does not understand {place}\n\n    {shown}\n\n  {found[3]}\n{f'  {meaning}' + chr(10) if meaning else ''}\n"
                 f"All that it says is in {nearby(log)}.")
@@ -338,7 +352,7 @@ class Class:
         source.write_bytes(text)
         try:
             program = compile_lesson(self.build, lesson, source)
-        except (Refused, UnicodeDecodeError):
+        except Refused:
             self.require_sound(lesson, source)
             return False
         status = self.run(program, lesson)
