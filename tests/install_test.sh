@@ -24,7 +24,15 @@ foreign=$(grep -rE '#include <[a-z0-9_]+[./]' "$prefix/include/unroll" | grep -v
 [ -s "$(find "$prefix" -path '*/licenses/unroll/LICENSE')" ] || fail "no licence"
 
 # Installing compiles what is installed, and nothing of tests, fuzzers, benches and examples of one screen.
-meson setup --buildtype=release -Dcuda=disabled "$folder/plain" "$source" >"$folder/output" || { cat "$folder/output"; fail "cannot be configured"; }
+# It is configured for a GPU whose runtime library lies where the linker looks, in no folder of a toolkit; nothing is compiled.
+mkdir -p "$folder"/toolkit/{bin,include,other}
+touch "$folder"/toolkit/include/{cublas_v2,cudnn}.h
+printf '#!/bin/sh\n' >"$folder/toolkit/bin/nvcc"
+chmod +x "$folder/toolkit/bin/nvcc"
+ar cr "$folder/toolkit/other/libcudart_static.a"
+LIBRARY_PATH=$folder/toolkit/other meson setup --buildtype=release -Dcuda=enabled -Dgpu_toolkit="$folder/toolkit" -Dgpu_arch=90 "$folder/plain" "$source" \
+  >"$folder/output" || { cat "$folder/output"; fail "cannot be configured"; }
+grep -q '"cudart_static;dl;rt"' "$folder/plain/unroll-config.cmake" || fail "what CMake links for a GPU: $(grep rt "$folder/plain/unroll-config.cmake")"
 needless=$(ninja -C "$folder/plain" -t commands all | grep -oE -- '-c [^ ]*(tests|fuzz|bench|lessons)/[^ ]*|-c [^ ]*examples/[a-z_0-9]+\.(cpp|p/)[^ ]*' || true)
 [ -z "$needless" ] || fail "compiled for installing, and not installed: $needless"
 [ -s "$(find "$prefix" -path '*/doc/unroll/docs/library.md')" ] || fail "no documents"
@@ -41,12 +49,13 @@ cp "$source/examples/first_model.cpp" .
 includes=()
 for header in $installed; do includes+=(-include "$header"); done     # that they all can be read, in any program (alone: headers_test.sh)
 # shellcheck disable=SC2046,SC2086 # flags are words
-"$compiler" -std=c++20 -Wall -Wextra -Wshadow -Wsign-conversion -Werror $flags "${includes[@]}" first_model.cpp $(pkg-config --cflags --libs unroll) \
-  -o first_model
+"$compiler" -std=c++20 -Wall -Wextra -Wshadow -Wsign-conversion -Werror $flags "${includes[@]}" $(pkg-config --cflags unroll) -c first_model.cpp
+# shellcheck disable=SC2046,SC2086
+"$compiler" $flags first_model.o $(pkg-config --libs unroll) -o first_model
 # And with all of the library, whatever of it a program may use.
 # shellcheck disable=SC2046,SC2086
-"$compiler" -std=c++20 $flags $(pkg-config --cflags unroll) first_model.cpp -Wl,--whole-archive "$(find "$prefix" -name libunroll.a)" \
-  -Wl,--no-whole-archive $(pkg-config --libs unroll) -o with_all
+"$compiler" $flags first_model.o -Wl,--whole-archive "$(find "$prefix" -name libunroll.a)" -Wl,--no-whole-archive \
+  $(pkg-config --libs unroll) -o with_all
 ./first_model >output || { cat output; fail "the tutorial built outside does not learn"; }
 # Layers that are declared before their set: the compiler may use that members begin to live in their order.
 cat >layers_first.cpp <<'END'
@@ -66,8 +75,9 @@ END
 ./layers_first | grep -q "'out': the ParameterSet does not live yet" || fail "layers that are declared before their set"
 # The core in double, with the gradient check.
 # shellcheck disable=SC2046,SC2086
-"$compiler" -std=c++20 -Wall -Wextra -Werror $flags "$source/examples/own_operation.cpp" \
-  $(pkg-config --cflags --libs unroll-double) -o own_operation
+"$compiler" -std=c++20 -Wall -Wextra -Werror $flags $(pkg-config --cflags unroll-double) -c "$source/examples/own_operation.cpp"
+# shellcheck disable=SC2046,SC2086
+"$compiler" $flags own_operation.o $(pkg-config --libs unroll-double) -o own_operation
 ./own_operation >output || { cat output; fail "the gradient check built outside does not tell right from wrong"; }
 # Weights that a program in float wrote are read by the same program in double, and back again.
 cat >weights.cpp <<'END'
@@ -97,12 +107,10 @@ done
   { cat output; fail "weights in files, between float and double"; }
 # A source that was compiled for the other precision does not link, and the linker says why.
 # shellcheck disable=SC2046,SC2086
-if "$compiler" -std=c++20 $flags "$source/examples/own_operation.cpp" $(pkg-config --cflags unroll-double) \
-  $(pkg-config --libs unroll) -o mixed 2>output; then fail "a source in double links with the library in float"; fi
+if "$compiler" $flags own_operation.o $(pkg-config --libs unroll) -o mixed 2>output; then fail "a source in double links with the library in float"; fi
 grep -q compiled_for_double_but_linked_with_the_library_in_float output || { cat output; fail "the linker does not say why"; }
 # shellcheck disable=SC2046,SC2086
-if "$compiler" -std=c++20 $flags first_model.cpp $(pkg-config --cflags unroll) \
-  $(pkg-config --libs unroll-double) -o mixed 2>output; then fail "a source in float links with the library in double"; fi
+if "$compiler" $flags first_model.o $(pkg-config --libs unroll-double) -o mixed 2>output; then fail "a source in float links with the library in double"; fi
 grep -q compiled_for_float_but_linked_with_the_library_in_double output || { cat output; fail "the linker does not say why"; }
 
 # The library of inference needs no other, and reads weights in files.
@@ -123,12 +131,17 @@ target_link_libraries(weights unroll::unroll)
 add_executable(weights-double ../weights.cpp)
 target_link_libraries(weights-double unroll::double)
 END
-  with_cmake() { cmake -S with_cmake -B "with_cmake/$1" -DWANTED="$2" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$compiler" \
+  with_cmake() { cmake -S with_cmake -B "with_cmake/$1" -DWANTED="$2" -DCMAKE_PREFIX_PATH="${3-$prefix}" -DCMAKE_CXX_COMPILER="$compiler" \
     -DCMAKE_CXX_FLAGS="$flags" >output 2>&1; }
   with_cmake build 0.2 && cmake --build with_cmake/build >output 2>&1 || { cat output; fail "CMake does not build with it"; }
   [ "$(with_cmake/build/weights read in_float)" = 0.100000001490 ] || fail "what CMake built reads other weights"
   [ "$(with_cmake/build/weights-double read in_double)" = 0.100000000000 ] || fail "what CMake built in double reads other weights"
   if with_cmake other 0.1; then fail "CMake takes version 0.1 for the one that it finds"; fi
+  # Found through a link, as /lib is one where /usr is merged. What is beside the link is not ours.
+  mkdir merged
+  ln -s "$prefix"/lib* merged/
+  with_cmake through_link 0.2 "$PWD/merged" || { cat output; fail "CMake does not find it through a link"; }
+  grep -q "^unroll_DIR:PATH=$PWD/merged/" with_cmake/through_link/CMakeCache.txt || fail "CMake did not go through the link"
 else
   echo "no cmake here: its package was not tried"
 fi
