@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """The Python side of the Python package (packaging/python/unroll), over a stand-in for its extension: what it hands over, and what
 it makes of the answers. packages_test.py has the package itself."""
+import contextlib
 import importlib.util
+import io
 import json
 import math
 import pathlib
+import re
 import sys
 import types
 import unittest
@@ -43,14 +46,16 @@ class Extension(types.ModuleType):
         self.asked = []
 
     def load(self, path):
-        return (self.TextModel if "words" in path else self.SeriesModel)(path, self.asked)
+        return (self.TextModel if "words" in path or "demo" in path else self.SeriesModel)(path, self.asked)
 
     def forecast(self, csv, steps, columns):
         path = pathlib.Path(csv)
         self.asked.append((csv, path.read_text() if path.exists() else None, steps, columns))
         if steps == 77:
             raise self.Error(f"{csv}: 2 rows to forecast from are too few")
-        return json.dumps(ANSWER)
+        if steps == 78:
+            raise self.Error(f"{csv}:5: column 1 ('value'): 'inf' is no finite number")
+        return json.dumps({**ANSWER, "notes": [f"{csv}: from line 38 on", "lines 3 to 4"]} if steps == 66 else ANSWER)
 
 
 ANSWER = {"notes": ["season: none", "warning"], "forecasts": [
@@ -84,6 +89,25 @@ class PythonSide(unittest.TestCase):
         self.assertEqual((found.values, found.low, found.column, found.series), ([1, 2], [0.5, None], "sales", "north"))
         with self.assertRaisesRegex(self.unroll.Error, "^the values: 2 rows to forecast from are too few$"):
             self.unroll.forecast([1, 2], 77)
+
+    def test_messages_name_a_value_by_its_index(self):
+        with self.assertRaisesRegex(self.unroll.Error, "^the values: index 3: 'inf' is no finite number$"):
+            self.unroll.forecast([1, 2, 3, math.inf], 78)
+        self.assertEqual(self.unroll.forecast([1, 2], 66).notes, ["the values: from index 36 on", "index 1 to index 2"])
+        self.assertEqual(self.unroll.forecast("a.csv", 66)[0].notes, ["a.csv: from line 38 on", "lines 3 to 4"])
+
+    def test_a_string_is_one_path_and_one_column(self):
+        self.assertEqual(self.unroll.forecast(b"a.csv", columns="sales"), FORECASTS)
+        self.assertEqual(self.asked(), ("a.csv", None, 0, ["sales"]))
+        self.assertIsInstance(self.unroll.load(b"words.safetensors"), self.unroll.LanguageModel)
+
+    def test_the_readmes_example_writes_each_page_once(self):
+        block = re.search(r"^```python\n(.*?)^```$", (FOLDER.parent / "README.md").read_text(), re.M | re.S)[1]
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(block, {})
+        pages = [words[2] for words in self.extension.asked if words[0] == "look"]
+        self.assertEqual(len(pages), 2)
+        self.assertEqual(len(set(pages)), 2, pages)
 
     def test_a_file_gives_a_forecast_of_each_column_of_each_series(self):
         self.assertEqual(self.unroll.forecast(pathlib.Path("a.csv"), columns=("sales", "cost")), FORECASTS)

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "examples/timeseries/pretrained/model_file.h"
+#include "framework/signals.h"
 
 extern "C" const char unroll_forecaster[], unroll_forecaster_end[];  // bundled.S
 
@@ -109,6 +110,7 @@ std::vector<PretrainedForecaster::Quantiles> PretrainedForecaster::forecast(
   const NoTape guard;
   std::vector<OngoingForecast> forecasts(series.begin(), series.end());
   for (int64_t done = 0; done < steps; done += most_ahead) {
+    stop_if_signalled();
     std::map<int, std::vector<OngoingForecast*>> by_segments;
     for (OngoingForecast& one : forecasts) by_segments[segments_of(std::ssize(one.values))].push_back(&one);
     for (const auto& [segments, alike] : by_segments)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Union, overload
@@ -19,8 +20,8 @@ from ._unroll import Error, glibc
 __all__ = ["Error", "Forecast", "LanguageModel", "Score", "SeriesModel", "forecast", "glibc", "load"]
 
 Error.__module__ = __name__
-Path = Union[str, "os.PathLike[str]"]
-Values = Iterable[Union[float, None]]  # of one series, oldest first; None or NaN: missing
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+Values = Iterable[Union[float, None]]  # of one series, oldest first; None or NaN: missing, and at the end a row to forecast
 
 
 class Score(NamedTuple):
@@ -56,7 +57,7 @@ class LanguageModel:
 
     def look(self, path: Path, text: str) -> None:
         """Writes an HTML page: the model's values while it reads a text of 400 words at most."""
-        self._model.look(text, os.fspath(path))
+        self._model.look(text, os.fsdecode(path))
 
 
 class SeriesModel:
@@ -79,35 +80,42 @@ class SeriesModel:
         series: which one, of a model of several. at: the first row to forecast, by its time; of a detector, the row to give a
         label. "": the last whose truth is known. target: the column whose forecast is looked at. "": the first.
         """
-        self._model.look(_path(csv), os.fspath(path), series, at, target)
+        self._model.look(_path(csv), os.fsdecode(path), series, at, target)
 
 
 def load(path: Path) -> LanguageModel | SeriesModel:
     """Loads a model's file, NAME.safetensors, of either program."""
-    model = _unroll.load(os.fspath(path))
+    model = _unroll.load(os.fsdecode(path))
     return LanguageModel(model) if isinstance(model, _unroll.TextModel) else SeriesModel(model)
 
 
 @overload
-def forecast(data: Path, steps: int | None = None, *, columns: Iterable[str] = ()) -> list[Forecast]: ...
+def forecast(  # type: ignore[overload-overlap]  # bytes are numbers too, but a path here
+    data: Path, steps: int | None = None, *, columns: str | Iterable[str] = ()
+) -> list[Forecast]: ...
 @overload
 def forecast(data: Values, steps: int | None = None) -> Forecast: ...
-def forecast(data: Path | Values, steps: int | None = None, *, columns: Iterable[str] = ()) -> list[Forecast] | Forecast:
+def forecast(
+    data: Path | Values, steps: int | None = None, *, columns: str | Iterable[str] = ()
+) -> list[Forecast] | Forecast:
     """Forecasts without a model, by the mean of a few forecasters; one is a network that comes with this package.
 
-    data: the values of a series, or the path of a CSV file, of which each column of numbers is forecast, or `columns`.
-    steps: None: a season of at most 60 rows, but no more than a quarter of the rows; without one 12, but no more than a tenth.
+    data: the values of a series, or the path of a CSV file, of which each column of numbers is forecast, or `columns`. A value that
+    is None or NaN is missing; the last ones are rows to forecast instead, and the first of them is the first step.
+    steps: None: as many as there are rows to forecast; without any a season of at most 60 rows, but no more than a quarter of the
+    rows; without one 12, but no more than a tenth.
     """
-    if isinstance(data, (str, os.PathLike)):
-        return _forecasts(_unroll.forecast(os.fspath(data), _steps(steps), list(columns)))
+    if isinstance(data, (str, bytes, os.PathLike)):
+        return _forecasts(_unroll.forecast(_path(data), _steps(steps), [columns] if isinstance(columns, str) else list(columns)))
     if columns:
         raise Error("forecast: columns are for a file")
     with _in_file(data) as csv:
-        return _forecasts(_unroll.forecast(csv, _steps(steps), []))[0]
+        found = _forecasts(_unroll.forecast(csv, _steps(steps), []))[0]
+        return found._replace(notes=[_by_index(note, csv) for note in found.notes])
 
 
 def _path(path: Path | None) -> str:
-    return "" if path is None else os.fspath(path)
+    return "" if path is None else os.fsdecode(path)
 
 
 def _steps(steps: int | None) -> int:
@@ -134,9 +142,15 @@ def _forecasts(text: str) -> list[Forecast]:
     ]
 
 
+def _by_index(message: str, csv: str) -> str:
+    """A message on the file of values as one on the values: line 2 of the file is the value of index 0."""
+    message = re.sub(rf"{re.escape(csv)}:(\d+):( column 1 \('value'\):)?", r"the values: line \1:", message).replace(csv, "the values")
+    return re.sub(r"\blines? (\d+)(?: to (\d+))?", lambda m: " to ".join(f"index {int(line) - 2}" for line in m.groups() if line), message)
+
+
 @contextlib.contextmanager
 def _in_file(values: Values) -> Iterator[str]:
-    """A CSV file of the values; a message that names it says "the values" instead."""
+    """A CSV file of the values; an error that names it speaks of the values instead."""
     lines = ["NaN" if x is None or x != x else f"{float(x):.16e}" for x in values]  # a form that no date or decimal comma has
     with tempfile.NamedTemporaryFile("w", prefix="unroll-", suffix=".csv") as file:
         file.write("".join(f"{line}\n" for line in ["value", *lines]))
@@ -144,4 +158,4 @@ def _in_file(values: Values) -> Iterator[str]:
         try:
             yield file.name
         except Error as error:
-            raise Error(str(error).replace(file.name, "the values")) from None
+            raise Error(_by_index(str(error), file.name)) from None
