@@ -48,7 +48,7 @@ TEST_CASE("weights of training alone stand in the file, and one may go on withou
     }
   CHECK(file.find("past_decoder.hidden.weight"));
   ptb_out(train + Words{"without", "--set", "training.init_from=told/last.safetensors"}, folder.path());
-  // What they cost: two products of the decoder's size and one of their own, and four numbers for each word of the vocabulary.
+  // Their cost: two products of the decoder's size and one of their own, and four numbers for each word of the vocabulary.
   const std::string explained = ptb_out(
       {"explain", "tiny.toml", "--set", "training.past_decode=0.1", "--set", "training.past_decode_share=1"},
       folder.path());

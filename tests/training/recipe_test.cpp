@@ -273,7 +273,8 @@ TEST_CASE("recipe: epochs of different lengths are counted one by one") {
   ParameterSet params;
   params.add("w", {4}, Init::constant(1));
   int64_t average_after = -1;
-  for (const auto& counter : make_optimizer(sections, params, windows)->whole_state().counters)
+  const auto asgd = make_optimizer(sections, params, windows);
+  for (const auto& counter : asgd->whole_state().counters)
     if (counter.name == "average_after") average_after = *counter.value;
   CHECK(average_after == 5);  // the third epoch's first step
 }
