@@ -12,7 +12,7 @@ def built(what):
     path = pathlib.Path(what)
     if path.exists() or shutil.which(what):
         return what
-    whole = path.resolve()
+    whole = path.resolve() if "/" in str(what) else pathlib.Path("/")  # a name alone is of the path
     folder = next((above for above in whole.parents if (above / "build.ninja").exists()), None)
     if not folder and whole.is_relative_to(ROOT / "build"):
         remedy = f": cd {ROOT} && meson setup build && ninja -C build {whole.relative_to(ROOT / 'build')}"

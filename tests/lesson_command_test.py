@@ -249,7 +249,7 @@ class LessonCommand(unittest.TestCase):
 
         def compiles(_, lesson, source):
             self.assertEqual(source.name, f"report_{lesson.number:02}.cpp")  # a name of ours
-            tried.append(source.read_text())
+            tried.append(lessons.text_of(source))
             if tried[-1] not in (solution, lesson.exercise.read_text()):
                 raise lessons.Refused("the compiler does not understand it")
             return source

@@ -86,7 +86,9 @@ void errors() {
     check(false);
   } catch (const OutOfMemory&) {  // no memory. Exit code 3
     check(false);
-  } catch (const Error& error) {  // the base of both; here: the shapes do not fit
+  } catch (const DeviceError&) {  // a GPU has failed, or a library that computes on it. Exit code 1
+    check(false);
+  } catch (const Error& error) {  // the base of all; here: the shapes do not fit
     check(std::string(error.what()).find("[2, 3]") != std::string::npos);
   }
   //! [Error]
